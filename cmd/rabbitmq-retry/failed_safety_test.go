@@ -20,7 +20,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/command"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/operation"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
@@ -96,17 +96,17 @@ func TestStderrThatNobodyReads(t *testing.T) {
 		})
 	}
 	records := recordsIn(t, log)
-	assert.Truef(t, len(records) == 2 && records[0].Event == command.Begin && records[1].Event == command.End &&
+	assert.Truef(t, len(records) == 2 && records[0].Event == operation.Begin && records[1].Event == operation.End &&
 		records[0].Counts["meant"] == messages && records[1].Counts["replayed"] == messages && records[0].Run == records[1].Run,
 		"records %+v", records)
 }
 
-func recordsIn(t *testing.T, name string) (records []command.Record) {
+func recordsIn(t *testing.T, name string) (records []operation.Record) {
 	t.Helper()
 	text, err := os.ReadFile(name)
 	require.NoError(t, err)
 	for line := range strings.Lines(string(text)) {
-		var r command.Record
+		var r operation.Record
 		require.NoError(t, json.Unmarshal([]byte(line), &r), line)
 		records = append(records, r)
 	}
@@ -132,7 +132,7 @@ func TestKilledRunLeavesARecord(t *testing.T) {
 	require.NoError(t, program.Process.Kill())
 	_ = program.Wait()
 	records := recordsIn(t, log)
-	assert.Truef(t, len(records) == 1 && records[0].Event == command.Begin && records[0].Counts["meant"] == 100 &&
+	assert.Truef(t, len(records) == 1 && records[0].Event == operation.Begin && records[0].Counts["meant"] == 100 &&
 		records[0].Command == "replay" && records[0].User == o.Username && records[0].ReplayID != "", "records %+v", records)
 }
 

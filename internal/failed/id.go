@@ -55,7 +55,7 @@ func digest(m Message, properties *content.Properties, readable bool) string {
 		_, _ = h.Write(endian.BigEndian.AppendUint64(nil, uint64(len(part))))
 		_, _ = h.Write(part)
 	}
-	return hex.EncodeToString(h.Sum(nil))[:idDigits]
+	return hex.EncodeToString(h.Sum(nil)[:idDigits/2])
 }
 
 // canonical is the spelling that does not depend on the broker and the delivery. Whoever counts deliveries

@@ -31,8 +31,9 @@ type Publishing struct {
 	Exchange, RoutingKey string
 	Properties           []byte
 	Body                 []byte
-	// Line is where it stands in a file, 0 if it comes from a queue.
+	// Line is where it stands in a file, 0 if it comes from a queue. Of is the digest of the message there, or its id in the file.
 	Line int
+	Of   string
 }
 
 // Replay says how messages are replayed.

@@ -55,7 +55,7 @@ func TestPublicNames(t *testing.T) {
 		{"Headers", constants(t, regexp.MustCompile("^Header[A-Z]"), "internal/deadletter", "internal/delaying", "internal/failed")},
 		{"Values of headers and flags", constants(t, regexp.MustCompile("^(Reason|Detour|Hint)[A-Z]|^(asID|asJSONL|Table|JSON|By[A-Z].*)$"),
 			"internal/cli", "internal/deadletter", "internal/delaying", "internal/failed", "internal/failed/command", "internal/pipeline")},
-		{"JSON keys", jsonKeys(t, "cmd/rabbitmq-retry", "internal/audit", "internal/delayed", "internal/failed", "internal/failed/command",
+		{"JSON keys", jsonKeys(t, "cmd/rabbitmq-retry", "internal/audit", "internal/delayed", "internal/failed", "internal/failed/command", "internal/failed/operation",
 			"internal/metrics", "internal/pipeline", "internal/probe", "internal/topology", "internal/workerconfig")},
 		{"Keys of exported messages", matches(t, `"([a-z0-9_]+)": +&l\.`, "internal/failed/file/line.go")},
 		{"Rules of the audit", audit.Rules()},

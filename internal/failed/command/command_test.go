@@ -1,25 +1,24 @@
 package command
 
 import (
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/operation"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
 // inspecting is a look at a queue, and what it says.
 func inspecting() (*inspection, *strings.Builder) {
 	var said strings.Builder
-	queue := transfer.Queue{Name: "orders.failed"}
-	return &inspection{options: &options{}, target: &target{Queue: queue}, terminal: &terminal{err: &said}}, &said
+	target := &operation.Target{Name: "orders.failed"}
+	return &inspection{
+		guarded: &operation.Run{Target: target}, options: &options{}, target: target, terminal: &terminal{err: &said},
+	}, &said
 }
 
 // A message that is too large can be found, and many of them leave the rest of the summary on the screen.
@@ -63,67 +62,16 @@ func TestDuplicatesInSummaryAndRecord(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			inspection, said := inspecting()
-			r := &replay{replayOptions: &replayOptions{}, meant: map[string]int{"orders.created": total}, inspection: inspection}
-			r.report(c.result, total)
-			require.Error(t, r.finish(Record{}, c.result, 0, total, nil))
+			r := &replay{replayOptions: &replayOptions{}, inspection: inspection, Replay: inspection.guarded.NewReplay("", 0, nil)}
+			r.Meant["orders.created"] = total
+			r.report(c.result)
+			require.Error(t, r.finish(operation.Record{}, c.result, 0, nil))
 			for _, want := range c.want {
 				assert.Contains(t, said.String(), want)
 			}
 			assert.NotContains(t, said.String(), c.not)
 		})
 	}
-}
-
-// fullDisk is a file with room for so many bytes.
-type fullDisk struct {
-	*os.File
-	room int
-}
-
-func (f *fullDisk) Write(data []byte) (int, error) {
-	if len(data) <= f.room {
-		f.room -= len(data)
-		return f.File.Write(data)
-	}
-	n, _ := f.File.Write(data[:f.room])
-	f.room = 0
-	return n, syscall.ENOSPC
-}
-
-// sinkOf is a sink on a disk with room for so many bytes, and the file.
-func sinkOf(t *testing.T, room int) (s *sink, name string) {
-	t.Helper()
-	name = filepath.Join(t.TempDir(), "failed.jsonl")
-	f, err := os.Create(name)
-	require.NoError(t, err)
-	return sinkTo(&fullDisk{f, room}, name), name
-}
-
-// Half a line would make a file unreadable that has the only copies of what was taken out.
-func TestSinkOfAFullDisk(t *testing.T) {
-	t.Parallel()
-	s, name := sinkOf(t, 500)
-	e := failed.Read(failed.Message{Queue: "q", Properties: []byte{0, 0}, Body: []byte(strings.Repeat("x", 100))})
-	require.True(t, s.write(&e) && s.keep() == nil, "the first message has room")
-	for range 3 {
-		s.write(&e)
-	}
-	require.Error(t, s.keep(), "what had no room was kept")
-	assert.False(t, s.write(&e), "a message after an error was written")
-	require.Error(t, s.closeAfter(nil), "the end has no error")
-	text, err := os.ReadFile(name)
-	lines := strings.Split(string(text), "\n")
-	assert.Truef(t, err == nil && len(lines) == 2 && lines[1] == "", "error %v, file:\n%s", err, text)
-}
-
-// A file in which nothing is would keep the same command from being run again.
-func TestSinkWithoutRoomForAnything(t *testing.T) {
-	t.Parallel()
-	s, name := sinkOf(t, 10)
-	e := failed.Read(failed.Message{Queue: "q", Properties: []byte{0, 0}, Body: []byte("x")})
-	s.write(&e)
-	require.ErrorIs(t, s.closeAfter(nil), syscall.ENOSPC)
-	assert.NoFileExists(t, name)
 }
 
 // A shell makes the same text of what is pasted, which has nothing that acts on a terminal.

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/file"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/operation"
 )
 
 const exportHelp = `Writes failed messages as JSON, one per line; the guide "Files of failed messages" has the format. The
@@ -88,29 +88,30 @@ func (o *exportOptions) export(s *inspection, filter failed.Filter, stdout outpu
 		return err
 	}
 	if o.decode {
-		to.encode = file.EncodeDecoded
+		to.Encode = file.EncodeDecoded
 	}
-	result, err := s.look(stdout.Context, filter, func(e *failed.Entry) {
-		if o.limit == 0 || to.lines < o.limit {
-			to.write(e)
+	look, err := s.look(stdout.Context, filter, func(e *failed.Entry) (enough bool) {
+		if o.Limit == 0 || to.Lines < o.Limit {
+			to.Write(e)
 		}
+		return false
 	})
 	// Whoever does not read would keep the messages from the queue.
-	if spool != nil && to.keep() == nil {
+	if spool != nil && to.Keep() == nil {
 		_, rewound := spool.Seek(0, io.SeekStart)
 		_, copied := io.Copy(stdout, spool)
 		err = errors.Join(err, rewound, copied)
 	}
-	if err = to.closeAfter(err); err != nil {
+	if err = to.CloseAfter(err); err != nil {
 		return cli.RuntimeError{Err: err}
 	}
-	s.sayHidden(result)
-	s.terminal.say("exported %s of %s; %s", failed.Messages(to.lines), s.target.Name, s.back())
-	return errors.Join(s.notBack(), s.notFound())
+	s.sayHidden(look)
+	s.terminal.say("exported %s of %s; %s", failed.Messages(to.Lines), s.target.Name, back(look.Result))
+	return errors.Join(s.notBack(look.Result), s.notFound(look))
 }
 
 // open creates the file, or a temporary one whose content goes to stdout.
-func (o *exportOptions) open() (to *sink, spool *os.File, err error) {
+func (o *exportOptions) open() (to *operation.Sink, spool *os.File, err error) {
 	if o.file != "" {
 		to, err = newSink("--file", o.file)
 		return to, nil, err
@@ -118,33 +119,11 @@ func (o *exportOptions) open() (to *sink, spool *os.File, err error) {
 	if spool, err = temporary(); err != nil {
 		return nil, nil, cli.RuntimeError{Err: err}
 	}
-	return sinkTo(spool, ""), spool, nil
-}
-
-// sink takes the lines of messages. The first error stays.
-type sink struct {
-	buffer *bufio.Writer
-	file   sinkFile
-	// name is that of the file.
-	name  string
-	lines int
-	// encode makes a line of a message.
-	encode func(m failed.Message, id string) ([]byte, error)
-	// kept is how many bytes are whole lines on the disk.
-	kept, written int64
-	err           error
-}
-
-// sinkFile is an [os.File].
-type sinkFile interface {
-	io.WriteCloser
-	Sync() error
-	Truncate(size int64) error
-	Stat() (os.FileInfo, error)
+	return operation.NewSink(spool, ""), spool, nil
 }
 
 // newSink creates a file. One that exists may be the only copy of what is in it.
-func newSink(flag, name string) (*sink, error) {
+func newSink(flag, name string) (*operation.Sink, error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, onlyOwner) //nolint:gosec // the user says which
 	if errors.Is(err, os.ErrExist) {
 		return nil, fmt.Errorf("%s %s: exists already: choose another name", flag, name)
@@ -152,65 +131,7 @@ func newSink(flag, name string) (*sink, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
-	return sinkTo(f, name), nil
-}
-
-func sinkTo(f sinkFile, name string) *sink {
-	return &sink{buffer: bufio.NewWriterSize(f, 1<<20), file: f, name: name, encode: file.Encode}
-}
-
-// write is false if the message is not written.
-func (s *sink) write(e *failed.Entry) bool {
-	if s.err != nil {
-		return false
-	}
-	line, err := s.encode(e.Message, e.ID)
-	if err != nil {
-		s.err = fmt.Errorf("message %s: %w", e.ID, err)
-		return false
-	}
-	if _, s.err = s.buffer.Write(append(line, '\n')); s.err != nil {
-		return false
-	}
-	s.written += int64(len(line)) + 1
-	s.lines++
-	return true
-}
-
-// keep makes durable what was written.
-func (s *sink) keep() error {
-	s.err = errors.Join(s.err, s.buffer.Flush())
-	if s.err == nil {
-		s.err = s.file.Sync()
-	}
-	if s.err == nil {
-		s.kept = s.written
-	}
-	return s.err
-}
-
-// closeKept leaves out what was not made durable, and leaves no empty file.
-func (s *sink) closeKept() {
-	_, _ = s.file.Truncate(s.kept), s.file.Close()
-	s.removeIfEmpty()
-}
-
-// closeAfter leaves no empty file after an error: the next run could not create it.
-func (s *sink) closeAfter(err error) error {
-	kept := s.keep()
-	if kept != nil { // what is left out was not taken out, either, and half a line would make the file unreadable
-		kept = errors.Join(kept, s.file.Truncate(s.kept))
-	}
-	if err = errors.Join(err, kept, s.file.Close()); err != nil {
-		s.removeIfEmpty()
-	}
-	return err
-}
-
-func (s *sink) removeIfEmpty() {
-	if s.kept == 0 && s.name != "" {
-		_ = os.Remove(s.name)
-	}
+	return operation.NewSink(f, name), nil
 }
 
 // temporary is a file that is there until it is closed.

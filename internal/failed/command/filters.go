@@ -16,6 +16,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delaying"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/operation"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
@@ -25,8 +26,7 @@ type filters struct {
 	plain                        failed.Filter
 	headers                      []string
 	since, until, olderThan, ids string
-	// scan is how many are looked at, limit how many are acted on.
-	scan, limit int
+	operation.Options
 }
 
 func (f *filters) addFlags(cmd *cobra.Command) {
@@ -43,8 +43,8 @@ func (f *filters) addFlags(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.plain.Runs, "run", nil, "only messages that one of these `runs` of import has put there")
 	flags.StringVar(&f.ids, "ids", "",
 		"only messages whose ids or message-ids are in this `file`, one per line or lines of an export; - is stdin")
-	flags.IntVar(&f.scan, "scan", 0, "`number` of messages to look at (default: all; 100 with --queue)")
-	flags.IntVar(&f.limit, "limit", 0, "`number` of messages to act on at most (default: all)")
+	flags.IntVar(&f.Scan, "scan", 0, "`number` of messages to look at (default: all; 100 with --queue)")
+	flags.IntVar(&f.Limit, "limit", 0, "`number` of messages to act on at most (default: all)")
 	cmd.MarkFlagsMutuallyExclusive("until", "older-than")
 	complete(cmd, "reason", append(deadletter.FailReasons(),
 		delaying.ReasonTooLong, delaying.ReasonUnroutable, failed.ReasonNoInbox, pipeline.ReasonExpired)...)
@@ -52,7 +52,7 @@ func (f *filters) addFlags(cmd *cobra.Command) {
 
 // given reports whether any of them is.
 func (f *filters) given() bool {
-	return f.plain.Selective() || len(f.headers)+f.scan+f.limit > 0 || f.since+f.until+f.olderThan+f.ids != ""
+	return f.plain.Selective() || len(f.headers)+f.Scan+f.Limit > 0 || f.since+f.until+f.olderThan+f.ids != ""
 }
 
 // filter reads the flags.
@@ -81,7 +81,7 @@ func (f *filters) filter(stdin io.Reader, now time.Time) (filter failed.Filter, 
 		}
 		filter.Headers = append(filter.Headers, failed.Header{Key: key, Value: value})
 	}
-	if f.scan < 0 || f.limit < 0 {
+	if f.Scan < 0 || f.Limit < 0 {
 		return filter, fmt.Errorf("--scan and --limit: must not be negative")
 	}
 	if f.ids != "" {

@@ -10,14 +10,13 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/file"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/operation"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
@@ -45,12 +44,13 @@ const importExample = `  rabbitmq-retry failed import orders unrecoverable.jsonl
 
 type importOptions struct {
 	options
-	replay, dryRun, replace, duplicates bool
+	how    operation.ImportOptions
+	dryRun bool
 }
 
 func newImport(caller caller) *cobra.Command {
 	o := &importOptions{options: newOptions(caller)}
-	o.scan = math.MaxInt
+	o.Scan = math.MaxInt
 	const most = 2
 	cmd := &cobra.Command{
 		Use:     "import [PIPELINE] FILE",
@@ -62,10 +62,10 @@ func newImport(caller caller) *cobra.Command {
 	}
 	o.targetFlags.addFlags(cmd)
 	flags := cmd.Flags()
-	flags.BoolVar(&o.replay, "replay", false, "send the messages to the work queues they failed in")
+	flags.BoolVar(&o.how.Replays, "replay", false, "send the messages to the work queues they failed in")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "only check the file, and say what would be imported")
-	flags.BoolVar(&o.replace, "replace", false, "put messages of the file in the place of those in the queue that have the same id")
-	flags.BoolVar(&o.duplicates, "allow-duplicates", false, "do not look what is in the queue already")
+	flags.BoolVar(&o.how.Replaces, "replace", false, "put messages of the file in the place of those in the queue that have the same id")
+	flags.BoolVar(&o.how.Duplicates, "allow-duplicates", false, "do not look what is in the queue already")
 	o.addRunFlags(cmd, "the run")
 	o.addForce(cmd)
 	cmd.MarkFlagsMutuallyExclusive("replay", "replace", "allow-duplicates")
@@ -76,25 +76,11 @@ func newImport(caller caller) *cobra.Command {
 type imports struct {
 	*importOptions
 	*inspection
+	*operation.Import
 	// file has the messages, once they were read; name is what the command line calls it, from where they are read first.
 	file *os.File
 	name string
 	from io.Reader
-	how  failed.Import
-	back failed.Replay
-	// ids are the messages of the file and those of the queue, order the ids as they come in the file. Neither has anything if
-	// the queue is not looked at.
-	ids   map[string]*sameID
-	order []string
-	// kept is how many messages of the queue are kept to be shown, and sent has the ids of lines without an answer.
-	kept int
-	sent map[int]string
-	// notes are what was changed or left out, and of how many messages.
-	notes map[string]int
-	// runs are how many messages of the file each earlier import has put into the queue.
-	runs map[string]int
-	// total is how many messages the file has, read how many were read of it last, skipped how many are in the queue already.
-	total, read, skipped int
 }
 
 func (o *importOptions) run(cmd *cobra.Command, args []string) error {
@@ -105,16 +91,12 @@ func (o *importOptions) run(cmd *cobra.Command, args []string) error {
 	if len(rest) != 1 {
 		return errors.New("which file? Write its name, or - for stdin")
 	}
-	i := &imports{
-		importOptions: o, name: rest[0], ids: map[string]*sameID{}, sent: map[int]string{}, notes: map[string]int{}, runs: map[string]int{},
-		inspection: o.inspection(cmd, target),
-		back:       failed.Replay{Pipeline: target.Pipeline, ID: newRunID()},
-	}
+	i := &imports{importOptions: o, inspection: o.inspection(cmd, target), name: rest[0]}
 	if err := i.open(cmd.InOrStdin()); err != nil {
 		return err
 	}
 	defer func() { _ = i.file.Close() }()
-	if err := canRecord(i.importOptions.record, i.file); err != nil {
+	if err := canRecord(o.record, i.file); err != nil {
 		return err
 	}
 	return i.run(cmd.Context())
@@ -142,35 +124,26 @@ func (i *imports) open(stdin io.Reader) (err error) {
 
 // prepare reads the file and looks at the queue. Meant are the messages that are imported.
 func (i *imports) prepare(ctx context.Context) (meant int, err error) {
-	// The broker says how large a frame may be.
-	conn, err := i.target.Open(ctx, "import")
-	if err != nil {
-		return 0, cli.RuntimeError{Err: err}
+	if err := i.guard(ctx, i.how.Looks()); err != nil {
+		return 0, err
 	}
-	amqpconn.HangUp(conn.Connection)
-	if err := i.target.recognize(ctx); err != nil {
-		return 0, cli.RuntimeError{Err: err}
-	}
-	i.how = failed.Import{Exchange: i.target.entrance(), Queue: i.target.Name, User: i.target.serving.Username(), Run: i.back.ID}
-	i.back.Delayed = i.target.Delayed
-	if meant, err = i.check(); err != nil {
+	i.Import = i.guarded.NewImport(i.how, i.file)
+	if meant, err = i.Check(i.from); err != nil {
 		return 0, fmt.Errorf("%s: %w", i.name, err)
 	}
-	if len(i.ids) > 0 {
-		if err := i.count(ctx); err != nil {
-			return 0, err
-		}
+	err = i.Compare(ctx)
+	if conflicts := (*operation.ConflictError)(nil); errors.As(err, &conflicts) {
+		return 0, i.sayConflicts(conflicts)
 	}
-	i.skipped = i.present()
-	return meant - i.skipped, i.conflicts()
+	return meant - i.Present, i.failed(err)
 }
 
 // where is where the messages go.
 func (i *imports) where() string {
 	switch n := i.target.Delayed; {
-	case i.replay && n != "":
+	case i.Replays && n != "":
 		return n.Exchange() + " and " + n.DeliverExchange()
-	case i.replay:
+	case i.Replays:
 		return "their work queues"
 	}
 	return i.target.Name
@@ -181,181 +154,63 @@ func (i *imports) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	total, where := i.total, i.where()
-	nothing := meant+i.toReplace() == 0 && i.skipped == total
+	where := i.where()
+	nothing := meant+i.ToReplace() == 0 && i.Present == i.Total
 	if nothing || i.dryRun { // there is nothing to be allowed
 		done := "imported"
 		if i.dryRun {
 			done = "would import"
 		}
-		i.terminal.say("%s %d of %s into %s%s", done, meant, failed.Messages(total), where, i.inPlace())
-		return i.sayOfRest()
+		i.terminal.say("%s %d of %s into %s%s", done, meant, failed.Messages(i.Total), where, i.inPlace())
+		err := i.Try()
+		i.say()
+		return err
 	}
 	if err := i.terminal.ask(ctx, i.question(meant, where)); err != nil {
 		return err
 	}
-	filter := map[string]any{"file": i.name, "replay": i.replay, "replace": i.replace}
-	record := Record{Run: i.back.ID, Command: "import", Filter: filter}
-	if i.replay {
-		record.ReplayID = i.back.ID
+	filter := map[string]any{"file": i.name, "replay": i.Replays, "replace": i.Replaces}
+	record := operation.Record{Command: "import", Filter: filter}
+	if i.Replays {
+		record.ReplayID = i.ID
 	}
 	if err := i.recordBegin(record, meant); err != nil {
 		return err
 	}
-	result, err := i.publish(ctx, meant)
+	i.Progress = i.progress(func(p transfer.Progress) string { return fmt.Sprintf("%d/%d", p.Confirmed, meant) })
+	result, err := i.Publish(ctx)
 	var removed transfer.Result
-	if i.replace && err == nil && !result.Interrupted {
-		removed, err = i.removeReplaced(ctx)
+	if i.Replaces && err == nil && !result.Interrupted {
+		i.Progress = i.progress(seen)
+		removed, err = i.RemoveReplaced(ctx)
 	}
-	i.terminal.say("imported %d of %s into %s", result.Confirmed, failed.Messages(total), where)
+	i.terminal.say("imported %d of %s into %s", result.Confirmed, failed.Messages(i.Total), where)
 	i.say()
 	i.sayReplaced(removed)
 	i.sayOversized(result)
 	i.sayHowToContinue(result)
-	return i.finish(record, result, removed, err)
+	return i.recordEnd(record, i.Counts(result, removed), removed, err, i.Unfinished(result, removed))
 }
 
 func (i *imports) question(meant int, where string) string {
-	if i.replay {
+	if i.Replays {
 		return fmt.Sprintf("Replay %s of %s?", failed.Messages(meant), i.name)
 	}
-	return fmt.Sprintf("Import %d of %s into %s%s?", meant, failed.Messages(i.total), where, i.inPlace())
-}
-
-// check reads the whole file, and notes what an import will change. Meant are the messages that are not left out.
-func (i *imports) check() (meant int, err error) {
-	next := i.messages(i.from, func(id string, m failed.Message, line int) bool {
-		if !i.replay && !i.duplicates {
-			i.noteLine(id, m, line)
-		}
-		return true
-	})
-	for ; ; meant++ {
-		if _, ok, err := next(); err != nil || !ok {
-			i.total = i.read
-			return meant, err
-		}
-	}
-}
-
-// messages reads from the first one, and leaves out what could not be published, and what the function does not take. It is
-// false after the last one.
-func (i *imports) messages(
-	from io.Reader, takes func(id string, m failed.Message, line int) bool,
-) func() (failed.Publishing, bool, error) {
-	reader := file.NewReader(from)
-	i.read = 0
-	return func() (p failed.Publishing, ok bool, err error) {
-		for {
-			m, err := reader.Next()
-			if errors.Is(err, io.EOF) {
-				return p, false, nil
-			}
-			if err != nil {
-				return p, false, err
-			}
-			i.read++
-			p, changes, ok, err := i.publishing(m, reader.ID)
-			if err != nil {
-				return p, false, fmt.Errorf("line %d: %w", reader.Line, err)
-			}
-			if !ok || !takes(reader.ID, m, reader.Line) {
-				continue
-			}
-			for _, change := range changes {
-				i.notes[change]++
-			}
-			p.Line = reader.Line
-			return p, true, nil
-		}
-	}
-}
-
-// publishing is false for a message that cannot be published.
-func (i *imports) publishing(m failed.Message, id string) (p failed.Publishing, changes []string, ok bool, err error) {
-	if err := failed.Publishable(m.Properties); err != nil {
-		return p, nil, false, err
-	}
-	i.how.FrameMax, i.back.FrameMax, i.how.User = i.target.frameMax, i.target.frameMax, i.target.serving.Username()
-	if i.replay {
-		e := failed.Read(m)
-		p, err := i.back.Publishing(&e, time.Now())
-		return p, nil, i.note(err), nil
-	}
-	how := i.how
-	if s := i.ids[id]; i.replace && s != nil && len(s.queued) > 0 {
-		how.Run = "" // or "delete --run" would take out what has no other copy
-	}
-	p, changes, err = how.Publishing(m, id)
-	return p, changes, i.note(err), nil
-}
-
-// note counts a message that cannot be published.
-func (i *imports) note(err error) bool {
-	switch {
-	case errors.Is(err, failed.ErrNoWorkQueue):
-		i.notes["skipped: "+err.Error()+"; import it without --replay, and replay it with --to"]++
-	case err != nil:
-		i.notes["skipped: "+err.Error()]++
-	}
-	return err == nil
-}
-
-// rest reads the file again, without what is in the queue already, and begins the notes anew.
-func (i *imports) rest() (func() (failed.Publishing, bool, error), error) {
-	if _, err := i.file.Seek(0, io.SeekStart); err != nil {
-		return nil, err
-	}
-	i.skipped = 0
-	clear(i.notes)
-	return i.messages(i.file, func(id string, m failed.Message, line int) bool {
-		if i.isPresent(id, m) {
-			i.skipped++
-			return false
-		}
-		if i.replace {
-			i.sent[line] = id
-		}
-		return true
-	}), nil
-}
-
-func (i *imports) publish(ctx context.Context, meant int) (transfer.Result, error) {
-	next, err := i.rest()
-	if err != nil {
-		return transfer.Result{}, err
-	}
-	defer i.terminal.line("")
-	return transfer.Send(ctx, i.target.Queue, transfer.Sending{
-		Next: next,
-		Done: func(p failed.Publishing, o transfer.Outcome) {
-			if id := i.sent[p.Line]; id != "" && o == transfer.Confirmed {
-				i.ids[id].confirmed++
-			}
-			delete(i.sent, p.Line)
-		},
-		Progress: i.progress(func(p transfer.Progress) string { return fmt.Sprintf("%d/%d", p.Confirmed, meant) }),
-	})
-}
-
-// sayOfRest says what would be changed and left out.
-func (i *imports) sayOfRest() error {
-	next, err := i.rest()
-	for more := err == nil; more; {
-		_, more, err = next()
-	}
-	i.say()
-	return err
+	return fmt.Sprintf("Import %d of %s into %s%s?", meant, failed.Messages(i.Total), where, i.inPlace())
 }
 
 func (i *imports) say() {
-	for _, note := range slices.Sorted(maps.Keys(i.notes)) {
-		i.terminal.say("%d of them: %s", i.notes[note], note)
+	for _, note := range slices.Sorted(maps.Keys(i.Notes)) {
+		advice := ""
+		if strings.HasSuffix(note, failed.ErrNoWorkQueue.Error()) {
+			advice = "; import it without --replay, and replay it with --to"
+		}
+		i.terminal.say("%d of them: %s%s", i.Notes[note], note, advice)
 	}
-	if i.skipped > 0 {
-		parts := []string{failed.Messages(i.skipped) + " in the queue already"}
-		for _, run := range slices.Sorted(maps.Keys(i.runs)) {
-			parts = append(parts, fmt.Sprintf("%d of run %s", i.runs[run], run))
+	if i.Present > 0 {
+		parts := []string{failed.Messages(i.Present) + " in the queue already"}
+		for _, run := range slices.Sorted(maps.Keys(i.Runs)) {
+			parts = append(parts, fmt.Sprintf("%d of run %s", i.Runs[run], run))
 		}
 		i.terminal.say("%s", strings.Join(parts, ", "))
 	}
@@ -363,43 +218,78 @@ func (i *imports) say() {
 
 // sayHowToContinue says how what is not imported can be, without importing the rest twice.
 func (i *imports) sayHowToContinue(p transfer.Result) {
-	if p.Confirmed+i.skipped < i.total && p.Confirmed+p.Uncertain > 0 && !i.replay && !i.duplicates {
+	if p.Confirmed+i.Present < i.Total && p.Confirmed+p.Uncertain > 0 && i.Looks() {
 		i.terminal.say("To continue: the same command again, which leaves out what is in %s.", i.target.Name)
 	}
-	if i.fresh(p) > 0 {
-		i.terminal.say("To undo this run: rabbitmq-retry failed delete %s --run %s --discard", i.target.argument(), i.how.Run)
+	if i.Fresh(p) > 0 {
+		i.terminal.say("To undo this run: rabbitmq-retry failed delete %s --run %s --discard", i.inspection.options.argument(i.target), i.ID)
 	}
 }
 
-// fresh is how many messages can be taken out again without losing one: those that replaced another one cannot.
-func (i *imports) fresh(p transfer.Result) (n int) {
-	if i.replay {
-		return 0
-	}
-	if !i.replace {
-		return p.Confirmed
-	}
-	for _, s := range i.ids {
-		if len(s.queued) == 0 {
-			n += s.confirmed
+// sayConflicts says which messages of the queue are others, and is an error with what helps.
+func (i *imports) sayConflicts(conflicts *operation.ConflictError) error {
+	for _, c := range conflicts.First {
+		i.terminal.say("line %d: %s has %s of id %s, and the file %d:", c.Line, i.target.Name, failed.Messages(c.InQueue), c.ID, c.InFile)
+		if c.Queue == nil {
+			continue
 		}
+		before, after := differing(lineText(*c.Queue, c.ID), lineText(c.File, c.ID))
+		i.terminal.say("  in the queue:  %s", before)
+		i.terminal.say("  in the file:   %s", after)
 	}
-	return n
+	advice := "--replace puts the file's in their place"
+	if i.Replaces {
+		advice = "--replace needs all of them in the file, or it would take some out for good"
+	}
+	return cli.RuntimeError{Err: fmt.Errorf("%w; %s", conflicts, advice)}
 }
 
-// finish leaves the record, and says by its error whether all is done.
-func (i *imports) finish(record Record, p, removed transfer.Result, err error) error {
-	record.Counts = map[string]int{
-		"read": i.total, "imported": p.Confirmed, "returned": p.Returned, "refused": p.Refused, "too_large": len(p.Oversized),
-		"unconfirmed": p.Uncertain, "present": i.skipped, "replaced": removed.Dropped, "duplicated": 0,
+func lineText(m failed.Message, id string) []rune {
+	text, err := file.Encode(m, id)
+	if err != nil {
+		return []rune(err.Error())
 	}
-	var unfinished error
-	switch {
-	case p.Confirmed+i.skipped < i.total:
-		unfinished = fmt.Errorf("not all messages were imported: %d returned, %d refused, %d too large, %d unconfirmed",
-			p.Returned, p.Refused, len(p.Oversized), p.Uncertain)
-	case removed.Dropped < i.toReplace() || removed.Unverified:
-		unfinished = errors.New("not all messages were replaced for good")
+	return []rune(string(text))
+}
+
+// differing are two texts from shortly before their first difference.
+func differing(a, b []rune) (from, to string) {
+	const before, most = 30, 100
+	at := 0
+	for at < min(len(a), len(b)) && a[at] == b[at] {
+		at++
 	}
-	return i.recordEnd(record, removed, err, unfinished)
+	at = max(0, at-before)
+	cut := func(text []rune) string {
+		end := min(len(text), at+most)
+		part := string(text[at:end])
+		if at > 0 {
+			part = "…" + part
+		}
+		if end < len(text) {
+			part += "…"
+		}
+		return part
+	}
+	return cut(a), cut(b)
+}
+
+// inPlace says how many messages of the queue make way.
+func (i *imports) inPlace() string {
+	if n := i.ToReplace(); n > 0 {
+		return fmt.Sprintf(", and take out the %s there of the same ids", failed.Messages(n))
+	}
+	return ""
+}
+
+func (i *imports) sayReplaced(removed transfer.Result) {
+	meant := i.ToReplace()
+	if meant == 0 {
+		return
+	}
+	i.terminal.say("replaced %d of %s of the same ids", removed.Dropped, failed.Messages(meant))
+	i.sayVanished(removed)
+	if removed.Unverified {
+		i.terminal.say("up to %s of them may be in %s still", failed.Messages(removed.MostDoubled()), i.target.Name)
+	}
 }

@@ -6,28 +6,22 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/operation"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
-// foreignScan is how many messages of a queue of others are looked at, unless the command says how many.
-const foreignScan = 100
-
-// inspection looks at a queue before anything is done with it.
+// inspection shows an operation, and asks before anything is done.
 type inspection struct {
+	// guarded is nil until the queue is.
+	guarded  *operation.Run
 	options  *options
-	target   *target
+	target   *operation.Target
 	terminal *terminal
-	selector *failed.Selector
-	// limited says that the queue may delete what is looked at too often.
-	limited bool
-	// last is what the last look has found.
-	last transfer.Result
 	// blocked is why the broker accepts no messages, and awaits whether messages are awaited, as it was said last.
 	blocked string
 	awaits  bool
@@ -37,8 +31,8 @@ type inspection struct {
 type options struct {
 	targetFlags
 	filters
-	record          string
-	yes, force, all bool
+	record   string
+	yes, all bool
 }
 
 func newOptions(caller caller) options { return options{targetFlags: newTarget(caller)} }
@@ -61,7 +55,7 @@ func (o *options) addAll(cmd *cobra.Command) {
 
 // mustChoose is an error unless the command says which messages it is about.
 func (o *options) mustChoose(filter failed.Filter) error {
-	chosen := filter.Selective() || o.limit > 0
+	chosen := filter.Selective() || o.Limit > 0
 	switch {
 	case o.all && chosen:
 		return errors.New("--all: means all messages, and there is a filter or --limit")
@@ -72,51 +66,52 @@ func (o *options) mustChoose(filter failed.Filter) error {
 }
 
 func (o *options) addForce(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&o.force, "force", false,
+	cmd.Flags().BoolVar(&o.Force, "force", false,
 		"look although a quorum queue deletes what is looked at too often: its delivery limit is -1, or high enough")
 }
 
-func (o *options) inspection(cmd *cobra.Command, target *target) *inspection {
+func (o *options) inspection(cmd *cobra.Command, target *operation.Target) *inspection {
 	return &inspection{options: o, target: target, terminal: &terminal{in: cmd.InOrStdin(), err: cmd.ErrOrStderr(), yes: o.yes}}
 }
 
-// look hands over the messages that the filter selects. All are put back.
-func (s *inspection) look(ctx context.Context, filter failed.Filter, visit func(*failed.Entry)) (transfer.Result, error) {
-	s.selector = filter.Selector()
-	if err := s.prepare(ctx); err != nil {
-		return transfer.Result{}, cli.RuntimeError{Err: s.target.advise(err)}
+// guard begins the run.
+func (s *inspection) guard(ctx context.Context, looks bool) (err error) {
+	if s.guarded, err = s.target.Guard(ctx, s.options.Options, looks); err != nil {
+		return s.failed(err)
 	}
-	var refused error
-	job := transfer.Job{Scan: s.scan(), OneFirst: s.limited, Decide: func(e *failed.Entry) transfer.Verdict {
-		if s.limited && e.DeliveryCount >= mostLooks {
-			refused = s.lookedAtTooOften(e)
-			return transfer.Verdict{Last: true}
-		}
-		if s.selector.Selects(e) {
-			visit(e)
-		}
-		return transfer.Verdict{}
-	}}
-	result, err := s.goOver(ctx, job, seen)
-	s.last = result
-	if refused != nil {
-		return transfer.Result{}, cli.RuntimeError{Err: errors.Join(refused, err)}
+	if s.guarded.Limited {
+		s.terminal.say("Each look at quorum queue %q may count against its delivery limit; RabbitMQ 4 has one by default. "+
+			"A policy with delivery-limit -1 ends that.", s.target.Name)
 	}
-	if err == nil && result.Interrupted {
-		err = fmt.Errorf("stopped after %s; all put back", failed.Messages(result.Seen))
-	}
-	return result, cli.Runtime(s.target.advise(err))
+	s.guarded.Progress = s.progress(seen)
+	return nil
 }
 
-// goOver runs a job, and shows how far it is.
-func (s *inspection) goOver(ctx context.Context, job transfer.Job, line func(transfer.Progress) string) (transfer.Result, error) {
-	job.Progress = s.progress(line)
-	defer s.terminal.line("")
-	return transfer.Run(ctx, s.target.Queue, job)
+// look guards the queue, and hands over the messages that the filter selects.
+func (s *inspection) look(ctx context.Context, filter failed.Filter, visit func(*failed.Entry) (enough bool)) (operation.Look, error) {
+	if err := s.guard(ctx, true); err != nil {
+		return operation.Look{}, err
+	}
+	look, err := s.guarded.Look(ctx, filter, visit)
+	return look, s.failed(err)
+}
+
+// failed is the error of an operation that has ended, with advice.
+func (s *inspection) failed(err error) error {
+	s.terminal.line("")
+	return cli.Runtime(s.options.advise(s.target, err))
+}
+
+// progress shows a line, and why it does not go on, until the line is ended.
+func (s *inspection) progress(line func(transfer.Progress) string) func(transfer.Progress) {
+	return func(p transfer.Progress) {
+		s.sayWaiting(p)
+		s.terminal.line(line(p) + waiting(p))
+	}
 }
 
 // saving has the file in which messages are kept, nil if none is named, while something is done. It goes if nothing was begun.
-func (s *inspection) saving(flag, name string, do func(*sink) error) error {
+func (s *inspection) saving(flag, name string, do func(*operation.Sink) error) error {
 	if name == "" {
 		if err := canRecord(s.options.record); err != nil {
 			return err
@@ -130,20 +125,11 @@ func (s *inspection) saving(flag, name string, do func(*sink) error) error {
 	if err != nil {
 		return err
 	}
-	defer to.closeKept()
-	if err := canRecord(s.options.record, to.file); err != nil {
+	defer to.CloseKept()
+	if err := canRecord(s.options.record, to); err != nil {
 		return err
 	}
 	return do(to)
-}
-
-// notFound is an error if messages that were named are not there.
-func (s *inspection) notFound() error {
-	missing := s.selector.Missing()
-	if len(missing) == 0 {
-		return nil
-	}
-	return cli.RuntimeError{Err: fmt.Errorf("%s not found in %q", failed.Count(len(missing), "id"), s.target.Name)}
 }
 
 // sayNone says why nothing is done. It is an error if others may have what was meant.
@@ -161,106 +147,32 @@ func (s *inspection) sayNone(seen transfer.Result) error {
 }
 
 // recordBegin leaves the record of a run that may be killed. Nothing may be done without.
-func (s *inspection) recordBegin(r Record, meant int) error {
-	r.Event, r.Counts = Begin, map[string]int{"meant": meant}
-	return cli.Runtime(s.record(r))
+func (s *inspection) recordBegin(r operation.Record, meant int) error {
+	return cli.Runtime(s.terminal.record(s.guarded.Begin(r, meant), s.options.record))
 }
 
 // recordEnd leaves the record of a run that ended like this. Without another error, the last one says that not all is done.
-func (s *inspection) recordEnd(r Record, p transfer.Result, ended, unfinished error) error {
-	r.Event = End
-	if ended != nil {
-		r.Error = ended.Error()
-	}
-	if p.Unverified { // no number of what nobody knows, but the most that it can be
-		delete(r.Counts, "duplicated")
-		r.Counts["duplicated_at_most"] = p.MostDoubled()
-	}
-	err := cmp.Or(errors.Join(ended, s.record(r)), unfinished)
-	return cli.Runtime(s.target.advise(err))
-}
-
-func (s *inspection) record(r Record) error {
-	r.At, r.User, r.Vhost, r.Queue = time.Now().UTC(), s.target.serving.Username(), s.target.Vhost, s.target.Name
-	return s.terminal.record(r, s.options.record)
-}
-
-// scan is how many messages are looked at.
-func (s *inspection) scan() int {
-	if s.options.scan == 0 && s.target.Pipeline == "" && s.target.Delayed == "" {
-		return foreignScan
-	}
-	return s.options.scan
-}
-
-// progress shows a line, and why it does not go on.
-func (s *inspection) progress(line func(transfer.Progress) string) func(transfer.Progress) {
-	return func(p transfer.Progress) {
-		s.sayWaiting(p)
-		s.terminal.line(line(p) + waiting(p))
-	}
+func (s *inspection) recordEnd(r operation.Record, counts map[string]int, p transfer.Result, ended, unfinished error) error {
+	recorded := s.terminal.record(s.guarded.End(r, counts, p, ended), s.options.record)
+	return s.failed(cmp.Or(errors.Join(ended, recorded), unfinished))
 }
 
 // seen is how far a look is.
 func seen(p transfer.Progress) string { return fmt.Sprintf("%s %d/%d", p.Phase, p.Seen, p.Ready) }
 
 // sayHidden says what a look cannot show.
-func (s *inspection) sayHidden(r transfer.Result) {
+func (s *inspection) sayHidden(r operation.Look) {
 	if r.Consumers > 0 {
 		s.terminal.say("%s may hold messages that cannot be seen.", failed.Count(r.Consumers, "other consumer"))
 	}
-	s.sayVanished(r)
-	if n := s.selector.Timeless; n > 0 {
+	s.sayVanished(r.Result)
+	if n := r.Timeless; n > 0 {
 		s.terminal.say("%s without a time of failure: not within any time.", failed.Messages(n))
 	}
-	if missing := s.selector.Missing(); len(missing) > 0 {
+	if missing := r.Missing; len(missing) > 0 {
 		const shown = 5
 		s.terminal.say("%s not found: %s", failed.Count(len(missing), "id"), strings.Join(missing[:min(shown, len(missing))], ", "))
 	}
-}
-
-// AMQP tells nobody but who may configure a queue whether it has a delivery limit, and nobody at all what a policy says.
-// A message that is put back more often than the limit allows is deleted, or dead-lettered.
-const (
-	// mostLooks is how often a message was put back when it is looked at no more.
-	mostLooks = 3
-	// usualLimit is that of a quorum queue of RabbitMQ 4 that has no other one.
-	usualLimit = 20
-)
-
-// prepare finds out whether the queue of others may delete what is looked at.
-func (s *inspection) prepare(ctx context.Context) error {
-	if err := s.target.recognize(ctx); err != nil {
-		return err
-	}
-	if s.target.isKept() || s.limited || s.options.force && s.target.isOfWorkQueues() {
-		return nil // by force: the user says that the pipeline declares it
-	}
-	kind, err := s.target.Kind(ctx)
-	switch {
-	case err != nil:
-		return err
-	case kind == transfer.Stream:
-		return fmt.Errorf("queue %q is a stream, which keeps its messages whoever reads them: there is nothing to replay or to take out",
-			s.target.Name)
-	case kind == transfer.Quorum && !s.options.force:
-		s.limited = true
-		s.terminal.say("Each look at quorum queue %q may count against its delivery limit; RabbitMQ 4 has one by default. "+
-			"A policy with delivery-limit -1 ends that.", s.target.Name)
-	}
-	return nil
-}
-
-// lookedAtTooOften is an error about a message that was put back too often. If it is the first one, no other was delivered.
-func (s *inspection) lookedAtTooOften(e *failed.Entry) error {
-	alone := ""
-	if s.target.isOfWorkQueues() {
-		alone = fmt.Sprintf("; --force alone is enough if pipeline %q declares the queue, as its configuration (--config) would tell",
-			s.target.Pipeline)
-	}
-	return fmt.Errorf("a message of %q was put back %d times already, and a delivery limit, which AMQP does not tell, deletes what "+
-		"is put back too often: one of %d, the default of RabbitMQ 4, leaves %d looks. Set delivery-limit to -1 in a policy (RabbitMQ 4), "+
-		"and write --force%s", s.target.Name, e.DeliveryCount, usualLimit, max(0, usualLimit-e.DeliveryCount-1), alone)
 }
 
 // sayOversized names the messages that the broker does not take.
@@ -288,21 +200,24 @@ func (s *inspection) named(o transfer.Oversized) string {
 }
 
 // back says where the messages are that were looked at.
-func (s *inspection) back() string {
-	if s.last.NotBack == 0 {
+func back(l transfer.Result) string {
+	if l.NotBack == 0 {
 		return "all put back"
 	}
 	return fmt.Sprintf("%d of them not back: they expired, somebody took them, or the queue has a delivery limit and "+
-		"deletes what is looked at too often", s.last.NotBack)
+		"deletes what is looked at too often", l.NotBack)
 }
 
+// notFound is an error if messages that were named are not there.
+func (s *inspection) notFound(l operation.Look) error { return s.failed(l.NotFound(s.target.Name)) }
+
 // notBack is an error if messages that were looked at are not back, or some were counted that did not come.
-func (s *inspection) notBack() error {
+func (s *inspection) notBack(l transfer.Result) error {
 	switch {
-	case s.last.NotBack > 0:
-		return cli.RuntimeError{Err: fmt.Errorf("%s not back in %q", failed.Messages(s.last.NotBack), s.target.Name)}
-	case s.last.Vanished > 0:
-		return cli.RuntimeError{Err: fmt.Errorf("%s of %q did not come", failed.Messages(s.last.Vanished), s.target.Name)}
+	case l.NotBack > 0:
+		return cli.RuntimeError{Err: fmt.Errorf("%s not back in %q", failed.Messages(l.NotBack), s.target.Name)}
+	case l.Vanished > 0:
+		return cli.RuntimeError{Err: fmt.Errorf("%s of %q did not come", failed.Messages(l.Vanished), s.target.Name)}
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/operation"
 )
 
 const listExample = `  # What failed, and why?
@@ -82,37 +82,37 @@ func (o *listOptions) run(cmd *cobra.Command, args []string) error {
 	messages := o.messages || o.format == asID
 	list := listing{Queue: target.Name, Vhost: target.Vhost}
 	inspection := o.inspection(cmd, target)
-	result, err := inspection.look(cmd.Context(), filter, func(e *failed.Entry) {
-		list.Selected++
+	look, err := inspection.look(cmd.Context(), filter, func(e *failed.Entry) (enough bool) {
 		switch {
 		case !messages:
 			groups.Add(e)
-		case o.limit == 0 || len(list.Rows) < o.limit:
+		case o.Limit == 0 || len(list.Rows) < o.Limit:
 			list.Rows = append(list.Rows, newRow(e))
 		}
+		return false
 	})
-	if err != nil && result.Seen == 0 {
+	if err != nil && look.Seen == 0 {
 		return err
 	}
-	list.Groups, list.Messages, list.Consumers = groups.Sorted(), result.Seen, result.Consumers
+	list.Groups, list.Messages, list.Selected, list.Consumers = groups.Sorted(), look.Seen, look.Selected, look.Consumers
 	if printed := list.write(output{Context: cmd.Context(), To: cmd.OutOrStdout()}, o.format, now); printed != nil {
 		return cli.RuntimeError{Err: printed}
 	}
-	list.summary(inspection, result)
+	list.summary(inspection, look)
 	if err == nil {
-		err = errors.Join(inspection.notBack(), inspection.notFound())
+		err = errors.Join(inspection.notBack(look.Result), inspection.notFound(look))
 	}
 	return err
 }
 
 // summary says what else there is to know.
-func (l listing) summary(s *inspection, result transfer.Result) {
+func (l listing) summary(s *inspection, result operation.Look) {
 	text := failed.Messages(result.Seen) + " in " + l.Queue
 	if l.Selected < result.Seen {
 		text += fmt.Sprintf(", %d of them selected", l.Selected)
 	}
 	if result.Seen > 0 {
-		text += "; " + s.back()
+		text += "; " + back(result.Result)
 	}
 	text += "."
 	if len(l.Groups) > 0 {

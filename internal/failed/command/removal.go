@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/operation"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
@@ -24,22 +25,22 @@ type removal struct {
 }
 
 func (r *removal) run(ctx context.Context) error {
-	return r.saving(r.flag, r.file, func(to *sink) error { return r.runTo(ctx, to) })
+	return r.saving(r.flag, r.file, func(to *operation.Sink) error { return r.runTo(ctx, to) })
 }
 
 // runTo keeps the messages in a file, or not.
-func (r *removal) runTo(ctx context.Context, to *sink) error {
-	meant := 0
-	before, err := r.look(ctx, r.filter, func(*failed.Entry) { meant++ })
-	if err != nil {
+func (r *removal) runTo(ctx context.Context, to *operation.Sink) error {
+	if err := r.guard(ctx, true); err != nil {
 		return err
 	}
-	r.sayHidden(before)
-	if r.options.limit > 0 {
-		meant = min(meant, r.options.limit)
+	look, chosen, err := r.guarded.Choose(ctx, r.filter)
+	if err != nil {
+		return r.failed(err)
 	}
+	r.sayHidden(look)
+	unfound, meant := r.notFound(look), chosen.Total()
 	if meant == 0 {
-		return errors.Join(r.sayNone(before), r.notFound())
+		return errors.Join(r.sayNone(look.Result), unfound)
 	}
 	saved := "nothing is kept"
 	if to != nil {
@@ -48,27 +49,14 @@ func (r *removal) runTo(ctx context.Context, to *sink) error {
 	if err := r.terminal.ask(ctx, fmt.Sprintf("Delete %s (%s)?", failed.Messages(meant), saved)); err != nil {
 		return err
 	}
-	record := Record{Run: newRunID(), Command: r.command, To: r.file, Filter: r.filter}
+	record := operation.Record{Command: r.command, To: r.file, Filter: r.filter}
 	if err := r.recordBegin(record, meant); err != nil {
 		return err
 	}
-	result, err := r.remove(ctx, meant, to)
+	r.guarded.Progress = r.progress(func(p transfer.Progress) string { return fmt.Sprintf("%d/%d  %s", p.Dropped, meant, p.Phase) })
+	result, err := r.guarded.Remove(ctx, chosen, to)
 	r.report(result, meant)
-	return r.finish(record, result, meant, err)
-}
-
-func (r *removal) remove(ctx context.Context, meant int, to *sink) (transfer.Result, error) {
-	selector := r.filter.Selector()
-	job := transfer.Job{
-		Drops: true, Scan: r.scan(), Limit: meant,
-		Decide: func(e *failed.Entry) transfer.Verdict {
-			return transfer.Verdict{Drop: selector.Selects(e) && (to == nil || to.write(e))}
-		},
-	}
-	if to != nil {
-		job.Keep = to.keep
-	}
-	return r.goOver(ctx, job, func(p transfer.Progress) string { return fmt.Sprintf("%d/%d  %s", p.Dropped, meant, p.Phase) })
+	return cmp.Or(r.recordEnd(record, operation.RemovalCounts(result), result, err, operation.Unremoved(result, meant)), unfound)
 }
 
 func (r *removal) report(p transfer.Result, meant int) {
@@ -79,21 +67,11 @@ func (r *removal) report(p transfer.Result, meant int) {
 	}
 	r.sayVanished(p)
 	if r.file != "" && p.Dropped > 0 {
-		r.terminal.say("To undo: rabbitmq-retry failed import %s %s", r.target.argument(), pasted(r.file))
+		r.terminal.say("To undo: rabbitmq-retry failed import %s %s", r.options.argument(r.target), pasted(r.file))
 	}
 	if p.Unverified {
 		r.terminal.say("up to %s deleted that may be in %s still", failed.Messages(p.MostDoubled()), r.target.Name)
 	}
-}
-
-// finish leaves the record, and says by its error whether all is done.
-func (r *removal) finish(record Record, p transfer.Result, meant int, err error) error {
-	record.Counts = map[string]int{"selected": p.Selected, "deleted": p.Dropped, "duplicated": 0}
-	var unfinished error
-	if p.Dropped < meant || p.Unverified {
-		unfinished = errors.New("not all messages were deleted for good")
-	}
-	return cmp.Or(r.recordEnd(record, p, err, unfinished), r.notFound())
 }
 
 const deleteHelp = `Takes failed messages out of the queue. With --export, each is written to the disk before, and "failed

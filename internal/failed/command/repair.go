@@ -4,16 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
-	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/spf13/cobra"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/operation"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker/undeliverable"
 )
 
 const repairHelp = `Replaces messages that AMQP 0-9-1 cannot carry by copies that it can. A message that was published over AMQP 1.0
@@ -47,15 +43,6 @@ func (o *options) repair(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if o.queue != "" {
-		if err := target.recognize(cmd.Context()); err != nil {
-			return cli.RuntimeError{Err: err}
-		}
-		if target.Delayed == "" {
-			return errors.New("--queue: only the failed queue of a pipeline and the unrouted queue of a delayed exchange are repaired, " +
-				"since another may delete messages that are looked at")
-		}
-	}
 	if err := canRecord(o.record); err != nil {
 		return err
 	}
@@ -63,15 +50,16 @@ func (o *options) repair(cmd *cobra.Command, args []string) error {
 }
 
 func (s *inspection) repair(ctx context.Context) error {
-	conn, err := s.target.Open(ctx, "count")
-	if err != nil {
-		return cli.RuntimeError{Err: err}
+	if err := s.guard(ctx, false); err != nil {
+		return err
 	}
-	release, _ := conn.Connection.Properties["version"].(string)
-	count, err := s.target.CountOver(ctx, conn)
-	amqpconn.HangUp(conn.Connection)
+	if s.options.queue != "" && s.target.Delayed == "" {
+		return errors.New("--queue: only the failed queue of a pipeline and the unrouted queue of a delayed exchange are repaired, " +
+			"since another may delete messages that are looked at")
+	}
+	count, err := s.target.Count(ctx)
 	if err != nil {
-		return cli.RuntimeError{Err: s.target.advise(err)}
+		return s.failed(err)
 	}
 	if count.Ready == 0 {
 		return s.sayNone(transfer.Result{Consumers: count.Consumers})
@@ -80,23 +68,11 @@ func (s *inspection) repair(ctx context.Context) error {
 		failed.Messages(count.Ready), s.target.Name)); err != nil {
 		return err
 	}
-	record := Record{Run: newRunID(), Command: "repair"}
+	record := operation.Record{Command: "repair"}
 	if err := s.recordBegin(record, count.Ready); err != nil {
 		return err
 	}
-	queue := undeliverable.Queue{
-		URI: s.target.serving, Vhost: s.target.Vhost, Name: s.target.Name, Client: s.target.client("repair"),
-		Aside: failed.AsideIn(s.target.Name),
-	}
-	replaced, err := queue.Replace(ctx, count.Ready, s.target.entrance())
-	var refused *amqp.Error
-	switch {
-	case errors.As(err, &refused) && refused.Code == amqp.AccessRefused:
-		err = fmt.Errorf("this user may not publish; needs: write on %q (%w)", s.target.entrance(), err)
-	case err != nil && strings.HasPrefix(release, "3.") && !errors.Is(err, undeliverable.ErrMayNotRead):
-		err = fmt.Errorf("RabbitMQ %s needs the plugin rabbitmq_amqp1_0 for that: %w", release, err)
-	}
+	replaced, err := s.guarded.Repair(ctx, count.Ready)
 	s.terminal.say("replaced %s in %s; all others put back", failed.Messages(replaced), s.target.Name)
-	record.Counts = map[string]int{"replaced": replaced}
-	return s.recordEnd(record, transfer.Result{}, err, nil)
+	return s.recordEnd(record, map[string]int{"replaced": replaced}, transfer.Result{}, err, nil)
 }

@@ -3,8 +3,6 @@ package command
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -16,6 +14,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/operation"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
@@ -100,19 +99,10 @@ func newReplay(caller caller) *cobra.Command {
 type replay struct {
 	*replayOptions
 	*inspection
+	*operation.Replay
 	filter failed.Filter
 	rate   float64
 	wait   time.Duration
-	how    failed.Replay
-	// meant is by work queue, or by where messages of a delayed exchange go on.
-	meant map[string]int
-	// skipped is by reason.
-	skipped map[string]int
-	// saved is the file of --export, nil without, and ids are those in it.
-	saved *sink
-	ids   []string
-	// unfound is an error if messages that were named are not there.
-	unfound error
 }
 
 func (o *replayOptions) run(cmd *cobra.Command, args []string) error {
@@ -131,60 +121,40 @@ func (o *replayOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := target.checkTarget(o.to); err != nil {
-		return err
+	if err := target.CheckTo(o.to); err != nil {
+		return fmt.Errorf("--to: %w", err)
 	}
-	wait, err := target.waitsFor(o.until)
+	wait, err := waitsFor(target, o.until)
 	if err != nil {
 		return err
 	}
-	r := &replay{
-		replayOptions: o, filter: filter, rate: rate, wait: wait, meant: map[string]int{}, skipped: map[string]int{},
-		inspection: o.inspection(cmd, target),
-		how:        failed.Replay{Pipeline: target.Pipeline, To: o.to, ID: newRunID()},
-	}
-	return r.run(cmd.Context())
+	r := &replay{replayOptions: o, inspection: o.inspection(cmd, target), filter: filter, rate: rate, wait: wait}
+	return r.saving("--export", o.exportTo, func(to *operation.Sink) error { return r.run(cmd.Context(), to) })
 }
 
-// newRunID is short enough to be read out.
-func newRunID() string {
-	id := make([]byte, 4)
-	_, _ = rand.Read(id) // never fails
-	return hex.EncodeToString(id)
-}
-
-func (r *replay) run(ctx context.Context) error {
-	return r.saving("--export", r.exportTo, func(to *sink) error { return r.replay(ctx, to) })
-}
-
-func (r *replay) replay(ctx context.Context, saved *sink) error {
-	r.saved = saved
-	if err := r.target.recognize(ctx); err != nil {
-		return cli.RuntimeError{Err: err}
-	}
-	r.how.Delayed = r.target.Delayed
-	before, err := r.look(ctx, r.filter, r.count)
-	if err != nil {
+func (r *replay) run(ctx context.Context, saved *operation.Sink) error {
+	if err := r.guard(ctx, true); err != nil {
 		return err
 	}
-	r.sayHidden(before)
-	r.unfound = r.notFound()
-	total := r.total()
-	if r.limit > 0 {
-		total = min(total, r.limit)
+	r.Replay = r.guarded.NewReplay(r.to, r.rate, saved)
+	look, err := r.Look(ctx, r.filter)
+	if err != nil {
+		return r.failed(err)
 	}
+	r.sayHidden(look)
+	unfound, total := r.notFound(look), r.Total()
 	plan := failed.Messages(total) + " to " + r.destination()
 	switch {
-	case total == 0 && len(r.skipped) > 0:
+	case total == 0 && len(r.Skipped) > 0:
 		r.saySkipped()
 		return cli.RuntimeError{Err: errors.New("no message can be replayed")}
 	case total == 0:
-		return errors.Join(r.sayNone(before), r.unfound)
+		return errors.Join(r.sayNone(look.Result), unfound)
 	case r.dryRun:
 		r.terminal.say("would replay %s", plan)
 		r.sayLost()
 		r.saySkipped()
-		return r.unfound
+		return unfound
 	}
 	r.sayLost()
 	first := ""
@@ -195,99 +165,32 @@ func (r *replay) replay(ctx context.Context, saved *sink) error {
 		return err
 	}
 	if saved != nil {
-		if err := saved.keep(); err != nil {
+		if err := saved.Keep(); err != nil {
 			return cli.RuntimeError{Err: err}
 		}
 	}
-	record := Record{Run: r.how.ID, Command: "replay", To: r.to, Filter: r.filter, ReplayID: r.how.ID}
+	record := operation.Record{Command: "replay", To: r.to, Filter: r.filter, ReplayID: r.ID}
 	if err := r.recordBegin(record, total); err != nil {
 		return err
 	}
-	result, err := r.publish(ctx, total)
-	r.report(result, total)
+	began := time.Now()
+	r.Progress = r.progress(func(p transfer.Progress) string { return progressLine(p, total, time.Since(began)) })
+	result, err := r.Publish(ctx)
+	r.report(result)
 	again, unseen := r.waitAndCount(ctx, result)
-	return r.finish(record, result, again, total, errors.Join(err, unseen))
+	return cmp.Or(r.finish(record, result, again, errors.Join(err, unseen)), unfound)
 }
 
-// count notes what is meant before it is done.
-func (r *replay) count(e *failed.Entry) {
-	switch {
-	case r.to == "" && r.target.Delayed != "":
-		r.meant[r.onward(e)]++
-	case r.to == "" && e.WorkQueue == "":
-		r.skipped[failed.ErrNoWorkQueue.Error()]++
-		return
-	default:
-		r.meant[strings.Clone(e.WorkQueue)]++
-	}
-	if r.saved != nil && (r.limit == 0 || len(r.ids) < r.limit) && r.saved.write(e) {
-		r.ids = append(r.ids, e.ID)
-	}
+// finish leaves the record, and says by its error whether all is done.
+func (r *replay) finish(record operation.Record, p transfer.Result, again int, err error) error {
+	return r.recordEnd(record, r.Counts(p, again), p, err, r.Unfinished(p, again))
 }
 
 // sayLost says what --to takes from the messages.
 func (r *replay) sayLost() {
-	if r.to != "" && r.saved == nil {
+	if r.to != "" && r.exportTo == "" {
 		r.terminal.say("With --to the messages lose the queue that they failed in, reason, error and history: --export FILE keeps them.")
 	}
-}
-
-// onward is where a message of a delayed exchange goes on, and when.
-func (r *replay) onward(e *failed.Entry) string {
-	exchange := r.how.Exchange(e, time.Now())
-	if exchange == r.target.Delayed.DeliverExchange() {
-		return exchange + " (at once)"
-	}
-	return exchange + " (for the rest of their delay)"
-}
-
-func (r *replay) total() (n int) {
-	for _, count := range r.meant {
-		n += count
-	}
-	return n
-}
-
-func (r *replay) publish(ctx context.Context, total int) (transfer.Result, error) {
-	filter := r.filter
-	if r.saved != nil { // nothing else is replayed
-		filter.IDs = r.ids
-	}
-	selector := filter.Selector()
-	clear(r.skipped)
-	began := time.Now()
-	job := transfer.Job{
-		Publishes: true, Scan: r.scan(), Limit: total, Rate: r.rate,
-		Decide: func(e *failed.Entry) transfer.Verdict { return r.decide(e, selector) },
-	}
-	return r.goOver(ctx, job, func(p transfer.Progress) string { return progressLine(p, total, time.Since(began)) })
-}
-
-// decide leaves what this run has replayed already, and what failed again since.
-func (r *replay) decide(e *failed.Entry, selector *failed.Selector) transfer.Verdict {
-	if r.hasReplayed(e) || !selector.Selects(e) {
-		return transfer.Verdict{}
-	}
-	r.how.FrameMax = r.target.frameMax
-	publishing, err := r.how.Publishing(e, time.Now())
-	if err != nil {
-		r.skipped[err.Error()]++
-		return transfer.Verdict{}
-	}
-	return transfer.Verdict{Publish: &publishing}
-}
-
-// finish leaves the record, and says by its error whether all is done.
-func (r *replay) finish(record Record, p transfer.Result, again, total int, err error) error {
-	record.Counts = map[string]int{
-		"selected": p.Selected, "replayed": p.Confirmed, "returned": p.Returned, "refused": p.Refused, "too_large": len(p.Oversized),
-		"unconfirmed": p.Uncertain, "duplicated": 0, "back": again,
-	}
-	var unfinished error
-	if p.Confirmed < total || p.Unverified || again > 0 || len(r.skipped) > 0 {
-		unfinished = errors.New("not all messages were replayed for good")
-	}
-	return cmp.Or(r.recordEnd(record, p, err, unfinished), r.unfound)
 }
 
 // parseRate reads messages a second, such as 50/s or 50.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delaying"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/operation"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
@@ -19,7 +20,7 @@ func (r *replay) destination() string {
 	if r.to != "" {
 		return r.to
 	}
-	queues := slices.Sorted(maps.Keys(r.meant))
+	queues := slices.Sorted(maps.Keys(r.Meant))
 	const shown = 3
 	if len(queues) > shown {
 		return failed.Count(len(queues), "queue")
@@ -28,17 +29,17 @@ func (r *replay) destination() string {
 }
 
 // report says what was done.
-func (r *replay) report(p transfer.Result, total int) {
-	stay, duplicated := max(0, total-p.Confirmed-p.Vanished), "0"
+func (r *replay) report(p transfer.Result) {
+	stay, duplicated := max(0, r.Total()-p.Confirmed-p.Vanished), "0"
 	if p.Unverified {
 		duplicated = fmt.Sprintf("up to %d", p.MostDoubled())
 	}
 	if p.Interrupted && stay > 0 {
 		r.terminal.say("stopped: %d replayed, %d left, %s duplicated. Run the same command again to continue.", p.Confirmed, stay, duplicated)
 	} else {
-		r.terminal.say("replayed %d of %d to %s (replay-id %s)", p.Confirmed, r.total(), r.destination(), r.how.ID)
+		r.terminal.say("replayed %d of %d to %s (replay-id %s)", p.Confirmed, r.Found(), r.destination(), r.ID)
 	}
-	if r.saved != nil {
+	if r.exportTo != "" {
 		r.terminal.say("As they were, they are in %s.", r.exportTo)
 	}
 	r.sayVanished(p)
@@ -59,12 +60,12 @@ func (r *replay) report(p transfer.Result, total int) {
 }
 
 func (r *replay) saySkipped() {
-	for _, reason := range slices.Sorted(maps.Keys(r.skipped)) {
+	for _, reason := range slices.Sorted(maps.Keys(r.Skipped)) {
 		advice := ""
 		if reason == failed.ErrNoWorkQueue.Error() {
 			advice = "; write it with --to"
 		}
-		r.terminal.say("%d skipped: %s%s", r.skipped[reason], reason, advice)
+		r.terminal.say("%d skipped: %s%s", r.Skipped[reason], reason, advice)
 	}
 }
 
@@ -85,13 +86,13 @@ func (r *replay) missingQueue() string {
 const untilGivenUp = "gives_up_after"
 
 // waitsFor is how long to wait for what comes back: unless it is said, until the pipeline has given up.
-func (p *target) waitsFor(text string) (time.Duration, error) {
+func waitsFor(t *operation.Target, text string) (time.Duration, error) {
 	const late = 10 * time.Second // messages do not expire, nor are they parked, on the dot
 	switch {
 	case text == "":
 		return 0, nil
-	case text == untilGivenUp && p.Worker != nil:
-		return p.Worker.GivesUpAfter() + late, nil
+	case text == untilGivenUp && t.Worker != nil:
+		return t.Worker.GivesUpAfter() + late, nil
 	case text == untilGivenUp:
 		return 0, errors.New("--wait: the worker's configuration says how long the pipeline retries: write --config, or --wait=10m")
 	}
@@ -127,13 +128,9 @@ func (r *replay) waitAndCount(ctx context.Context, result transfer.Result) (agai
 	case <-ctx.Done():
 		return 0, errors.New("stopped while waiting: whether messages came back was not looked at")
 	}
-	reasons := map[string]int{}
-	if _, err := r.look(ctx, failed.Filter{}, func(e *failed.Entry) {
-		if r.hasReplayed(e) {
-			again++
-			reasons[e.Reason]++
-		}
-	}); err != nil {
+	r.Progress = r.progress(seen)
+	again, reasons, err := r.Back(ctx)
+	if err != nil {
 		return 0, fmt.Errorf("look for messages that came back after %s: %w", r.wait, err)
 	}
 	r.terminal.say("After %s: %d back in %s.%s", r.wait, again, r.target.Name, explainReasons(reasons))
@@ -160,25 +157,18 @@ func explainReasons(reasons map[string]int) string {
 
 // consumed says, and is an error after a wait, that no worker takes the messages that have to come back.
 func (r *replay) consumed(ctx context.Context) error {
-	if r.target.inbox() == "" || r.to != "" {
+	inbox, ready := r.Idle(ctx)
+	if inbox == "" {
 		return nil
-	}
-	inbox := transfer.Queue{Name: r.target.inbox(), Open: r.target.Open}
-	count, err := inbox.Count(ctx)
-	if err != nil || count.Consumers > 0 {
-		return nil //nolint:nilerr // who may not count the consumers is told nothing of them
 	}
 	stays := "what has to wait"
 	if r.target.Pipeline != "" {
 		stays = "what fails again or has no binding to " + r.target.Pipeline.ReturnExchange()
 	}
 	r.terminal.say("warning: no worker consumes %s, which has %s: %s stays there and cannot come back. Start one.",
-		inbox.Name, failed.Messages(count.Ready), stays)
+		inbox, failed.Messages(ready), stays)
 	if r.wait > 0 {
-		return fmt.Errorf("no worker consumes %s, so the wait proves nothing", inbox.Name)
+		return fmt.Errorf("no worker consumes %s, so the wait proves nothing", inbox)
 	}
 	return nil
 }
-
-// hasReplayed reports whether a message was replayed in this run.
-func (r *replay) hasReplayed(e *failed.Entry) bool { return e.Replays > 0 && e.ReplayID == r.how.ID }

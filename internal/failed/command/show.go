@@ -54,7 +54,7 @@ Needs: read on <pipeline>.failed. With --queue: read on the queue.`,
 	}
 	o.targetFlags.addFlags(cmd)
 	flags := cmd.Flags()
-	flags.IntVar(&o.scan, "scan", 0, "`number` of messages to look at (default: all; 100 with --queue)")
+	flags.IntVar(&o.Scan, "scan", 0, "`number` of messages to look at (default: all; 100 with --queue)")
 	flags.BoolVar(&o.raw, "raw", false, "write the body alone, byte by byte, with its encoding")
 	flags.StringVarP(&o.format, "output", "o", cli.Table, "table or json")
 	o.addForce(cmd)
@@ -73,37 +73,23 @@ func (o *showOptions) run(cmd *cobra.Command, args []string) error {
 	if len(rest) != 1 || len(rest[0]) < minPrefix {
 		return errors.New("write the id of a message, at least its first 4 digits, or its message-id: failed list --messages has them")
 	}
-	wanted, prefix := rest[0], strings.ToLower(rest[0])
 	inspection := o.inspection(cmd, target)
-	byID, named, equal := map[string]*failed.Entry{}, map[string]*failed.Entry{}, map[string]int{}
-	result, err := inspection.look(cmd.Context(), failed.Filter{}, func(e *failed.Entry) {
-		found := byID
-		if e.MessageID == wanted {
-			found = named
-		} else if !strings.HasPrefix(e.ID, prefix) {
-			return
-		}
-		equal[e.ID]++
-		if len(found) <= fewIDs {
-			found[e.ID] = e
-		}
-	})
-	if err != nil {
+	if err := inspection.guard(cmd.Context(), true); err != nil {
 		return err
 	}
-	found := byID
-	if len(named) > 0 {
-		found = named
+	found, err := inspection.guarded.Find(cmd.Context(), rest[0])
+	if err := inspection.failed(err); err != nil {
+		return err
 	}
-	if len(found) != 1 {
-		inspection.sayHidden(result)
-		return cli.RuntimeError{Err: ambiguous(wanted, found, result.Seen)}
+	if len(found.Entries) != 1 {
+		inspection.sayHidden(found.Look)
+		return cli.RuntimeError{Err: ambiguous(rest[0], found.Entries, found.Seen)}
 	}
-	for _, e := range found {
+	for _, e := range found.Entries {
 		if err := o.show(output{Context: cmd.Context(), To: cmd.OutOrStdout()}, e); err != nil {
 			return cli.RuntimeError{Err: err}
 		}
-		if n := equal[e.ID]; n > 1 {
+		if n := found.Equal[e.ID]; n > 1 {
 			inspection.terminal.say("%d messages have the id %s: this is one of them.", n, e.ID)
 		}
 	}

@@ -11,13 +11,11 @@ import (
 	"text/tabwriter"
 	"time"
 
-	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/spf13/cobra"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/operation"
 )
 
 const statusExample = `  # All pipelines and delayed exchanges of the worker's configuration, and what failed first in each.
@@ -29,40 +27,6 @@ const statusExample = `  # All pipelines and delayed exchanges of the worker's c
 
   # What waits in each level of a delayed exchange, and when the last of it is due.
   rabbitmq-retry status events --config worker.json --levels`
-
-// queueStatus is what is known of a queue.
-type queueStatus struct {
-	Queue string `json:"queue"`
-	// Ready and Consumers are nil if they are not known.
-	Ready     *int `json:"ready"`
-	Consumers *int `json:"consumers"`
-	// Oldest is when the first message failed.
-	Oldest time.Time `json:"oldest,omitzero"`
-	// DueBy is when the last of the messages that wait in a level will have been delivered.
-	DueBy time.Time `json:"due_by,omitzero"`
-	// Note is what is wrong, or not known.
-	Note string `json:"note,omitempty"`
-
-	of watched
-	// unasked says that nothing is wrong.
-	unasked bool
-}
-
-// summary is what is known of a pipeline or a delayed exchange. Numbers that are not known, or do not exist, are nil.
-type summary struct {
-	Vhost     string    `json:"vhost"`
-	Name      string    `json:"name"`
-	Kind      string    `json:"kind"`
-	Inbox     *int      `json:"inbox"`
-	Consumers *int      `json:"consumers"`
-	Waiting   *int      `json:"waiting"`
-	Failed    *int      `json:"failed"`
-	Oldest    time.Time `json:"oldest,omitzero"`
-	Note      string    `json:"note,omitempty"`
-
-	queues []queueStatus
-	notes  []string
-}
 
 // statusOptions say what is counted.
 type statusOptions struct {
@@ -112,212 +76,108 @@ func (o *statusOptions) run(cmd *cobra.Command, args []string) error {
 		}
 		return o.overview(cmd, o.format, o.look)
 	}
-	named := func(ctx context.Context) ([]subject, error) { return o.subjectsNamed(ctx, args) }
-	return showStatus(cmd, o.format, o.look, named, o.writeQueues)
+	named := func(ctx context.Context, c *operation.Counting) ([]operation.Subject, error) {
+		return o.subjectsNamed(ctx, c, args)
+	}
+	return o.showStatus(cmd, o.format, o.look, named, o.writeQueues)
 }
 
 // overview has a line for each pipeline and delayed exchange.
 func (t *targetFlags) overview(cmd *cobra.Command, format string, look bool) error {
-	return showStatus(cmd, format, look, t.subjects, func(w io.Writer, summaries []summary) error {
+	return t.showStatus(cmd, format, look, t.subjects, func(w io.Writer, summaries []operation.Summary) error {
 		return writeSummaries(w, summaries, format, look)
 	})
 }
 
 // showStatus counts what is found, and writes it.
-func showStatus(
+func (t *targetFlags) showStatus(
 	cmd *cobra.Command, format string, look bool,
-	find func(context.Context) ([]subject, error), write func(io.Writer, []summary) error,
+	find func(context.Context, *operation.Counting) ([]operation.Subject, error), write func(io.Writer, []operation.Summary) error,
 ) error {
 	if err := cli.CheckFormat(format, cli.Table, cli.JSON); err != nil {
 		return err
 	}
-	subjects, err := find(cmd.Context())
+	var counting operation.Counting
+	defer counting.Close()
+	subjects, err := find(cmd.Context(), &counting)
 	if err != nil {
 		return err
 	}
-	summaries, err := count(cmd.Context(), subjects, look)
+	summaries, err := counting.Count(cmd.Context(), subjects, look)
 	if err != nil {
-		return err
+		return cli.RuntimeError{Err: t.advise(subjects[len(summaries)].Target, err)}
 	}
 	if err := write(cmd.OutOrStdout(), summaries); err != nil {
 		return cli.RuntimeError{Err: err}
 	}
-	return verdict(summaries)
+	if err := operation.Trouble(summaries); err != nil {
+		return cli.FindingError{Err: err}
+	}
+	return nil
 }
 
-// count asks for all queues, over one connection per vhost.
-func count(ctx context.Context, subjects []subject, look bool) ([]summary, error) {
-	const atMost = time.Minute
-	ctx, cancel := context.WithTimeout(ctx, atMost)
-	defer cancel()
-	connections := map[string]amqpconn.Raw{}
-	defer func() {
-		for _, conn := range connections {
-			amqpconn.HangUp(conn.Connection)
-		}
-	}()
-	summaries := make([]summary, len(subjects))
-	for i, s := range subjects {
-		conn, connected := connections[s.target.Vhost]
-		if !connected {
-			var err error
-			var refused *amqp.Error
-			conn, err = s.target.open(ctx, "count")
-			if errors.As(err, &refused) && refused.Code == amqp.NotAllowed && len(subjects) > 1 {
-				summaries[i] = s.refused(refused.Reason)
-				continue
-			}
-			if err != nil {
-				return nil, cli.RuntimeError{Err: err}
-			}
-			connections[s.target.Vhost] = conn
-		}
-		summaries[i] = summary{Vhost: s.target.Vhost, Name: s.name, Kind: s.kind}
-		for _, w := range s.queues {
-			status, err := s.status(ctx, conn, w)
-			if err == nil && look && w.role == parks {
-				err = s.oldest(ctx, &status)
-			}
-			if err != nil {
-				return nil, cli.RuntimeError{Err: err}
-			}
-			if status.Queue != "" {
-				summaries[i].add(status)
-			}
-		}
+// subjects are all pipelines and delayed exchanges of the vhost, by the management API, or else of the configuration.
+func (t *targetFlags) subjects(ctx context.Context, _ *operation.Counting) ([]operation.Subject, error) {
+	uris, err := t.connection.Brokers()
+	if err != nil {
+		return nil, err
 	}
-	return summaries, nil
+	if t.managed() {
+		return t.subjectsOfVhost(ctx, cmp.Or(t.vhost, uris[0].Vhost()))
+	}
+	config, err := t.config()
+	if err != nil {
+		return nil, err
+	}
+	if !t.source.Given() {
+		return nil, noPipeline(config)
+	}
+	all := t.brokers().Configured(config, t.vhost)
+	if len(all) == 0 {
+		return nil, fmt.Errorf("--vhost: the configuration has nothing in %q", t.vhost)
+	}
+	return all, nil
 }
 
-// refused is a summary without numbers, of a vhost that the user may not enter.
-func (s subject) refused(why string) summary {
-	all := summary{Vhost: s.target.Vhost, Name: s.name, Kind: s.kind}
-	for _, w := range s.queues {
-		all.add(queueStatus{Queue: w.name, of: w, Note: "may not be looked at"})
-	}
-	all.Note = why
-	return all
+// managed reports whether the address of the management API is given.
+func (t *targetFlags) managed() bool {
+	return t.endpoint != "" || t.caller.getenv(cli.EnvEndpoint) != ""
 }
 
-// status is of no queue, if the pipeline's engine has none of this role.
-func (s subject) status(ctx context.Context, conn amqpconn.Raw, w watched) (queueStatus, error) {
-	status := queueStatus{Queue: w.name, of: w}
-	if w.unknown {
-		status.Note, status.unasked = "not counted: --config or --endpoint tells which there are", true
-		return status, nil
+// subjectsOfVhost are those that the broker has.
+func (t *targetFlags) subjectsOfVhost(ctx context.Context, vhost string) ([]operation.Subject, error) {
+	client, err := t.connection.Management(t.endpoint)
+	if err != nil {
+		return nil, err
 	}
-	count, err := transfer.Queue{Name: w.name}.CountOver(ctx, conn)
-	switch {
-	case errors.Is(err, transfer.ErrMayNotRead):
-		status.Note = needsRead(w.name)
-		return status, nil
-	case errors.Is(err, transfer.ErrNoQueue) && w.optional:
-		exchange := s.target.Pipeline.DeadLetterExchange()
-		has, err := s.target.HasExchange(ctx, exchange)
-		switch {
-		case errors.Is(err, transfer.ErrMayNotRead):
-			status.Note = fmt.Sprintf("does not exist; whether it should is not known; needs: read on %q", exchange)
-			return status, nil
-		case err == nil && !has:
-			return queueStatus{}, nil
-		}
-		status.Note = "does not exist"
-		return status, err
-	case errors.Is(err, transfer.ErrNoQueue):
-		status.Note = "does not exist"
-		return status, nil
-	case err != nil:
-		return status, err
+	live, err := client.List(ctx, vhost)
+	if err != nil {
+		return nil, cli.RuntimeError{Err: fmt.Errorf("read vhost %q by the management API (--vhost, $%s): %w", vhost, cli.EnvEndpoint, err)}
 	}
-	status.Ready, status.Consumers = &count.Ready, &count.Consumers
-	switch {
-	case w.role == receiving && count.Consumers == 0:
-		status.Note = "no consumer: is a worker running?"
-	case w.longest > 0 && count.Ready > 0:
-		status.DueBy = time.Now().Add(w.longest + time.Second).UTC().Truncate(time.Second)
-	}
-	return status, nil
+	return t.brokers().Live(live.Topology, vhost), nil
 }
 
-// oldest looks at the first message, in a queue that deletes nothing for it.
-func (s subject) oldest(ctx context.Context, status *queueStatus) error {
-	if status.Ready == nil || *status.Ready == 0 || !status.of.kept {
-		return nil
+// subjectsNamed are the pipeline, the delayed exchange of that name, or the queue that was named.
+func (t *targetFlags) subjectsNamed(ctx context.Context, c *operation.Counting, args []string) ([]operation.Subject, error) {
+	p, _, err := t.locate(args, 0)
+	if err != nil {
+		return nil, err
 	}
-	job := transfer.Job{Scan: 1, Decide: func(e *failed.Entry) transfer.Verdict {
-		status.Oldest = e.FailedAt
-		return transfer.Verdict{}
-	}}
-	_, err := transfer.Run(ctx, transfer.Queue{Name: status.Queue, Open: s.target.Open}, job)
-	if errors.Is(err, transfer.ErrMayNotRead) {
-		status.Note = needsRead(status.Queue)
-		return nil
+	var named []operation.Subject
+	if p.Pipeline != "" && t.managed() {
+		all, err := t.subjectsOfVhost(ctx, p.Vhost)
+		if err != nil {
+			return nil, err
+		}
+		named = slices.DeleteFunc(all, func(s operation.Subject) bool { return s.Name != string(p.Pipeline) })
+		if len(named) == 0 {
+			return nil, fmt.Errorf("there is no pipeline or delayed exchange %q in the vhost %q (--vhost)", p.Pipeline, p.Vhost)
+		}
+	} else {
+		named = c.Subjects(ctx, p)
 	}
-	return s.target.advise(err)
-}
-
-func needsRead(queue string) string {
-	return fmt.Sprintf("may not be looked at; needs: read on %q", queue)
-}
-
-// add counts a queue.
-func (s *summary) add(q queueStatus) {
-	first := !slices.ContainsFunc(s.queues, func(other queueStatus) bool { return other.of.role == q.of.role })
-	sum := func(total **int, n *int) {
-		switch {
-		case first || n == nil:
-			*total = n
-		case *total != nil:
-			both := **total + *n
-			*total = &both
-		}
-	}
-	switch q.of.role {
-	case receiving:
-		s.Inbox, s.Consumers = q.Ready, q.Consumers
-	case waits:
-		sum(&s.Waiting, q.Ready)
-	case parks:
-		sum(&s.Failed, q.Ready)
-		if s.Oldest.IsZero() || !q.Oldest.IsZero() && q.Oldest.Before(s.Oldest) {
-			s.Oldest = q.Oldest
-		}
-	}
-	if q.Note != "" {
-		const shown = 2
-		s.notes = append(s.notes, q.Queue+": "+q.Note)
-		s.Note = strings.Join(s.notes[:min(shown, len(s.notes))], "; ")
-		if more := len(s.notes) - shown; more > 0 {
-			s.Note += fmt.Sprintf("; and %d more", more)
-		}
-	}
-	s.queues = append(s.queues, q)
-}
-
-// withoutLevels has one line for all levels of a delayed exchange.
-func withoutLevels(s summary) []queueStatus {
-	var lines []queueStatus
-	for _, q := range s.queues {
-		if s.Kind != kindDelayed || q.of.role != waits || q.of.unknown {
-			lines = append(lines, q)
-			continue
-		}
-		i := slices.IndexFunc(lines, func(l queueStatus) bool { return l.of.role == waits })
-		if i < 0 {
-			i = len(lines)
-			lines = append(lines, queueStatus{Queue: s.Name + ".delay.*", Ready: s.Waiting, Consumers: q.Consumers, of: q.of})
-		}
-		if q.Consumers == nil {
-			lines[i].Consumers = nil
-		}
-		if q.DueBy.After(lines[i].DueBy) {
-			lines[i].DueBy = q.DueBy
-		}
-		if lines[i].Note == "" && q.Note != "" {
-			lines[i].Note = q.Queue + ": " + q.Note
-		}
-	}
-	return lines
+	named[0].Parking(p.Name)
+	return named, nil
 }
 
 // number is a count, "?" if it is not known.
@@ -329,22 +189,22 @@ func number(n *int) string {
 }
 
 // writeQueues has a line for each queue.
-func (o *statusOptions) writeQueues(w io.Writer, summaries []summary) error {
-	statuses := []queueStatus{}
+func (o *statusOptions) writeQueues(w io.Writer, summaries []operation.Summary) error {
+	statuses := []operation.QueueStatus{}
 	for _, s := range summaries {
 		if !o.levels {
-			s.queues = withoutLevels(s)
+			s.Queues = s.WithoutLevels()
 		}
-		statuses = append(statuses, s.queues...)
+		statuses = append(statuses, s.Queues...)
 	}
 	if o.format == cli.JSON {
 		return cli.WriteJSON(w, map[string]any{"queues": statuses}, "  ")
 	}
-	waiting := slices.ContainsFunc(statuses, func(s queueStatus) bool { return !s.DueBy.IsZero() })
+	waiting := slices.ContainsFunc(statuses, func(s operation.QueueStatus) bool { return !s.DueBy.IsZero() })
 	lines := [][]string{{"QUEUE", "READY", "CONSUMERS", "OLDEST", "DUE BY", "NOTE"}}
 	for _, s := range statuses {
 		oldest := "-"
-		if s.of.role == parks {
+		if s.Role() == operation.Parks {
 			oldest = oldestOf(s.Ready, s.Oldest)
 		}
 		lines = append(lines, []string{
@@ -362,22 +222,22 @@ func oldestOf(messages *int, at time.Time) string {
 	return shownTime(at)
 }
 
-func writeSummaries(w io.Writer, summaries []summary, format string, look bool) error {
+func writeSummaries(w io.Writer, summaries []operation.Summary, format string, look bool) error {
 	if format == cli.JSON {
 		return cli.WriteJSON(w, map[string]any{"summaries": summaries}, "  ")
 	}
-	several := slices.ContainsFunc(summaries, func(s summary) bool { return s.Vhost != summaries[0].Vhost })
+	several := slices.ContainsFunc(summaries, func(s operation.Summary) bool { return s.Vhost != summaries[0].Vhost })
 	lines := [][]string{{"VHOST", "NAME", "KIND", "INBOX", "CONSUMERS", "WAITING", "FAILED", "OLDEST", "NOTE"}}
 	for _, s := range summaries {
-		cell := func(role role, n *int) string {
-			if !slices.ContainsFunc(s.queues, func(q queueStatus) bool { return q.of.role == role }) {
+		cell := func(role operation.Role, n *int) string {
+			if !slices.ContainsFunc(s.Queues, func(q operation.QueueStatus) bool { return q.Role() == role }) {
 				return "-"
 			}
 			return number(n)
 		}
 		lines = append(lines, []string{
-			failed.Printable(s.Vhost), failed.Printable(s.Name), s.Kind, cell(receiving, s.Inbox), cell(receiving, s.Consumers),
-			cell(waits, s.Waiting), number(s.Failed), oldestOf(s.Failed, s.Oldest), failed.Printable(cmp.Or(s.Note, "-")),
+			failed.Printable(s.Vhost), failed.Printable(s.Name), s.Kind, cell(operation.Receives, s.Inbox), cell(operation.Receives, s.Consumers),
+			cell(operation.Waits, s.Waiting), number(s.Failed), oldestOf(s.Failed, s.Oldest), failed.Printable(cmp.Or(s.Note, "-")),
 		})
 	}
 	return writeColumns(w, lines, map[string]bool{"VHOST": several, "OLDEST": look})
@@ -396,27 +256,4 @@ func writeColumns(w io.Writer, lines [][]string, wanted map[string]bool) error {
 		_, _ = fmt.Fprintln(columns, strings.Join(cells, "\t"))
 	}
 	return columns.Flush()
-}
-
-// verdict is an error if something is wrong, which makes the exit code.
-func verdict(summaries []summary) error {
-	for _, s := range summaries {
-		for _, q := range s.queues {
-			if q.Note != "" && !q.unasked {
-				return cli.FindingError{Err: fmt.Errorf("queue %q: %s", q.Queue, q.Note)}
-			}
-		}
-	}
-	return nil
-}
-
-// inbox is that of the pipeline or the delayed exchange, "" for a queue of neither.
-func (p *target) inbox() string {
-	switch {
-	case p.Delayed != "":
-		return p.Delayed.Inbox()
-	case p.Pipeline != "":
-		return p.Pipeline.Inbox()
-	}
-	return ""
 }

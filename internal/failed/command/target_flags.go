@@ -7,11 +7,15 @@ import (
 	"slices"
 	"strings"
 
+	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/spf13/cobra"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/operation"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
@@ -50,7 +54,7 @@ func (t *targetFlags) completePipelines(_ *cobra.Command, args []string, _ strin
 
 // locate takes the pipeline's name off the arguments. With a queue there need not be one: there is if there are more than so
 // many others.
-func (t *targetFlags) locate(args []string, others int) (*target, []string, error) {
+func (t *targetFlags) locate(args []string, others int) (*operation.Target, []string, error) {
 	uris, err := t.connection.Brokers()
 	if err != nil {
 		return nil, nil, err
@@ -64,8 +68,7 @@ func (t *targetFlags) locate(args []string, others int) (*target, []string, erro
 			return nil, nil, errors.New("the name of a pipeline or a queue is needed, and is a URI")
 		}
 	}
-	p := t.target(t.vhost)
-	p.Name = t.queue
+	p := &operation.Target{Brokers: t.brokers(), Vhost: t.vhost, Name: t.queue}
 	named, name, rest := len(args) > others || t.queue == "" && len(args) > 0, "", args
 	if named {
 		name, rest = args[0], args[1:]
@@ -74,19 +77,19 @@ func (t *targetFlags) locate(args []string, others int) (*target, []string, erro
 	case t.queue == "" && !named:
 		return nil, nil, noPipeline(config)
 	case t.queue == "":
-		err = p.choose(name, config)
+		err = choose(p, name, config)
 		p.Name = p.Pipeline.FailedQueue()
 	case !named || name == unroutedOf: // the delayed exchange's name, which the queue's has, too
-		err = p.chooseDelayed(unroutedOf, config)
+		err = chooseDelayed(p, unroutedOf, config)
 	default:
-		err = p.ofPipeline(name, config)
+		err = chooseOfPipeline(p, name, config)
 	}
 	p.Vhost = cmp.Or(p.Vhost, uris[0].Vhost())
 	return p, rest, err
 }
 
 // find is locate for commands about failed messages. A delayed exchange has a failed queue only if a pipeline has its name, too.
-func (t *targetFlags) find(args []string, others int) (*target, []string, error) {
+func (t *targetFlags) find(args []string, others int) (*operation.Target, []string, error) {
 	p, rest, err := t.locate(args, others)
 	if err == nil && p.Pipeline != "" && p.Worker == nil && p.Delaying != nil {
 		err = fmt.Errorf("%q is a delayed exchange: write --queue %s", p.Pipeline, pasted(delayed.Names(p.Pipeline).UnroutedQueue()))
@@ -95,7 +98,7 @@ func (t *targetFlags) find(args []string, others int) (*target, []string, error)
 }
 
 // findOnly is find for commands that have no other argument.
-func (t *targetFlags) findOnly(args []string) (*target, error) {
+func (t *targetFlags) findOnly(args []string) (*operation.Target, error) {
 	target, _, err := t.find(args, 0)
 	return target, err
 }
@@ -127,4 +130,117 @@ func (t *targetFlags) config() (workerconfig.Config, error) {
 	}
 	config, _, err := t.source.Read()
 	return config, err
+}
+
+func (t *targetFlags) brokers() operation.Brokers {
+	return operation.Brokers{URIs: t.connection.Brokers, Version: t.caller.version}
+}
+
+// choose finds the pipeline in the configuration, if there is one, and the delayed exchange of the same name.
+func choose(t *operation.Target, name string, config workerconfig.Config) (err error) {
+	t.Pipeline = pipeline.Names(name)
+	if t.Worker, err = only(config.Pipelines, workerconfig.PipelineID, operation.KindPipeline, name, t.Vhost); err != nil {
+		return err
+	}
+	if t.Worker != nil {
+		t.Vhost = t.Worker.Vhost
+	}
+	if err := chooseDelayed(t, name, config); err != nil {
+		return err
+	}
+	if t.Worker == nil && t.Delaying == nil && len(namesIn(config)) > 0 && t.Vhost == "" {
+		return fmt.Errorf("there is no pipeline or delayed exchange %q in the configuration, which has: %s",
+			name, strings.Join(namesIn(config), ", "))
+	}
+	return nil
+}
+
+// chooseDelayed finds the delayed exchange in the configuration, if there is one.
+func chooseDelayed(t *operation.Target, name string, config workerconfig.Config) (err error) {
+	t.Delaying, err = only(config.DelayedExchanges, workerconfig.DelayedExchangeID, operation.KindDelayed, name, t.Vhost)
+	if t.Delaying != nil {
+		t.Vhost = t.Delaying.Vhost
+	}
+	return err
+}
+
+// only finds the one of this name, in the vhost if there is one; nil if there is none.
+func only[W any](elements []W, id func(W) workerconfig.ID, kind, name, vhost string) (found *W, err error) {
+	for i, w := range elements {
+		if id := id(w); id.Name != name || vhost != "" && id.Vhost != vhost {
+			continue
+		}
+		if found != nil {
+			return nil, fmt.Errorf("there is a %s %q in several vhosts: write --vhost", kind, name)
+		}
+		found = &elements[i]
+	}
+	return found, nil
+}
+
+// chooseOfPipeline makes of a target with a queue one that has failed messages of work queues of a pipeline.
+func chooseOfPipeline(t *operation.Target, name string, config workerconfig.Config) error {
+	if err := choose(t, name, config); err != nil {
+		return err
+	}
+	if t.Pipeline.OwnsQueue(t.Name) && t.Name != t.Pipeline.FailedQueue() {
+		return fmt.Errorf("--queue: %q is one of the own queues of pipeline %q, and has no failed messages", t.Name, t.Pipeline)
+	}
+	return nil
+}
+
+// advise adds to an error of an operation what can be written on the command line.
+func (t *targetFlags) advise(of *operation.Target, err error) error {
+	var (
+		refused    *amqp.Error
+		unreadable *transfer.UnreadableError
+	)
+	switch {
+	case errors.As(err, &refused) && refused.Code == amqp.NotAllowed:
+		return fmt.Errorf("%w; --vhost names another vhost than %q", err, of.Vhost)
+	case of.Pipeline != "" && errors.Is(err, transfer.ErrNoQueue):
+		return fmt.Errorf("%w %q: is there a pipeline %q? If it is a delayed exchange, write --queue %s",
+			err, of.Vhost, of.Pipeline, pasted(delayed.Names(of.Pipeline).UnroutedQueue()))
+	case errors.Is(err, operation.ErrTooOften) && of.OfWorkQueues():
+		return fmt.Errorf("%w, and write --force; --force alone is enough if pipeline %q declares the queue, as its configuration (--config) "+
+			"would tell", err, of.Pipeline)
+	case errors.Is(err, operation.ErrTooOften):
+		return fmt.Errorf("%w, and write --force", err)
+	case errors.Is(err, operation.ErrHeld):
+		return fmt.Errorf("%w; stop it, or write --allow-duplicates", err)
+	case !errors.As(err, &unreadable):
+		return err
+	case of.Entrance() == "":
+		return fmt.Errorf("%w: take it out with a client that speaks AMQP 1.0, and run the command again", err)
+	}
+	return fmt.Errorf("%w; rabbitmq-retry failed repair %s replaces it by a copy that can be read", err, t.argument(of))
+}
+
+// pasted makes one word of a text for a shell, and shows what could not be seen.
+func pasted(text string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+=,"
+	switch {
+	case text != "" && strings.Trim(text, plain) == "" && text[0] != '-':
+		return text
+	case failed.Printable(text) != text || strings.ContainsAny(text, "\n\t"):
+		quoted := fmt.Sprintf("%+q", text)
+		return "$'" + strings.ReplaceAll(strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`), "'", `\'`) + "'"
+	default:
+		return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+	}
+}
+
+// argument is how the queue is named on the command line.
+func (t *targetFlags) argument(of *operation.Target) string {
+	text := "--queue " + pasted(of.Name)
+	if of.Pipeline != "" {
+		text = pasted(string(of.Pipeline))
+	}
+	if of.OfWorkQueues() {
+		text += " --queue " + pasted(of.Name)
+	}
+	if t.vhost != "" {
+		text += " --vhost " + pasted(of.Vhost)
+	}
+	return text
 }

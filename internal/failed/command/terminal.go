@@ -2,7 +2,9 @@ package command
 
 import (
 	"bufio"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/operation"
 )
 
 // terminal writes to stderr, so that stdout has results alone.
@@ -76,6 +79,68 @@ func (t *terminal) line(text string) {
 func (t *terminal) say(format string, arguments ...any) {
 	t.line("")
 	_, _ = fmt.Fprintln(t.err, failed.Printable(fmt.Sprintf(format, arguments...)))
+}
+
+// record writes a record to a file, or to stderr if no file is named: who reads along at a terminal has the summary.
+func (t *terminal) record(r operation.Record, file string) error {
+	if file == "" && isTerminal(t.err) {
+		return nil
+	}
+	line, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	line = append(line, '\n')
+	if file == "" {
+		// JSON has the same escapes, but for one.
+		text := failed.Printable(strings.ReplaceAll(string(line), "\x7f", `\u007f`))
+		if _, err = io.WriteString(t.err, text); err != nil {
+			err = fmt.Errorf("write the record of the run to stderr: %w", err)
+		}
+		return err
+	}
+	f, err := openRecord(file)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(line)
+	if err = cmp.Or(err, f.Close()); err != nil {
+		return fmt.Errorf("--record: %w", err)
+	}
+	return nil
+}
+
+const onlyOwner = 0o600
+
+// canRecord is an error if no record can be written to this file: what was done could not be told afterwards. Nor may it be
+// one of the others, which are read or written otherwise.
+func canRecord(name string, others ...interface{ Stat() (os.FileInfo, error) }) error {
+	if name == "" {
+		return nil
+	}
+	f, err := openRecord(name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	ours, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("--record: %w", err)
+	}
+	for _, other := range others {
+		if info, err := other.Stat(); err == nil && os.SameFile(ours, info) {
+			return fmt.Errorf("--record: %s is the file of the messages: choose another name", name)
+		}
+	}
+	return nil
+}
+
+func openRecord(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, onlyOwner) //nolint:gosec // the user says which
+	if err != nil {
+		return nil, fmt.Errorf("--record: %w", err)
+	}
+	return f, nil
 }
 
 func isTerminal(stream any) bool {

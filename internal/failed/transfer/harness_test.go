@@ -66,6 +66,15 @@ func (b *bench) open(ctx context.Context, purpose string) (amqpconn.Raw, error) 
 	return amqpconn.ConnectRaw(ctx, uri, b.Vhost, amqpconn.Client{Name: purpose})
 }
 
+// kind asks for the type of the queue.
+func (b *bench) kind(t *testing.T) (transfer.Kind, error) {
+	t.Helper()
+	conn, err := b.open(t.Context(), "kind")
+	require.NoError(t, err)
+	defer amqpconn.HangUp(conn.Connection)
+	return b.KindOver(t.Context(), conn)
+}
+
 // fill publishes messages to the queue with these bodies.
 func (b *bench) fill(t *testing.T, bodies ...string) {
 	t.Helper()

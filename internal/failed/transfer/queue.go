@@ -10,6 +10,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 )
 
 const (
@@ -61,10 +62,10 @@ func (q Queue) CountOver(ctx context.Context, conn amqpconn.Raw) (Count, error) 
 	return Count{Ready: declared.Messages, Consumers: declared.Consumers}, q.explain(err)
 }
 
-// HasExchange asks whether there is an exchange, in the vhost of the queue. The error is [ErrMayNotRead] for a user without a
+// HasExchange asks whether there is an exchange, in the vhost of the connection. The error is [ErrMayNotRead] for a user without a
 // permission for it, whom RabbitMQ 4.3 does not tell.
-func (q Queue) HasExchange(ctx context.Context, name string) (bool, error) {
-	answer, err := q.ask(ctx, "look", fmt.Sprintf("look at exchange %q", name), func(channel *amqp.Channel) error {
+func HasExchange(ctx context.Context, conn amqpconn.Raw, name string) (bool, error) {
+	answer, err := ask(ctx, conn, fmt.Sprintf("look at exchange %q", name), func(channel *amqp.Channel) error {
 		return channel.ExchangeDeclarePassive(name, amqp.ExchangeDirect, true, false, false, false, nil)
 	})
 	switch {
@@ -79,18 +80,42 @@ func (q Queue) HasExchange(ctx context.Context, name string) (bool, error) {
 }
 
 // ask asks a question whose answer may close the channel. The other error is why it could not be asked.
-func (q Queue) ask(ctx context.Context, purpose, what string, question func(*amqp.Channel) error) (answer, err error) {
-	conn, err := q.Open(ctx, purpose)
-	if err != nil {
-		return nil, err
-	}
-	defer amqpconn.HangUp(conn.Connection)
+func ask(ctx context.Context, conn amqpconn.Raw, what string, question func(*amqp.Channel) error) (answer, err error) {
 	channel, err := amqpconn.OpenChannel(ctx, conn.Connection)
 	if err != nil {
 		return nil, err
 	}
-	_, answer = amqpconn.Await(ctx, what, func() (any, error) { return nil, question(channel) }, func(any) {})
+	_, answer = amqpconn.Await(ctx, what, func() (any, error) {
+		defer func() { _ = channel.Close() }()
+		return nil, question(channel)
+	}, func(any) {})
 	return answer, nil
+}
+
+// First hands over the first message, if there is one, and puts it back.
+func (q Queue) First(ctx context.Context, conn amqpconn.Raw, visit func(*failed.Entry)) error {
+	answer, err := ask(ctx, conn, fmt.Sprintf("look at queue %q", q.Name), func(channel *amqp.Channel) error {
+		const autoAck, multiple, requeue = false, false, true
+		d, found, err := channel.Get(q.Name, autoAck)
+		if err != nil || !found {
+			return err
+		}
+		e := failed.Read(q.message(conn, &d))
+		visit(&e)
+		return channel.Nack(d.DeliveryTag, multiple, requeue)
+	})
+	if isCode(answer, amqp.InternalError) {
+		answer = &UnreadableError{Err: answer}
+	}
+	return errors.Join(err, q.explain(answer))
+}
+
+// message is a delivery as it came.
+func (q Queue) message(conn amqpconn.Raw, d *amqp.Delivery) failed.Message {
+	return failed.Message{
+		Queue: q.Name, Exchange: d.Exchange, RoutingKey: d.RoutingKey, Redelivered: d.Redelivered,
+		Properties: conn.Properties(d.Headers), Body: d.Body,
+	}
 }
 
 // settled counts the messages once that does not change. Those that somebody has just put back come bit by bit, and the consumer is
@@ -142,11 +167,11 @@ const (
 	Classic Kind = "classic"
 )
 
-// Kind asks for the type of the queue. AMQP has no question for it; but to all but streams an offset in the stream is a
+// KindOver asks for the type of the queue. AMQP has no question for it; but to all but streams an offset in the stream is a
 // wrong argument of a consumer, and the refusal names their type. Nothing is delivered by it, and the permission read
 // is enough.
-func (q Queue) Kind(ctx context.Context) (Kind, error) {
-	answer, err := q.ask(ctx, "ask for the type", fmt.Sprintf("ask for the type of queue %q", q.Name), func(channel *amqp.Channel) error {
+func (q Queue) KindOver(ctx context.Context, conn amqpconn.Raw) (Kind, error) {
+	answer, err := ask(ctx, conn, fmt.Sprintf("ask for the type of queue %q", q.Name), func(channel *amqp.Channel) error {
 		if err := channel.Qos(1, 0, false); err != nil {
 			return err
 		}

@@ -125,10 +125,7 @@ func (i *receiver) add(l *lane) {
 func (i *receiver) forward(l *lane) {
 	defer i.forwarding.Done()
 	for d := range l.deliveries {
-		a := arrival{lane: l, tag: d.DeliveryTag, Message: failed.Message{
-			Queue: i.queue.Name, Exchange: d.Exchange, RoutingKey: d.RoutingKey, Redelivered: d.Redelivered,
-			Properties: i.conn.Properties(d.Headers), Body: d.Body,
-		}}
+		a := arrival{lane: l, tag: d.DeliveryTag, Message: i.queue.message(i.conn, &d)}
 		select {
 		case i.arriving <- a:
 		case <-i.quit:

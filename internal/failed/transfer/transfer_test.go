@@ -221,10 +221,10 @@ func TestNamesDecideNothing(t *testing.T) {
 	for _, queue := range []string{"plain", "rabbit_classic_queue", "of queue type rabbit_classic_queue", "exclusive use", "in exclusive use"} {
 		b.DeclareQueue(t, queue, "quorum", nil)
 		b.Name, b.Open, b.uri = queue, b.open, b.URI
-		kind, err := b.Kind(t.Context())
+		kind, err := b.kind(t)
 		assert.Truef(t, err == nil && kind == transfer.Quorum, "%s: %q, %v", queue, kind, err)
 		b.uri = strings.Replace(b.URI, b.Username+":"+b.Password, name+":"+password, 1)
-		_, err = b.Kind(t.Context())
+		_, err = b.kind(t)
 		require.ErrorContains(t, err, "this user may not read the queue", queue)
 	}
 }

@@ -1,10 +1,11 @@
-package command
+package operation
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/file"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
@@ -102,73 +103,85 @@ func (s *sameID) replaced() copies {
 }
 
 // count notes what is in the queue of the ids in the file.
-func (i *imports) count(ctx context.Context) error {
-	seen, err := i.look(ctx, failed.Filter{}, func(e *failed.Entry) {
+func (i *Import) count(ctx context.Context) error {
+	look, err := i.Look(ctx, failed.Filter{}, func(e *failed.Entry) (enough bool) {
 		s := i.ids[e.ID]
 		if s == nil {
-			return
+			return false
 		}
 		m := i.how.Content(e.Message)
 		digest := failed.Digest(m)
 		if e.Run != "" && s.lines.of(digest) > 0 {
-			i.runs[e.Run]++
+			i.Runs[e.Run]++
 		}
 		if s.queued.add(digest, 1); s.lines.of(digest) == 0 && s.queue == nil && i.kept < shownConflicts {
 			s.queue = &m
 			i.kept++
 		}
+		return false
 	})
-	if err == nil && seen.Consumers > 0 {
-		err = cli.RuntimeError{Err: fmt.Errorf("another consumer of %q may hold messages that cannot be seen; "+
-			"stop it, or write --allow-duplicates", i.target.Name)}
+	if err == nil && look.Consumers > 0 {
+		err = fmt.Errorf("%w %q may hold messages that cannot be seen", ErrHeld, i.Name)
 	}
 	return err
 }
 
+// ErrHeld says that messages may be in the queue already that another consumer holds.
+var ErrHeld = errors.New("another consumer of")
+
 // shownConflicts are as many as are shown.
 const shownConflicts = 3
 
-// conflicts is an error if the queue has other messages of the same ids. The first ones are shown.
-func (i *imports) conflicts() error {
-	conflicts := 0
-	for _, id := range i.order {
-		s := i.ids[id]
-		if !s.conflicts(i.replace) {
-			continue
-		}
-		if conflicts++; conflicts <= shownConflicts {
-			i.sayConflict(id, s)
-		}
-	}
-	if conflicts == 0 {
-		return nil
-	}
-	advice := "--replace puts the file's in their place"
-	if i.replace {
-		advice = "--replace needs all of them in the file, or it would take some out for good"
-	}
-	return cli.RuntimeError{Err: fmt.Errorf("nothing was imported: messages with %s of the file have another content in %s; %s",
-		failed.Count(conflicts, "id"), i.target.Name, advice)}
+// Conflict are messages of an id that the queue has otherwise than the file.
+type Conflict struct {
+	ID string
+	// Line is where the first one is in the file, InFile and InQueue are how many there are.
+	Line, InFile, InQueue int
+	// Queue is one of the queue that the file has not, and File one of the file; Queue is nil if all are like one of the file.
+	Queue *failed.Message
+	File  failed.Message
 }
 
-func (i *imports) sayConflict(id string, s *sameID) {
-	i.terminal.say("line %d: %s has %s of id %s, and the file %d:", s.line, i.target.Name, failed.Messages(s.queued.total()), id,
-		s.lines.total())
-	if s.queue == nil {
-		return
+// ConflictError says that the queue has other messages of the same ids.
+type ConflictError struct {
+	// IDs is how many ids have some. First are the first ones.
+	IDs   int
+	First []Conflict
+	Queue string
+}
+
+// Error says in how many.
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("nothing was imported: messages with %s of the file have another content in %s", failed.Count(e.IDs, "id"), e.Queue)
+}
+
+// conflicts is an error if the queue has other messages of the same ids.
+func (i *Import) conflicts() error {
+	found := &ConflictError{Queue: i.Name}
+	for _, id := range i.order {
+		s := i.ids[id]
+		if !s.conflicts(i.Replaces) {
+			continue
+		}
+		if found.IDs++; found.IDs > shownConflicts {
+			continue
+		}
+		conflict := Conflict{ID: id, Line: s.line, InFile: s.lines.total(), InQueue: s.queued.total(), Queue: s.queue}
+		var err error
+		if conflict.File, err = i.lineOf(s.line); err != nil {
+			conflict.Queue = nil
+		}
+		found.First = append(found.First, conflict)
 	}
-	mine, err := i.lineOf(s.line)
-	if err != nil {
-		return
+	if found.IDs == 0 {
+		return nil
 	}
-	before, after := differing(lineText(*s.queue, id), lineText(mine, id))
-	i.terminal.say("  in the queue:  %s", before)
-	i.terminal.say("  in the file:   %s", after)
+	return found
 }
 
 // lineOf is the content of a line.
-func (i *imports) lineOf(line int) (m failed.Message, err error) {
-	if _, err := i.file.Seek(0, 0); err != nil {
+func (i *Import) lineOf(line int) (m failed.Message, err error) {
+	if _, err := i.file.Seek(0, io.SeekStart); err != nil {
 		return m, err
 	}
 	for reader := file.NewReader(i.file); reader.Line < line; {
@@ -179,39 +192,9 @@ func (i *imports) lineOf(line int) (m failed.Message, err error) {
 	return i.how.Content(m), nil
 }
 
-func lineText(m failed.Message, id string) []rune {
-	text, err := file.Encode(m, id)
-	if err != nil {
-		return []rune(err.Error())
-	}
-	return []rune(string(text))
-}
-
-// differing are two texts from shortly before their first difference.
-func differing(a, b []rune) (from, to string) {
-	const before, most = 30, 100
-	at := 0
-	for at < min(len(a), len(b)) && a[at] == b[at] {
-		at++
-	}
-	at = max(0, at-before)
-	cut := func(text []rune) string {
-		end := min(len(text), at+most)
-		part := string(text[at:end])
-		if at > 0 {
-			part = "…" + part
-		}
-		if end < len(text) {
-			part += "…"
-		}
-		return part
-	}
-	return cut(a), cut(b)
-}
-
-// toReplace is how many messages of the queue make way.
-func (i *imports) toReplace() (n int) {
-	if !i.replace {
+// ToReplace is how many messages of the queue make way.
+func (i *Import) ToReplace() (n int) {
+	if !i.Replaces {
 		return 0
 	}
 	for _, s := range i.ids {
@@ -220,8 +203,8 @@ func (i *imports) toReplace() (n int) {
 	return n
 }
 
-// removeReplaced takes out the old messages of those ids whose lines are all confirmed.
-func (i *imports) removeReplaced(ctx context.Context) (transfer.Result, error) {
+// RemoveReplaced takes out the old messages of those ids whose lines are all confirmed.
+func (i *Import) RemoveReplaced(ctx context.Context) (transfer.Result, error) {
 	old := map[string]*copies{}
 	for id, s := range i.ids {
 		if replaced := s.replaced(); s.confirmed == s.missing() && replaced.total() > 0 {
@@ -243,11 +226,11 @@ func (i *imports) removeReplaced(ctx context.Context) (transfer.Result, error) {
 		left.add(digest, -1)
 		return transfer.Verdict{Drop: true}
 	}}
-	return i.goOver(ctx, job, seen)
+	return i.goOver(ctx, job)
 }
 
 // noteLine notes that the file has a message of this id.
-func (i *imports) noteLine(id string, m failed.Message, line int) {
+func (i *Import) noteLine(id string, m failed.Message, line int) {
 	s := i.ids[id]
 	if s == nil {
 		s = &sameID{line: line}
@@ -257,7 +240,7 @@ func (i *imports) noteLine(id string, m failed.Message, line int) {
 }
 
 // isPresent takes one of the equal messages in the queue for this one.
-func (i *imports) isPresent(id string, m failed.Message) bool {
+func (i *Import) isPresent(id string, m failed.Message) bool {
 	s := i.ids[id]
 	if s == nil || len(s.queued) == 0 {
 		return false
@@ -271,29 +254,9 @@ func (i *imports) isPresent(id string, m failed.Message) bool {
 }
 
 // present is how many lines are in the queue already.
-func (i *imports) present() (n int) {
+func (i *Import) present() (n int) {
 	for _, s := range i.ids {
 		n += s.lines.total() - s.missing()
 	}
 	return n
-}
-
-// inPlace says how many messages of the queue make way.
-func (i *imports) inPlace() string {
-	if n := i.toReplace(); n > 0 {
-		return fmt.Sprintf(", and take out the %s there of the same ids", failed.Messages(n))
-	}
-	return ""
-}
-
-func (i *imports) sayReplaced(removed transfer.Result) {
-	meant := i.toReplace()
-	if meant == 0 {
-		return
-	}
-	i.terminal.say("replaced %d of %s of the same ids", removed.Dropped, failed.Messages(meant))
-	i.sayVanished(removed)
-	if removed.Unverified {
-		i.terminal.say("up to %s of them may be in %s still", failed.Messages(removed.MostDoubled()), i.target.Name)
-	}
 }

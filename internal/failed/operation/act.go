@@ -1,0 +1,124 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker/undeliverable"
+)
+
+// act goes over the queue until all chosen messages are found: what was put back may lie behind others. It stops at a message that was
+// put back too often for another time, unless the look has counted it.
+func (r *Run) act(ctx context.Context, job transfer.Job, chosen Chosen, do func(*failed.Entry) transfer.Verdict) (transfer.Result, error) {
+	job.Limit = chosen.Total()
+	job.Decide = func(e *failed.Entry) transfer.Verdict {
+		if chosen.take(e) {
+			return do(e)
+		}
+		return transfer.Verdict{Last: r.Limited && e.DeliveryCount > mostLooks}
+	}
+	return r.goOver(ctx, job)
+}
+
+// Remove takes the chosen messages out of the queue. The sink keeps each before that; nil for none.
+func (r *Run) Remove(ctx context.Context, chosen Chosen, to *Sink) (transfer.Result, error) {
+	job := transfer.Job{Drops: true}
+	if to != nil {
+		job.Keep = to.Keep
+	}
+	return r.act(ctx, job, chosen, func(e *failed.Entry) transfer.Verdict {
+		return transfer.Verdict{Drop: to == nil || to.Write(e)}
+	})
+}
+
+// RemovalCounts are those of the record.
+func RemovalCounts(p transfer.Result) map[string]int {
+	return map[string]int{"selected": p.Selected, "deleted": p.Dropped, "duplicated": 0}
+}
+
+// Unremoved is an error unless all messages that were meant were removed for good.
+func Unremoved(p transfer.Result, meant int) error {
+	if p.Dropped < meant || p.Unverified {
+		return errors.New("not all messages were deleted for good")
+	}
+	return nil
+}
+
+// Count asks how much is in the queue.
+func (t *Target) Count(ctx context.Context) (transfer.Count, error) { return t.queue().Count(ctx) }
+
+// Repair replaces those of the first messages that AMQP 0-9-1 cannot carry by copies that it can, and returns how many.
+func (r *Run) Repair(ctx context.Context, ready int) (replaced int, err error) {
+	queue := undeliverable.Queue{
+		URI: r.serving, Vhost: r.Vhost, Name: r.Name, Client: r.client("repair"), Aside: failed.AsideIn(r.Name),
+	}
+	replaced, err = queue.Replace(ctx, ready, r.Entrance())
+	var refused *amqp.Error
+	switch {
+	case errors.As(err, &refused) && refused.Code == amqp.AccessRefused:
+		err = fmt.Errorf("this user may not publish; needs: write on %q (%w)", r.Entrance(), err)
+	case err != nil && strings.HasPrefix(r.release, "3.") && !errors.Is(err, undeliverable.ErrMayNotRead):
+		err = fmt.Errorf("RabbitMQ %s needs the plugin rabbitmq_amqp1_0 for that: %w", r.release, err)
+	}
+	return replaced, err
+}
+
+// Event is when a record is written.
+type Event string
+
+// Events of a run. One that was killed has no end.
+const (
+	Begin Event = "begin"
+	End   Event = "end"
+)
+
+// Record is what is kept of a run that changes something.
+type Record struct {
+	At    time.Time `json:"at"`
+	Event Event     `json:"event"`
+	// Run is the same in the records of a run.
+	Run     string `json:"run"`
+	Command string `json:"command"`
+	// User is the broker's.
+	User   string `json:"user"`
+	Vhost  string `json:"vhost"`
+	Queue  string `json:"queue"`
+	To     string `json:"to,omitempty"`
+	Filter any    `json:"filter,omitempty"`
+	// ReplayID is in the header of what was replayed.
+	ReplayID string `json:"replay_id,omitempty"`
+	// Counts are those of what is meant, in the beginning, and of what was done, in the end.
+	Counts map[string]int `json:"counts"`
+	Error  string         `json:"error,omitempty"`
+}
+
+// Begin is the record of the run, which may be killed. Nothing may be done without.
+func (r *Run) Begin(record Record, meant int) Record {
+	record.Run, record.Event, record.Counts = r.ID, Begin, map[string]int{"meant": meant}
+	return r.complete(record)
+}
+
+// End is the record of the run that ended like this. The counts are those of what was done.
+func (r *Run) End(record Record, counts map[string]int, p transfer.Result, ended error) Record {
+	record.Run, record.Event, record.Counts = r.ID, End, counts
+	if ended != nil {
+		record.Error = ended.Error()
+	}
+	if p.Unverified { // no number of what nobody knows, but the most that it can be
+		delete(counts, "duplicated")
+		counts["duplicated_at_most"] = p.MostDoubled()
+	}
+	return r.complete(record)
+}
+
+func (r *Run) complete(record Record) Record {
+	record.At, record.User, record.Vhost, record.Queue = time.Now().UTC(), r.serving.Username(), r.Vhost, r.Name
+	return record
+}

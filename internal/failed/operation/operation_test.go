@@ -1,0 +1,214 @@
+package operation_test
+
+import (
+	"fmt"
+	"testing"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest/amqp10"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/certificates"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/operation"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
+)
+
+// bench is a vhost with a failed queue and a work queue.
+type bench struct {
+	*brokertest.Broker
+	operation.Target
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	b := &bench{Broker: brokertest.New(t)}
+	b.Target = operation.Target{
+		Name: "orders.failed", Vhost: b.Broker.Vhost, Pipeline: "orders",
+		Brokers: operation.Brokers{URIs: func() ([]amqpconn.URI, error) { return amqpconn.ParseURIs(b.URI, certificates.Set{}) }},
+	}
+	for _, queue := range []string{"orders.failed", "work"} {
+		b.DeclareQueue(t, queue, "quorum", nil)
+	}
+	return b
+}
+
+// park puts messages into the failed queue, with these bodies.
+func (b *bench) park(t *testing.T, bodies ...string) {
+	t.Helper()
+	for _, body := range bodies {
+		b.Publish(t, "", "orders.failed", amqp.Publishing{Body: []byte(body), Headers: amqp.Table{
+			"dead-letter-reason": "exhausted", "retry-queue": "work", "retry-pipeline": "orders", "dead-letter-at": int64(1_764_000_000_000),
+		}})
+	}
+}
+
+func (b *bench) guard(t *testing.T, o operation.Options) *operation.Run {
+	t.Helper()
+	r, err := b.Guard(t.Context(), o, true)
+	require.NoError(t, err)
+	return r
+}
+
+// left are the bodies in the failed queue.
+func (b *bench) left(t *testing.T) (bodies []string) {
+	t.Helper()
+	_, err := b.guard(t, operation.Options{}).Look(t.Context(), failed.Filter{}, func(e *failed.Entry) (enough bool) {
+		bodies = append(bodies, string(e.Body))
+		return false
+	})
+	require.NoError(t, err)
+	return bodies
+}
+
+// has waits until so many messages are in the failed queue.
+func (b *bench) has(t *testing.T, want int) {
+	t.Helper()
+	brokertest.Eventually(t, func() error {
+		count, err := b.Count(t.Context())
+		if err == nil && count.Ready != want {
+			err = fmt.Errorf("%d messages, want %d", count.Ready, want)
+		}
+		return err
+	})
+}
+
+var exhausted = failed.Filter{Reasons: []string{"exhausted"}}
+
+// What is acted on was there when it was looked at, however well others match the filter.
+func TestChosenMessagesAlone(t *testing.T) {
+	t.Parallel()
+	t.Run("replay", func(t *testing.T) {
+		t.Parallel()
+		b := newBench(t)
+		b.park(t, "first", "equal", "equal")
+		r := b.guard(t, operation.Options{Limit: 2}).NewReplay("work", 0, nil)
+		look, err := r.Look(t.Context(), exhausted)
+		require.NoError(t, err)
+		assert.Equal(t, []int{3, 3, 2}, []int{look.Selected, r.Found(), r.Total()})
+		d, _ := b.Get(t, "orders.failed") // another takes what was chosen
+		require.Equal(t, "first", string(d.Body))
+		b.park(t, "later")
+		b.has(t, 3)
+		result, err := r.Publish(t.Context())
+		require.NoError(t, err)
+		assert.Equal(t, 1, result.Confirmed)
+		require.Error(t, r.Unfinished(result, 0))
+		assert.ElementsMatch(t, []string{"equal", "later"}, b.left(t))
+	})
+	t.Run("remove", func(t *testing.T) {
+		t.Parallel()
+		b := newBench(t)
+		b.park(t, "first", "second")
+		r := b.guard(t, operation.Options{})
+		_, chosen, err := r.Choose(t.Context(), exhausted)
+		require.NoError(t, err)
+		b.park(t, "later")
+		b.has(t, 3)
+		result, err := r.Remove(t.Context(), chosen, nil)
+		require.NoError(t, err)
+		assert.Equal(t, 2, result.Dropped)
+		require.NoError(t, operation.Unremoved(result, 2))
+		assert.Equal(t, []string{"later"}, b.left(t))
+	})
+}
+
+// A whole id ends the look, and the beginning of one does not: another message may have it, too.
+func TestFindLooksNoFurther(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for i := range 5 {
+		b.park(t, fmt.Sprint(i))
+	}
+	b.has(t, 5)
+	var id string
+	_, err := b.guard(t, operation.Options{}).Look(t.Context(), failed.Filter{}, func(e *failed.Entry) (enough bool) {
+		if string(e.Body) == "1" {
+			id = e.ID
+		}
+		return false
+	})
+	require.NoError(t, err)
+	for _, c := range []struct {
+		wanted string
+		seen   int
+	}{{id[:12], 5}, {id, 2}} {
+		b.has(t, 5)
+		found, err := b.guard(t, operation.Options{}).Find(t.Context(), c.wanted)
+		require.NoError(t, err)
+		assert.Equal(t, c.seen, found.Seen, c.wanted)
+		require.Len(t, found.Entries, 1)
+		assert.Equal(t, "1", string(found.Entries[id].Body))
+	}
+}
+
+// What was looked at lies behind all others then, if the queue has no delivery limit. It is found there.
+func TestChosenMessagesThatLieBehindOthers(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	limit := map[string]any{}
+	if b.VersionAtLeast("4.0") {
+		limit["x-delivery-limit"] = -1
+	}
+	b.Name, b.Pipeline = "others", ""
+	b.DeclareQueue(t, b.Name, "quorum", limit)
+	for i := range 9 {
+		b.Publish(t, "", b.Name, amqp.Publishing{Body: []byte(fmt.Sprint(i))})
+	}
+	b.has(t, 9)
+	r := b.guard(t, operation.Options{Scan: 2, Force: true})
+	_, chosen, err := r.Choose(t.Context(), failed.Filter{})
+	require.NoError(t, err)
+	require.Equal(t, 2, chosen.Total())
+	result, err := r.Remove(t.Context(), chosen, nil)
+	require.NoError(t, err)
+	assert.Equal(t, 2, result.Dropped)
+	assert.ElementsMatch(t, []string{"2", "3", "4", "5", "6", "7", "8"}, b.left(t))
+}
+
+// A count needs one connection per vhost, with a look at what has failed first.
+func TestCountingOverOneConnection(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.park(t, "first")
+	b.has(t, 1)
+	opened := 0
+	target := b.Target
+	target.URIs = func() ([]amqpconn.URI, error) {
+		opened++
+		return b.URIs()
+	}
+	var c operation.Counting
+	defer c.Close()
+	subjects := c.Subjects(t.Context(), &target)
+	require.Len(t, subjects, 1)
+	summaries, err := c.Count(t.Context(), subjects, true)
+	require.NoError(t, err)
+	assert.Equal(t, 1, opened)
+	require.NotNil(t, summaries[0].Failed)
+	assert.Equal(t, 1, *summaries[0].Failed)
+	assert.Equal(t, int64(1_764_000_000_000), summaries[0].Oldest.UnixMilli())
+	b.has(t, 1)
+}
+
+// A count says that the first message is one over which the broker closes the connection, rather than that.
+func TestCountingOfAnUnreadableMessage(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	if !b.VersionAtLeast("4.0") {
+		t.Skip("needs AMQP 1.0")
+	}
+	amqp10.Dial(t, b.Broker).To(t, "/queues/orders.failed").Send(t, amqp10.Message{
+		ApplicationProperties: amqp10.Map(amqp10.Text("tenant"), amqp10.UUID()), Data: []byte("odd"),
+	}.Encode())
+	b.has(t, 1)
+	var c operation.Counting
+	defer c.Close()
+	_, err := c.Count(t.Context(), c.Subjects(t.Context(), &b.Target), true)
+	var unreadable *transfer.UnreadableError
+	require.ErrorAs(t, err, &unreadable)
+	b.has(t, 1)
+}

@@ -1,0 +1,144 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
+)
+
+// Replay sends messages back to work.
+type Replay struct {
+	*Run
+	// Meant is how many messages the look has found, by work queue, or by where messages of a delayed exchange go on; and Skipped how
+	// many cannot be replayed, by reason.
+	Meant, Skipped map[string]int
+
+	rate   float64
+	how    failed.Replay
+	saved  *Sink
+	chosen Chosen
+}
+
+// NewReplay is a replay to a queue, "" for the ones that messages failed in, at a rate of messages a second, 0 for as many as
+// possible. The sink keeps the messages as they were; nil for none.
+func (r *Run) NewReplay(to string, rate float64, saved *Sink) *Replay {
+	return &Replay{
+		Run: r, Meant: map[string]int{}, Skipped: map[string]int{}, rate: rate, saved: saved, chosen: Chosen{},
+		how: failed.Replay{Pipeline: r.Pipeline, Delayed: r.Delayed, To: to, ID: r.ID, FrameMax: r.frameMax},
+	}
+}
+
+// Look chooses the messages that the filter selects.
+func (r *Replay) Look(ctx context.Context, filter failed.Filter) (Look, error) {
+	n := 0
+	return r.Run.Look(ctx, filter, func(e *failed.Entry) (enough bool) {
+		switch {
+		case r.how.To == "" && r.Delayed != "":
+			r.Meant[r.onward(e)]++
+		case r.how.To == "" && e.WorkQueue == "":
+			r.Skipped[failed.ErrNoWorkQueue.Error()]++
+			return false
+		default:
+			r.Meant[strings.Clone(e.WorkQueue)]++
+		}
+		if n++; (r.Limit == 0 || n <= r.Limit) && (r.saved == nil || r.saved.Write(e)) {
+			r.chosen.Add(e)
+		}
+		return false
+	})
+}
+
+// onward is where a message of a delayed exchange goes on, and when.
+func (r *Replay) onward(e *failed.Entry) string {
+	exchange := r.how.Exchange(e, time.Now())
+	if exchange == r.Delayed.DeliverExchange() {
+		return exchange + " (at once)"
+	}
+	return exchange + " (for the rest of their delay)"
+}
+
+// Found is how many messages the look has found that can be replayed.
+func (r *Replay) Found() (n int) {
+	for _, count := range r.Meant {
+		n += count
+	}
+	return n
+}
+
+// Total is how many of them are replayed.
+func (r *Replay) Total() int {
+	if r.Limit > 0 {
+		return min(r.Found(), r.Limit)
+	}
+	return r.Found()
+}
+
+// Publish replays the messages that were chosen, once the sink has them for good.
+func (r *Replay) Publish(ctx context.Context) (transfer.Result, error) {
+	if r.saved != nil {
+		if err := r.saved.Keep(); err != nil {
+			return transfer.Result{}, err
+		}
+	}
+	job := transfer.Job{Publishes: true, Rate: r.rate, Done: func(p failed.Publishing, o transfer.Outcome) {
+		if o != transfer.Confirmed {
+			r.chosen[p.Of]++ // the next round has it again
+		}
+	}}
+	return r.act(ctx, job, r.chosen, func(e *failed.Entry) transfer.Verdict {
+		publishing, err := r.how.Publishing(e, time.Now())
+		if err != nil {
+			r.Skipped[err.Error()]++
+			return transfer.Verdict{}
+		}
+		publishing.Of = e.Digest
+		return transfer.Verdict{Publish: &publishing}
+	})
+}
+
+// Back counts the messages of this replay that are in the queue again, by reason.
+func (r *Replay) Back(ctx context.Context) (again int, reasons map[string]int, err error) {
+	reasons = map[string]int{}
+	_, err = r.Run.Look(ctx, failed.Filter{}, func(e *failed.Entry) (enough bool) {
+		if e.Replays > 0 && e.ReplayID == r.ID {
+			again++
+			reasons[e.Reason]++
+		}
+		return false
+	})
+	return again, reasons, err
+}
+
+// Idle is the inbox from which no worker takes the messages that have to come back, and how many it has; "" if one does. Who may not
+// count the consumers is told nothing of them.
+func (r *Replay) Idle(ctx context.Context) (inbox string, ready int) {
+	queue := r.queue()
+	if queue.Name = r.inbox(); queue.Name == "" || r.how.To != "" {
+		return "", 0
+	}
+	count, err := queue.Count(ctx)
+	if err != nil || count.Consumers > 0 {
+		return "", 0
+	}
+	return queue.Name, count.Ready
+}
+
+// Counts are those of the record.
+func (r *Replay) Counts(p transfer.Result, again int) map[string]int {
+	return map[string]int{
+		"selected": p.Selected, "replayed": p.Confirmed, "returned": p.Returned, "refused": p.Refused, "too_large": len(p.Oversized),
+		"unconfirmed": p.Uncertain, "duplicated": 0, "back": again,
+	}
+}
+
+// Unfinished is an error unless all messages were replayed for good.
+func (r *Replay) Unfinished(p transfer.Result, again int) error {
+	if p.Confirmed < r.Total() || p.Unverified || again > 0 || len(r.Skipped) > 0 {
+		return errors.New("not all messages were replayed for good")
+	}
+	return nil
+}

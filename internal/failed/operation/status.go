@@ -1,0 +1,255 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
+)
+
+// QueueStatus is what is known of a queue.
+type QueueStatus struct {
+	Queue string `json:"queue"`
+	// Ready and Consumers are nil if they are not known.
+	Ready     *int `json:"ready"`
+	Consumers *int `json:"consumers"`
+	// Oldest is when the first message failed.
+	Oldest time.Time `json:"oldest,omitzero"`
+	// DueBy is when the last of the messages that wait in a level will have been delivered.
+	DueBy time.Time `json:"due_by,omitzero"`
+	// Note is what is wrong, or not known.
+	Note string `json:"note,omitempty"`
+
+	of watched
+	// unasked says that nothing is wrong.
+	unasked bool
+}
+
+// Summary is what is known of a pipeline or a delayed exchange. Numbers that are not known, or do not exist, are nil.
+type Summary struct {
+	Vhost     string    `json:"vhost"`
+	Name      string    `json:"name"`
+	Kind      string    `json:"kind"`
+	Inbox     *int      `json:"inbox"`
+	Consumers *int      `json:"consumers"`
+	Waiting   *int      `json:"waiting"`
+	Failed    *int      `json:"failed"`
+	Oldest    time.Time `json:"oldest,omitzero"`
+	Note      string    `json:"note,omitempty"`
+
+	// Queues are those of the pipeline or the delayed exchange.
+	Queues []QueueStatus `json:"-"`
+
+	notes []string
+}
+
+// Counting counts over one connection per vhost, which it keeps until it is closed. Its zero value can be used.
+type Counting struct{ open map[string]amqpconn.Raw }
+
+// Close ends the connections.
+func (c *Counting) Close() {
+	for _, conn := range c.open {
+		amqpconn.HangUp(conn.Connection)
+	}
+}
+
+// connection is that to the target's vhost.
+func (c *Counting) connection(ctx context.Context, t *Target) (amqpconn.Raw, error) {
+	if conn, open := c.open[t.Vhost]; open {
+		return conn, nil
+	}
+	conn, _, err := t.connect(ctx, "count")
+	if err != nil {
+		return conn, err
+	}
+	if c.open == nil {
+		c.open = map[string]amqpconn.Raw{}
+	}
+	c.open[t.Vhost] = conn
+	return conn, nil
+}
+
+// Count asks for all queues, and looks at the first message of those that park, if that is wanted. An error is about the subject after
+// those that it returns.
+func (c *Counting) Count(ctx context.Context, subjects []Subject, look bool) ([]Summary, error) {
+	const atMost = time.Minute
+	ctx, cancel := context.WithTimeout(ctx, atMost)
+	defer cancel()
+	summaries := []Summary{}
+	for _, s := range subjects {
+		conn, err := c.connection(ctx, s.Target)
+		var refused *amqp.Error
+		if errors.As(err, &refused) && refused.Code == amqp.NotAllowed && len(subjects) > 1 {
+			summaries = append(summaries, s.refused(refused.Reason))
+			continue
+		}
+		if err != nil {
+			return summaries, err
+		}
+		summary := Summary{Vhost: s.Target.Vhost, Name: s.Name, Kind: s.Kind}
+		for _, w := range s.queues {
+			status, err := s.status(ctx, conn, w)
+			if err == nil && look && w.role == Parks {
+				err = status.look(ctx, conn)
+			}
+			if err != nil {
+				return summaries, err
+			}
+			if status.Queue != "" {
+				summary.add(status)
+			}
+		}
+		summaries = append(summaries, summary)
+	}
+	return summaries, nil
+}
+
+// refused is a summary without numbers, of a vhost that the user may not enter.
+func (s Subject) refused(why string) Summary {
+	all := Summary{Vhost: s.Target.Vhost, Name: s.Name, Kind: s.Kind}
+	for _, w := range s.queues {
+		all.add(QueueStatus{Queue: w.name, of: w, Note: "may not be looked at"})
+	}
+	all.Note = why
+	return all
+}
+
+// status is of no queue, if the pipeline's engine has none of this role.
+func (s Subject) status(ctx context.Context, conn amqpconn.Raw, w watched) (QueueStatus, error) {
+	status := QueueStatus{Queue: w.name, of: w}
+	if w.unknown {
+		status.Note, status.unasked = "not counted: --config or --endpoint tells which there are", true
+		return status, nil
+	}
+	count, err := transfer.Queue{Name: w.name}.CountOver(ctx, conn)
+	switch {
+	case errors.Is(err, transfer.ErrMayNotRead):
+		status.Note = needsRead(w.name)
+		return status, nil
+	case errors.Is(err, transfer.ErrNoQueue) && w.optional:
+		exchange := s.Target.Pipeline.DeadLetterExchange()
+		has, err := transfer.HasExchange(ctx, conn, exchange)
+		switch {
+		case errors.Is(err, transfer.ErrMayNotRead):
+			status.Note = fmt.Sprintf("does not exist; whether it should is not known; needs: read on %q", exchange)
+			return status, nil
+		case err == nil && !has:
+			return QueueStatus{}, nil
+		}
+		status.Note = "does not exist"
+		return status, err
+	case errors.Is(err, transfer.ErrNoQueue):
+		status.Note = "does not exist"
+		return status, nil
+	case err != nil:
+		return status, err
+	}
+	status.Ready, status.Consumers = &count.Ready, &count.Consumers
+	switch {
+	case w.role == Receives && count.Consumers == 0:
+		status.Note = "no consumer: is a worker running?"
+	case w.longest > 0 && count.Ready > 0:
+		status.DueBy = time.Now().Add(w.longest + time.Second).UTC().Truncate(time.Second)
+	}
+	return status, nil
+}
+
+// look finds out when the first message failed, in a queue that deletes nothing for it.
+func (q *QueueStatus) look(ctx context.Context, conn amqpconn.Raw) error {
+	if q.Ready == nil || *q.Ready == 0 || !q.of.kept {
+		return nil
+	}
+	err := transfer.Queue{Name: q.Queue}.First(ctx, conn, func(e *failed.Entry) { q.Oldest = e.FailedAt })
+	if errors.Is(err, transfer.ErrMayNotRead) {
+		q.Note = needsRead(q.Queue)
+		return nil
+	}
+	return err
+}
+
+func needsRead(queue string) string {
+	return fmt.Sprintf("may not be looked at; needs: read on %q", queue)
+}
+
+// add counts a queue.
+func (s *Summary) add(q QueueStatus) {
+	first := !slices.ContainsFunc(s.Queues, func(other QueueStatus) bool { return other.of.role == q.of.role })
+	sum := func(total **int, n *int) {
+		switch {
+		case first || n == nil:
+			*total = n
+		case *total != nil:
+			both := **total + *n
+			*total = &both
+		}
+	}
+	switch q.of.role {
+	case Receives:
+		s.Inbox, s.Consumers = q.Ready, q.Consumers
+	case Waits:
+		sum(&s.Waiting, q.Ready)
+	case Parks:
+		sum(&s.Failed, q.Ready)
+		if s.Oldest.IsZero() || !q.Oldest.IsZero() && q.Oldest.Before(s.Oldest) {
+			s.Oldest = q.Oldest
+		}
+	}
+	if q.Note != "" {
+		const shown = 2
+		s.notes = append(s.notes, q.Queue+": "+q.Note)
+		s.Note = strings.Join(s.notes[:min(shown, len(s.notes))], "; ")
+		if more := len(s.notes) - shown; more > 0 {
+			s.Note += fmt.Sprintf("; and %d more", more)
+		}
+	}
+	s.Queues = append(s.Queues, q)
+}
+
+// WithoutLevels has one for all levels of a delayed exchange.
+func (s *Summary) WithoutLevels() []QueueStatus {
+	var lines []QueueStatus
+	for _, q := range s.Queues {
+		if s.Kind != KindDelayed || q.of.role != Waits || q.of.unknown {
+			lines = append(lines, q)
+			continue
+		}
+		i := slices.IndexFunc(lines, func(l QueueStatus) bool { return l.of.role == Waits })
+		if i < 0 {
+			i = len(lines)
+			lines = append(lines, QueueStatus{Queue: s.Name + ".delay.*", Ready: s.Waiting, Consumers: q.Consumers, of: q.of})
+		}
+		if q.Consumers == nil {
+			lines[i].Consumers = nil
+		}
+		if q.DueBy.After(lines[i].DueBy) {
+			lines[i].DueBy = q.DueBy
+		}
+		if lines[i].Note == "" && q.Note != "" {
+			lines[i].Note = q.Queue + ": " + q.Note
+		}
+	}
+	return lines
+}
+
+// Trouble is an error if something is wrong.
+func Trouble(summaries []Summary) error {
+	for _, s := range summaries {
+		for _, q := range s.Queues {
+			if q.Note != "" && !q.unasked {
+				return fmt.Errorf("queue %q: %s", q.Queue, q.Note)
+			}
+		}
+	}
+	return nil
+}
+
+// Role is what the queue is for.
+func (q *QueueStatus) Role() Role { return q.of.role }

@@ -1,0 +1,209 @@
+package operation
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
+)
+
+// Role is what a queue of a pipeline or a delayed exchange is for.
+type Role int
+
+// Roles of queues.
+const (
+	// Receives is an inbox, which somebody should consume.
+	Receives Role = iota + 1
+	// Waits has messages between attempts, or before they are due.
+	Waits
+	// Parks has failed messages.
+	Parks
+)
+
+// watched is a queue that is counted.
+type watched struct {
+	name string
+	role Role
+	// longest is how long a message that comes now is under way at most, 0 if it does not wait in a level.
+	longest time.Duration
+	// kept says that it deletes nothing, however often it is looked at.
+	kept bool
+	// optional says that some engines have no such queue, and which one this is is not known.
+	optional bool
+	// unknown says that the name is a pattern: which queues there are is not known.
+	unknown bool
+}
+
+// Subject is a pipeline or a delayed exchange whose queues are counted, or a queue of neither.
+type Subject struct {
+	Target     *Target
+	Name, Kind string
+	queues     []watched
+}
+
+// Kinds of subjects.
+const (
+	KindPipeline = "pipeline"
+	KindDelayed  = "delayed exchange"
+)
+
+// Configured are all pipelines and delayed exchanges of a configuration, or those in one vhost unless that is "".
+func (b Brokers) Configured(config workerconfig.Config, vhost string) (all []Subject) {
+	for i := range config.Pipelines {
+		if w := &config.Pipelines[i]; vhost == "" || vhost == w.Vhost {
+			all = append(all, b.subject(w.Vhost, w.Name, KindPipeline, queuesOfPipeline(pipeline.Names(w.Name), w)))
+		}
+	}
+	for i := range config.DelayedExchanges {
+		if w := &config.DelayedExchanges[i]; vhost == "" || vhost == w.Vhost {
+			all = append(all, b.subject(w.Vhost, w.Name, KindDelayed, queuesOfDelayed(delayed.Names(w.Name), w)))
+		}
+	}
+	return all
+}
+
+// Live are all pipelines and delayed exchanges that a vhost has.
+func (b Brokers) Live(live topology.Topology, vhost string) (all []Subject) {
+	for _, name := range pipeline.Pipelines(live) {
+		all = append(all, b.subject(vhost, name, KindPipeline, livePipeline(pipeline.Names(name), live)))
+	}
+	for _, name := range delayed.Found(live) {
+		all = append(all, b.subject(vhost, name, KindDelayed, liveDelayed(delayed.Names(name), live)))
+	}
+	return all
+}
+
+func (b Brokers) subject(vhost, name, kind string, queues []watched) Subject {
+	t := &Target{Brokers: b, Vhost: vhost}
+	if kind == KindPipeline {
+		t.Pipeline = pipeline.Names(name)
+		t.Name = t.Pipeline.FailedQueue()
+	} else {
+		t.Delayed = delayed.Names(name)
+		t.Name = t.Delayed.UnroutedQueue()
+	}
+	return Subject{t, name, kind, queues}
+}
+
+// livePipeline are the queues of a pipeline that is in the vhost.
+func livePipeline(n pipeline.Names, live topology.Topology) []watched {
+	p, err := pipeline.Recover(string(n), "", live)
+	for _, queue := range pipeline.Attached(n, live) {
+		if a, err := pipeline.RecoverAttachment(string(n), "", queue, live); err == nil {
+			p.WorkQueues[queue] = a.WorkQueue
+		}
+	}
+	var queues []watched
+	if err != nil || p.HasWorker() {
+		queues = append(queues, watched{name: n.Inbox(), role: Receives})
+	}
+	for _, queue := range slices.Sorted(maps.Keys(live.Queues)) {
+		if n.OwnsQueue(queue) && queue != n.Inbox() && queue != n.FailedQueue() {
+			queues = append(queues, watched{name: queue, role: Waits})
+		}
+	}
+	queues = append(queues, watched{name: n.FailedQueue(), role: Parks, kept: true})
+	for _, queue := range slices.Sorted(maps.Keys(p.FailedQueues())) {
+		queues = append(queues, watched{name: queue, role: Parks, kept: slices.Contains(p.DeclaredFailedQueues(), queue)})
+	}
+	return queues
+}
+
+// liveDelayed are the queues of a delayed exchange that is in the vhost.
+func liveDelayed(n delayed.Names, live topology.Topology) []watched {
+	queues := []watched{{name: n.Inbox(), role: Receives}}
+	for _, l := range n.LevelsIn(live) {
+		queues = append(queues, watched{name: n.Level(l), role: Waits, longest: l.Longest()})
+	}
+	return append(queues, watched{name: n.Refused(), role: Waits}, watched{name: n.UnroutedQueue(), role: Parks, kept: true})
+}
+
+// queuesOfPipeline are the queues of a pipeline by its configuration, nil if that is not known.
+func queuesOfPipeline(n pipeline.Names, worker *pipeline.Worker) []watched {
+	if worker == nil {
+		return []watched{
+			{name: n.Inbox(), role: Receives, optional: true},
+			{name: n.RetryExchange() + ".*", role: Waits, unknown: true},
+			{name: n.FailedQueue(), role: Parks, kept: true},
+		}
+	}
+	return inOrder(worker.Queues(), func(w watched) watched {
+		w.kept = w.name == n.FailedQueue() || worker.DeclaresFailedQueue(w.name)
+		return w
+	})
+}
+
+// inOrder are the queues that messages come to first, then those in which they wait, then those where they end.
+func inOrder(queues []pipeline.Queue, with func(watched) watched) []watched {
+	roles := map[pipeline.Role]Role{pipeline.RoleInbox: Receives, pipeline.RoleFailed: Parks, pipeline.RoleUnrouted: Parks}
+	ordered := make([]watched, len(queues))
+	for i, q := range queues {
+		ordered[i] = with(watched{name: q.Name, role: cmp.Or(roles[q.Role], Waits)})
+	}
+	slices.SortStableFunc(ordered, func(a, b watched) int { return cmp.Compare(a.role, b.role) })
+	return ordered
+}
+
+// queuesOfDelayed are the queues of a delayed exchange by its configuration, nil if that is not known.
+func queuesOfDelayed(n delayed.Names, worker *delayed.Worker) []watched {
+	if worker == nil {
+		return []watched{
+			{name: n.Inbox(), role: Receives},
+			{name: string(n) + ".delay.*", role: Waits, unknown: true},
+			{name: n.UnroutedQueue(), role: Parks, kept: true},
+		}
+	}
+	return inOrder(worker.Queues(), func(w watched) watched {
+		if level, is := n.LevelOf(w.name); is {
+			w.longest = level.Longest()
+		}
+		w.kept = w.role == Parks
+		return w
+	})
+}
+
+// Parking adds a queue of failed messages to those of a pipeline, if it is none of them.
+func (s *Subject) Parking(queue string) {
+	if s.Kind == KindPipeline && !slices.ContainsFunc(s.queues, func(w watched) bool { return w.name == queue }) {
+		s.queues = append(s.queues, watched{name: queue, role: Parks})
+	}
+}
+
+// Subjects are what has the name of the target's pipeline, by the configuration or else by the exchanges that the user may see. A
+// queue of none is one itself.
+func (c *Counting) Subjects(ctx context.Context, t *Target) []Subject {
+	if t.Pipeline == "" {
+		return []Subject{{Target: t, Name: t.Name, queues: []watched{{name: t.Name, role: Parks, kept: t.Delayed != ""}}}}
+	}
+	n := delayed.Names(t.Pipeline)
+	ofPipeline := Subject{t, string(n), KindPipeline, queuesOfPipeline(t.Pipeline, t.Worker)}
+	ofDelayed := Subject{t, string(n), KindDelayed, queuesOfDelayed(n, t.Delaying)}
+	switch {
+	case t.Delaying != nil && t.Worker == nil:
+		return []Subject{ofDelayed}
+	case t.Delaying != nil:
+		return []Subject{ofPipeline, ofDelayed}
+	case t.Worker != nil || !c.exists(ctx, t, n.UnroutedExchange()):
+		return []Subject{ofPipeline}
+	case !c.exists(ctx, t, t.Pipeline.ReturnExchange()):
+		return []Subject{ofDelayed}
+	}
+	return []Subject{ofPipeline, ofDelayed}
+}
+
+// exists reports whether there is certainly such an exchange.
+func (c *Counting) exists(ctx context.Context, t *Target, exchange string) bool {
+	conn, err := c.connection(ctx, t)
+	if err != nil {
+		return false
+	}
+	is, err := transfer.HasExchange(ctx, conn, exchange)
+	return err == nil && is
+}
