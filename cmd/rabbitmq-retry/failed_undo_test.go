@@ -213,6 +213,27 @@ func TestUndo(t *testing.T) {
 	assert.Truef(t, left["order-0"] == before["order-0"] && left[fmt.Sprintf("order-%d", *failures)] == "", "%d messages", len(left))
 }
 
+// A run of which nothing is there is no success, and the ones that are there can be listed.
+func TestRunThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	o := newOrders(t, "classic")
+	o.failedExchange(t)
+	o.says(t, exitError, "failed delete orders --run 0badcafe --discard --yes", "orders.failed is empty", "no message is of the run 0badcafe")
+	_, errs := o.run(t, exitOK, "failed import orders "+exportedLine(t)+" --yes")
+	run := runOf(t, errs)
+	o.prints(t, exitOK, "failed list orders --group-by run", "RUN", run)
+	for _, command := range []string{
+		"list orders --run 0badcafe", "delete orders --run 0badcafe --discard --yes", "export orders --run 0badcafe," + run, "delete orders --run 0badcafe --dry-run",
+	} {
+		o.says(t, exitError, "failed "+command, `no message is of the run 0badcafe in "orders.failed"`,
+			"rabbitmq-retry failed list orders --vhost "+o.Vhost+" --group-by run lists the runs")
+	}
+	o.says(t, exitUsage, "failed delete orders --run "+run+" --dry-run --export file", "export dry-run")
+	o.says(t, exitOK, "failed delete orders --run "+run+" --dry-run", "would delete 1 message")
+	o.holds(t, "orders.failed", 1)
+	o.says(t, exitOK, "failed delete orders --run "+run+" --discard --yes", "deleted 1 of 1")
+}
+
 // killed runs a command and kills it once it has begun.
 func (o orders) killed(t *testing.T, begun func() bool, args ...string) {
 	t.Helper()

@@ -48,20 +48,23 @@ type Selector struct {
 	filter Filter
 	// routingKey is the filter's pattern, nil if there is none.
 	routingKey *regexp.Regexp
-	// unseen are the message-ids that no message had.
-	unseen map[string]bool
+	// unseen are the message-ids that no message had, and absent the runs.
+	unseen, absent map[string]bool
 	// left is how often each id may still be taken.
 	left map[string]int
 }
 
 // Selector begins a pass.
 func (f Filter) Selector() *Selector {
-	s := &Selector{filter: f, unseen: make(map[string]bool, len(f.MessageIDs))}
+	s := &Selector{filter: f, unseen: make(map[string]bool, len(f.MessageIDs)), absent: make(map[string]bool, len(f.Runs))}
 	if f.RoutingKey != "" {
 		s.routingKey = pattern(f.RoutingKey)
 	}
 	for _, id := range f.MessageIDs {
 		s.unseen[id] = true
+	}
+	for _, run := range f.Runs {
+		s.absent[run] = true
 	}
 	if f.IDs != nil {
 		s.left = make(map[string]int, len(f.IDs))
@@ -76,6 +79,7 @@ func (f Filter) Selector() *Selector {
 
 // Selects reports whether the message is meant, and takes its id if ids are listed.
 func (s *Selector) Selects(e *Entry) bool {
+	delete(s.absent, e.Run)
 	if s.routingKey != nil && !s.routingKey.MatchString(runes(e.FirstRoutingKey)) {
 		return false
 	}
@@ -107,6 +111,9 @@ func (s *Selector) Missing() []string {
 	slices.Sort(missing)
 	return missing
 }
+
+// Absent are the listed runs that no message is of.
+func (s *Selector) Absent() []string { return slices.Sorted(maps.Keys(s.absent)) }
 
 // Selective reports whether the filter leaves anything out.
 func (f *Filter) Selective() bool {

@@ -16,6 +16,8 @@ const (
 	ByReason    = "reason"
 	ByWorkQueue = "work_queue"
 	ByError     = "error"
+	// ByRun is only grouped by if that is said.
+	ByRun = "run"
 )
 
 // maxErrorText keeps groups of messages with long errors small.
@@ -26,6 +28,7 @@ type Kind struct {
 	Reason    string `json:"reason"`
 	WorkQueue string `json:"work_queue"`
 	Error     string `json:"error"`
+	Run       string `json:"run,omitempty"`
 }
 
 // Group is a row of a list.
@@ -47,7 +50,7 @@ type Groups struct {
 func NewGroups(columns []string) (*Groups, error) {
 	for _, column := range columns {
 		if !slices.Contains(Columns(), column) {
-			return nil, fmt.Errorf("%q: must be %s, %s or %s", column, ByReason, ByWorkQueue, ByError)
+			return nil, fmt.Errorf("%q: must be one of %s", column, strings.Join(Columns(), ", "))
 		}
 	}
 	return &Groups{columns: columns, groups: make(map[Kind]*Group)}, nil
@@ -64,6 +67,8 @@ func (g *Groups) Add(e *Entry) {
 			kind.WorkQueue = e.WorkQueue
 		case ByError:
 			kind.Error = e.Failure()
+		case ByRun:
+			kind.Run = e.Run
 		}
 	}
 	group := g.groups[kind]
@@ -86,12 +91,15 @@ func (g *Groups) Add(e *Entry) {
 func (g *Groups) Sorted() []*Group {
 	return slices.SortedFunc(maps.Values(g.groups), func(a, b *Group) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Reason, b.Reason), strings.Compare(a.WorkQueue, b.WorkQueue),
-			strings.Compare(a.Error, b.Error))
+			strings.Compare(a.Error, b.Error), strings.Compare(a.Run, b.Run))
 	})
 }
 
 // Columns are all of them.
-func Columns() []string { return []string{ByReason, ByWorkQueue, ByError} }
+func Columns() []string { return append(UsualColumns(), ByRun) }
+
+// UsualColumns are those of a list that names none.
+func UsualColumns() []string { return []string{ByReason, ByWorkQueue, ByError} }
 
 // pythonTrace begins a stack trace whose last line says what failed; those of other languages say it first.
 const pythonTrace = "Traceback (most recent call last):"

@@ -53,7 +53,7 @@ Needs: read on <pipeline>.failed. With --queue: read on the queue.`,
 	}
 	o.addFlags(cmd)
 	flags := cmd.Flags()
-	flags.StringSliceVar(&o.groupBy, "group-by", failed.Columns(), "`columns` to count by: "+strings.Join(failed.Columns(), ", "))
+	flags.StringSliceVar(&o.groupBy, "group-by", failed.UsualColumns(), "`columns` to count by: "+strings.Join(failed.Columns(), ", "))
 	flags.BoolVar(&o.messages, "messages", false, "list the messages, rather than count them")
 	flags.StringVarP(&o.format, "output", "o", cli.Table, "table, json, jsonl or id")
 	o.addForce(cmd)
@@ -99,6 +99,9 @@ func (o *listOptions) run(cmd *cobra.Command, args []string) error {
 		return cli.RuntimeError{Err: printed}
 	}
 	list.summary(inspection, look)
+	if len(look.Absent) < len(filter.Runs) {
+		look.Absent = nil // the others are there to be listed
+	}
 	if err == nil {
 		err = errors.Join(inspection.notBack(look.Result), inspection.notFound(look))
 	}

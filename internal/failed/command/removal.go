@@ -20,6 +20,8 @@ type removal struct {
 	filter failed.Filter
 	// command is how the run is called in its record.
 	command string
+	// dryRun only says what would be deleted.
+	dryRun bool
 	// file is "" if the messages are thrown away; flag is the one that names it.
 	file, flag string
 }
@@ -41,6 +43,10 @@ func (r *removal) runTo(ctx context.Context, to *operation.Sink) error {
 	unfound, meant := r.notFound(look), chosen.Total()
 	if meant == 0 {
 		return errors.Join(r.sayNone(look.Result), unfound)
+	}
+	if r.dryRun {
+		r.terminal.say("would delete %s", failed.Messages(meant))
+		return unfound
 	}
 	saved := "nothing is kept"
 	if to != nil {
@@ -85,8 +91,8 @@ const deleteExample = `  rabbitmq-retry failed delete orders --reason unrecovera
 
 type deleteOptions struct {
 	options
-	export  string
-	discard bool
+	export          string
+	discard, dryRun bool
 }
 
 func newDelete(caller caller) *cobra.Command {
@@ -103,10 +109,12 @@ func newDelete(caller caller) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&o.export, "export", "", "`file` that keeps the messages, which must not exist")
 	flags.BoolVar(&o.discard, "discard", false, "keep nothing")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "only say what would be deleted")
 	o.addAll(cmd)
 	o.addRunFlags(cmd, "the run")
 	o.addForce(cmd)
 	cmd.MarkFlagsMutuallyExclusive("export", "discard")
+	cmd.MarkFlagsMutuallyExclusive("export", "dry-run")
 	return cmd
 }
 
@@ -118,13 +126,13 @@ func (o *deleteOptions) run(cmd *cobra.Command, args []string) error {
 	if err := o.mustChoose(filter); err != nil {
 		return err
 	}
-	if o.export == "" && !o.discard {
+	if o.export == "" && !o.discard && !o.dryRun {
 		return errors.New("what becomes of the messages? Write --export FILE to keep them there, or --discard")
 	}
 	target, err := o.findOnly(args)
 	if err != nil {
 		return err
 	}
-	r := &removal{inspection: o.inspection(cmd, target), filter: filter, command: "delete", file: o.export, flag: "--export"}
+	r := &removal{inspection: o.inspection(cmd, target), filter: filter, command: "delete", dryRun: o.dryRun, file: o.export, flag: "--export"}
 	return r.run(cmd.Context())
 }

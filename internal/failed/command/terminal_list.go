@@ -101,11 +101,11 @@ func (l listing) lines(w io.Writer) error {
 func (l listing) table(w io.Writer, now time.Time) error {
 	var lines [][]string
 	if len(l.Groups) > 0 {
-		lines = [][]string{{"COUNT", "REASON", "QUEUE", "ERROR", "OLDEST", "NEWEST"}}
+		lines = [][]string{{"COUNT", "REASON", "QUEUE", "ERROR", "RUN", "OLDEST", "NEWEST"}}
 	}
 	for _, g := range l.Groups {
 		lines = append(lines, []string{
-			fmt.Sprint(g.Count), cell(g.Reason), clipped(g.WorkQueue, groupQueue), clipped(g.Error, groupError),
+			fmt.Sprint(g.Count), cell(g.Reason), clipped(g.WorkQueue, groupQueue), clipped(g.Error, groupError), cell(g.Run),
 			age(g.Oldest, now), age(g.Newest, now),
 		})
 	}
@@ -120,7 +120,8 @@ func (l listing) table(w io.Writer, now time.Time) error {
 	}
 	// Messages of a delayed exchange failed in no queue.
 	inQueue := len(l.Groups) > 0 || slices.ContainsFunc(l.Rows, func(r row) bool { return r.WorkQueue != "" })
-	return writeColumns(w, lines, map[string]bool{"QUEUE": inQueue, "ROUTING KEY": !inQueue})
+	byRun := slices.ContainsFunc(l.Groups, func(g *failed.Group) bool { return g.Run != "" })
+	return writeColumns(w, lines, map[string]bool{"QUEUE": inQueue, "ROUTING KEY": !inQueue, "RUN": byRun})
 }
 
 // Widths of columns, so that a table fits 120 columns of a terminal.

@@ -90,6 +90,8 @@ type Look struct {
 	Timeless int
 	// Missing are the ids and message-ids that the filter names and no message has.
 	Missing []string
+	// Absent are the runs that the filter names and no message is of.
+	Absent []string
 	// Selected is how many messages the filter selects.
 	Selected int
 }
@@ -122,7 +124,7 @@ func (r *Run) Look(ctx context.Context, filter failed.Filter, visit func(*failed
 	if err == nil && result.Interrupted {
 		err = fmt.Errorf("stopped after %s; all put back", failed.Messages(result.Seen))
 	}
-	look.Result, look.Timeless, look.Missing = result, selector.Timeless, selector.Missing()
+	look.Result, look.Timeless, look.Missing, look.Absent = result, selector.Timeless, selector.Missing(), selector.Absent()
 	return look, err
 }
 
@@ -131,10 +133,16 @@ func (r *Run) goOver(ctx context.Context, job transfer.Job) (transfer.Result, er
 	return transfer.Run(ctx, r.queue(), job)
 }
 
+// ErrNoRun says that no message is of a run that is named.
+var ErrNoRun = errors.New("no message is of the run")
+
 // NotFound is an error if messages that were named are not there.
 func (l *Look) NotFound(queue string) (err error) {
 	if len(l.Missing) > 0 {
 		err = fmt.Errorf("%s not found in %q", failed.Count(len(l.Missing), "id"), queue)
+	}
+	if len(l.Absent) > 0 {
+		err = errors.Join(err, fmt.Errorf("%w %s in %q", ErrNoRun, strings.Join(l.Absent, ", "), queue))
 	}
 	return err
 }
