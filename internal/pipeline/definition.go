@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -83,6 +84,19 @@ func (p Pipeline) Definition() Definition {
 		d.Delays = append(d.Delays, delay.Spelling)
 	}
 	return d
+}
+
+// describe sets what Definition has of a pipeline, but for the attempts of work queues. The definition is valid.
+func (d Definition) describe(p *Pipeline) {
+	p.Engine, p.MaxAttempts, p.RetryOn = d.Engine, d.MaxAttempts, d.RetryOn
+	p.PolicyPriority = cmp.Or(d.PolicyPriority, DefaultPolicyPriority)
+	p.PolicyDefinition = d.PolicyDefinition
+	for _, spelling := range d.Delays {
+		wait, _ := ParseDelay(spelling)
+		p.Delays = append(p.Delays, Delay{Wait: wait, Spelling: spelling})
+	}
+	p.MaxAge.Spelling = d.MaxAge
+	p.MaxAge.Wait, _ = ParseMaxAge(d.MaxAge) // or not there
 }
 
 // String is the definition as the broker keeps it.

@@ -46,15 +46,7 @@ func defined(name, vhostName string, vhost topology.Topology) (Pipeline, Definit
 	if err != nil {
 		return p, definition, err
 	}
-	p.Engine, p.MaxAttempts, p.RetryOn = definition.Engine, definition.MaxAttempts, definition.RetryOn
-	p.PolicyPriority = cmp.Or(definition.PolicyPriority, DefaultPolicyPriority)
-	p.PolicyDefinition = definition.PolicyDefinition
-	for _, spelling := range definition.Delays {
-		wait, _ := ParseDelay(spelling) // is valid, see check
-		p.Delays = append(p.Delays, Delay{Wait: wait, Spelling: spelling})
-	}
-	p.MaxAge.Spelling = definition.MaxAge
-	p.MaxAge.Wait, _ = ParseMaxAge(definition.MaxAge) // is valid or not there
+	definition.describe(&p)
 	p.QueueType = vhost.Queues[n.FailedQueue()].Type
 	return p, definition, nil
 }
