@@ -61,7 +61,7 @@ func (o owned[M, S, P]) leftBehind(ctx context.Context, plan M, err error) diag.
 	if !errors.As(err, &left) {
 		return nil
 	}
-	all, unimportable := o.run.Client.List(context.WithoutCancel(ctx), o.vhost(plan))
+	all, unimportable := o.run.Fresh(context.WithoutCancel(ctx), o.vhost(plan))
 	if unimportable == nil {
 		unimportable = P(&plan).Recover(all.Topology)
 	}

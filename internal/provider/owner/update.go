@@ -25,7 +25,7 @@ func (o owned[M, S, P]) Update(ctx context.Context, plan, state *M) diag.Diagnos
 	if !diags.HasError() {
 		return diags
 	}
-	if all, err := o.run.Client.List(ctx, o.vhost(*state)); err == nil {
+	if all, err := o.run.Fresh(ctx, o.vhost(*state)); err == nil {
 		before := *state
 		if exists, failed := o.refresh(ctx, state, all.Topology); !exists || failed.HasError() {
 			*state = before
@@ -70,7 +70,7 @@ func (o owned[M, S, P]) update(ctx context.Context, vhost string, next S, prior 
 
 // asBefore reports whether a change that failed has left everything as it was, because its first write was refused.
 func (o owned[M, S, P]) asBefore(ctx context.Context, prior *S, next S, failed apply.Change) bool {
-	now, err := o.run.Client.List(ctx, failed.Vhost)
+	now, err := o.run.Fresh(ctx, failed.Vhost)
 	if err != nil {
 		return false
 	}
