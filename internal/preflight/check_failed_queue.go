@@ -68,7 +68,9 @@ func (q liveWorkQueue) checkFailedQueue(f *Findings) {
 		f.refuse(at, "Failed queue is a work queue", failedQueueIsWorkQueueOf, name, n)
 	case !q.ForeignFailedQueue:
 	case !exists:
-		f.MissingFailedQueues = append(f.MissingFailedQueues, name)
+		f.missing(q.at()[:1], "Failed queues do not exist",
+			"These queues are to get failed messages with declare = false in failed_queue, and are not on the broker:", name,
+			"Make them first, or leave declare = false out of failed_queue: they are created then.")
 	case live.Exclusive || live.AutoDelete || live.Transient || live.Type == "stream":
 		f.refuse(at, "Failed queue keeps no messages", failedQueueKeepsNothing, name)
 	default:
@@ -95,19 +97,23 @@ func (q liveWorkQueue) checkParkedIn(f *Findings) {
 	}
 }
 
-// existingFailedQueues finds failed queues that are to be declared for the first time and exist already, otherwise than wanted.
-func existingFailedQueues(p pipeline.Pipeline, prior *pipeline.Pipeline, wanted, live map[string]topology.Queue) []string {
-	var had, found []string
+// checkFailedQueuesExist finds failed queues that are to be declared for the first time and exist already, otherwise than wanted.
+func checkFailedQueuesExist(f *Findings, at Path, p pipeline.Pipeline, prior *pipeline.Pipeline, wanted, live map[string]topology.Queue) {
+	var had []string
 	if prior != nil {
 		had = prior.DeclaredFailedQueues()
+	}
+	const ifMeant = "\n\nIf they are meant, write declare = false in failed_queue: they stay somebody else's. Otherwise choose other names."
+	all := Finding{
+		problem(at, "Failed queues exist already", "These queues would be created to get failed messages, but exist already:"),
+		InTheWay, ifMeant + "\n\nApply fails unless they are deleted before.", ifMeant + nothingChanged,
 	}
 	for _, name := range p.DeclaredFailedQueues() {
 		is, exists := live[name]
 		if _, before := slices.BinarySearch(had, name); exists && !before && !sameQueue(name, wanted[name], is) {
-			found = append(found, name)
+			f.list(all, "- "+name)
 		}
 	}
-	return found
 }
 
 // sameQueue reports whether a queue is exactly as it would be made. Its mark is one of its arguments.

@@ -388,7 +388,7 @@ func TestCheckLiveOfReleases(t *testing.T) {
 	} {
 		p, vhost := one(pipeline.WorkQueue{Type: topology.Quorum}), with(topology.Queue{Type: topology.Quorum}, nil)
 		p.Engine, vhost.Version = test.engine, test.version
-		problems := CheckLive(p, nil, vhost).Problems
+		problems := CheckLive(p, nil, vhost).Of(Wrong)
 		if refused := len(problems) == 1 && problems[0].Path.String() == "engine"; refused != test.refused || len(problems) > 1 {
 			t.Errorf("%s on %+v: %+v", test.engine, test.version, problems)
 		}

@@ -13,8 +13,7 @@ import (
 func CheckLiveAttachment(a pipeline.Attachment, prior *pipeline.Attachment, vhost topology.Vhost) Findings {
 	var f Findings
 	n := a.Names()
-	f.MissingPipeline = !slices.Contains(pipeline.Pipelines(vhost.Topology), a.Pipeline)
-	f.checkEngineOf(a, vhost)
+	f.checkPipelineOf(a, vhost)
 	p, before := a.AsPipeline(), (*pipeline.Pipeline)(nil)
 	if prior != nil {
 		was := prior.AsPipeline()
@@ -25,7 +24,7 @@ func CheckLiveAttachment(a pipeline.Attachment, prior *pipeline.Attachment, vhos
 	q := newLiveWorkQueue(p, before, a.Queue, all)
 	q.attachment = true
 	if !q.exists {
-		f.Missing = append(f.Missing, a.Queue)
+		f.missingWorkQueue(q.at(), a.Queue)
 	}
 	if slices.ContainsFunc(vhost.Bindings, func(b topology.Binding) bool { return n.Returns(b) && b.Destination == a.Queue }) {
 		q.warnOfTwo(&f, attachedByPipelineToo, a.Queue, a.Pipeline)
@@ -34,23 +33,31 @@ func CheckLiveAttachment(a pipeline.Attachment, prior *pipeline.Attachment, vhos
 	}
 	q.check(&f)
 	wanted := a.Expand()
-	f.FailedQueues = existingFailedQueues(p, before, wanted.Queues, vhost.Queues)
+	checkFailedQueuesExist(&f, q.at(), p, before, wanted.Queues, vhost.Queues)
 	if prior == nil {
-		f.Exists = appendCommon(nil, "policy", wanted.Policies, vhost.Policies)
+		objects := appendCommon(nil, "policy", wanted.Policies, vhost.Policies)
 		if slices.Contains(all.attached, a.Queue) {
-			f.Exists = append(f.Exists, fmt.Sprintf("binding %q", pipeline.AttachmentBinding(n, a.Queue)))
+			objects = append(objects, fmt.Sprintf("binding %q", pipeline.AttachmentBinding(n, a.Queue)))
 		}
+		f.exist(q.at(), objects, nil)
 	}
-	return f
+	return f.inOrder()
 }
 
-// checkEngineOf finds a pipeline of another engine than the attachment's, or of one that nobody can tell. What is attached
-// dead-letters elsewhere then.
-func (f *Findings) checkEngineOf(a pipeline.Attachment, vhost topology.Vhost) {
+// checkPipelineOf finds a pipeline that is not there, or of another engine than the attachment's, or of one that cannot be read.
+// What is attached dead-letters elsewhere then.
+func (f *Findings) checkPipelineOf(a pipeline.Attachment, vhost topology.Vhost) {
+	if !slices.Contains(pipeline.Pipelines(vhost.Topology), a.Pipeline) {
+		*f = append(*f, Finding{
+			problem(Path{"pipeline"}, "Pipeline does not exist", "The vhost has no retry pipeline of this name."), NoPipeline, endings[NoPipeline],
+			nothingChanged + " Make the pipeline first; where one configuration has both, refer to it: " +
+				"pipeline = rabbitmq_retry_pipeline.orders.name.",
+		})
+	}
 	checkRelease(f, a.Engine, vhost)
 	definitions, err := pipeline.Definitions(a.Names(), vhost.Topology)
 	if err != nil {
-		f.Unreadable = []Problem{problem(Path{"pipeline"}, "The pipeline's engine is not known", unreadableEngine, a.Pipeline, err)}
+		f.add(Unreadable, Path{"pipeline"}, "The pipeline's engine is not known", unreadableEngine, a.Pipeline, err)
 	}
 	for _, d := range definitions {
 		switch engine := (pipeline.Pipeline{Engine: d.Engine}).EngineName(); engine {

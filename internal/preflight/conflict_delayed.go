@@ -20,7 +20,7 @@ func CheckLiveDelayedExchange(e delayed.Exchange, prior *delayed.Exchange, vhost
 	checkCoveredQueues(&f, own, vhost)
 	checkAlternateExchanges(&f, own, vhost)
 	checkExistingDelayed(&f, e, prior, vhost.Topology)
-	if len(f.Exists) == 0 { // else they are bindings of another exchange of that name
+	if len(f.Of(InTheWay)) == 0 { // else they are bindings of another exchange of that name
 		checkBindingsOfDelayed(&f, n, vhost.Topology)
 	}
 	checkNotes(&f, delayedExchange, n.Notes().Garbled(vhost.Topology, n.OwnsExchange))
@@ -30,7 +30,7 @@ func CheckLiveDelayedExchange(e delayed.Exchange, prior *delayed.Exchange, vhost
 	if err := delayed.DamagedDefinition(n, vhost.Topology); err != nil && prior != nil {
 		f.warn(Path{"name"}, "Damaged definition", damagedDefinition, err)
 	}
-	return f
+	return f.inOrder()
 }
 
 // ownerOfDelayed is a delayed exchange as the owner of its objects. What a level cannot route has to stay above it.
@@ -91,11 +91,13 @@ func checkExistingDelayed(f *Findings, e delayed.Exchange, prior *delayed.Exchan
 		known.Bindings = nil
 		wanted = wanted.Without(known)
 	}
-	f.Exists = appendCommon(f.Exists, "exchange", wanted.Exchanges, vhost.Exchanges)
-	f.Exists = appendCommon(f.Exists, "policy", wanted.Policies, vhost.Policies)
-	f.Exists = appendCommon(f.Exists, "queue", wanted.Queues, vhost.Queues)
-	if prior == nil && len(f.Exists) > 0 {
-		_, notImportable := delayed.Recover(e.Name, e.Vhost, vhost)
-		f.explainExisting(delayedExchange, e.InterruptedCreation(vhost), notImportable)
+	objects := appendCommon(nil, "exchange", wanted.Exchanges, vhost.Exchanges)
+	objects = appendCommon(objects, "policy", wanted.Policies, vhost.Policies)
+	objects = appendCommon(objects, "queue", wanted.Queues, vhost.Queues)
+	if prior != nil || len(objects) == 0 {
+		f.exist(Path{"name"}, objects, nil)
+		return
 	}
+	_, notImportable := delayed.Recover(e.Name, e.Vhost, vhost)
+	f.existForNew(delayedExchange, objects, e.InterruptedCreation(vhost), notImportable)
 }

@@ -20,13 +20,13 @@ func (q liveWorkQueue) checkOwners(f *Findings) bool {
 		}
 	}
 	if giver, taker, moves := moveAmong(owners); moves && !q.attachedBefore {
-		f.owned(q.at(), "Queue is being moved already", moveOfOthers, q.name, giver, taker, giver, taker, taker)
+		f.add(Owned, q.at(), "Queue is being moved already", moveOfOthers, q.name, giver, taker, giver, taker, taker)
 		return false
 	}
 	for _, owner := range owners {
 		switch {
 		case !owner.AsWorkQueue:
-			q.refuseUnlessAttached(f, ownQueueOfAnother, q.name, owner.Pipeline)
+			f.add(q.orNotice(Owned), q.at(), "Queue of another pipeline", ownQueueOfAnother, q.name, owner.Pipeline)
 			return false
 		case q.TakeOverFrom == string(owner.Pipeline):
 			q.checkTakeOver(f, owner)
@@ -36,7 +36,7 @@ func (q liveWorkQueue) checkOwners(f *Findings) bool {
 		case owner.TakesOverFrom == q.pipeline.Name && q.attachedBefore:
 			q.checkBeingTakenOver(f, owner.Pipeline)
 		default:
-			q.refuseUnlessAttached(f, workQueueOfAnother, q.name, owner.Pipeline, owner.Pipeline, owner.Pipeline, owner.Pipeline)
+			f.add(q.orNotice(Owned), q.at(), "Queue of another pipeline", workQueueOfAnother, q.name, owner.Pipeline, owner.Pipeline, owner.Pipeline, owner.Pipeline)
 			return false
 		}
 	}
@@ -59,13 +59,12 @@ func moveAmong(owners []pipeline.Owner) (giver, taker pipeline.Names, moves bool
 	return "", "", false
 }
 
-// refuseUnlessAttached refuses what is new. What is there already can only be warned of, or there would be no way out.
-func (q liveWorkQueue) refuseUnlessAttached(f *Findings, detail string, args ...any) {
-	report := f.owned
+// orNotice is the cause for a queue that is new here. One that was attached before gets a Notice, or there would be no way out.
+func (q liveWorkQueue) orNotice(cause Cause) Cause {
 	if q.attachedBefore {
-		report = f.warn
+		return Notice
 	}
-	report(q.at(), "Queue of another pipeline", detail, args...)
+	return cause
 }
 
 func (q liveWorkQueue) wasTakenOverFrom(owner pipeline.Names) bool {
@@ -77,7 +76,7 @@ func (q liveWorkQueue) wasTakenOverFrom(owner pipeline.Names) bool {
 func (q liveWorkQueue) checkTakeOver(f *Findings, owner pipeline.Owner) {
 	bound := topology.Topology{Queues: q.vhost.Queues, Bindings: q.vhost.bindings[q.name]}
 	if owner.Pipeline.Declares(q.name, bound) {
-		f.owned(q.at("take_over_from"), "The other pipeline declares the queue", declaredByOwner, owner.Pipeline, q.name)
+		f.add(Owned, q.at("take_over_from"), "The other pipeline declares the queue", declaredByOwner, owner.Pipeline, q.name)
 	}
 	theirs, found := pipeline.StrongestPolicy(owner.Pipeline, q.ofAnybody())
 	if !found {
@@ -96,9 +95,7 @@ func (q liveWorkQueue) checkTakeOver(f *Findings, owner pipeline.Owner) {
 			delays && (key == "delivery-limit" || strings.HasPrefix(key, "delayed-retry-"))
 	})
 	theirs.Definition = extra
-	var shadowed Findings
-	q.checkShadowed(&shadowed, theirs)
-	f.Owned, f.Warnings = append(f.Owned, shadowed.Problems...), append(f.Warnings, shadowed.Warnings...)
+	q.checkShadowed(f, theirs, Owned)
 }
 
 // refusePriority says what to do about a policy of the pipeline that has the queue, which would take precedence: as a rule
@@ -106,12 +103,12 @@ func (q liveWorkQueue) checkTakeOver(f *Findings, owner pipeline.Owner) {
 func (q liveWorkQueue) refusePriority(f *Findings, owner pipeline.Owner, theirs topology.NamedPolicy, ours int) {
 	switch {
 	case owner.TakesOverFrom == q.pipeline.Name && q.attachedBefore:
-		f.owned(q.at("take_over_from"), "Queue is being taken over", takenOverBoth, owner.Pipeline, q.name, owner.Pipeline, owner.Pipeline)
+		f.add(Owned, q.at("take_over_from"), "Queue is being taken over", takenOverBoth, owner.Pipeline, q.name, owner.Pipeline, owner.Pipeline)
 	case owner.TakesOverFrom != "":
-		f.owned(q.at("take_over_from"), "The other pipeline still takes the queue over", stillTakingOver,
+		f.add(Owned, q.at("take_over_from"), "The other pipeline still takes the queue over", stillTakingOver,
 			owner.Pipeline, q.name, owner.TakesOverFrom, theirs.Priority, owner.Pipeline)
 	default:
-		f.owned(Path{"policy_priority"}, "The other pipeline's policy would take precedence", priorityOfOwner,
+		f.add(Owned, Path{"policy_priority"}, "The other pipeline's policy would take precedence", priorityOfOwner,
 			q.name, ours, theirs.Name, owner.Pipeline, theirs.Priority, theirs.Priority)
 	}
 }

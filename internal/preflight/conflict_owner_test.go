@@ -32,7 +32,7 @@ func TestMoveOfOthersEndsFirst(t *testing.T) {
 	vhost := vhostOf(named("a", ""), named("b", "a"))
 	for _, from := range []string{"", "a", "b"} {
 		found := CheckLive(named("c", from), nil, vhost)
-		expectSaid(t, "from "+from, found.refused(), `Remove the queue from "a" and apply; remove take_over_from in "b" and apply; then write take_over_from = "b" here.`)
+		expectSaid(t, "from "+from, found.Of(Wrong, Owned), `Remove the queue from "a" and apply; remove take_over_from in "b" and apply; then write take_over_from = "b" here.`)
 	}
 }
 
@@ -71,13 +71,13 @@ func TestDefinitionGoneWhileAQueueMoves(t *testing.T) {
 				prior = &test.next
 			}
 			found := CheckLive(test.next, prior, withoutDefinition(test.undefined, vhostOf(test.live...)))
-			expectSaid(t, "refused", found.refused(), test.refused)
-			expectSaid(t, "warned", found.Warnings, test.warned)
+			expectSaid(t, "refused", found.Of(Wrong, Owned), test.refused)
+			expectSaid(t, "warned", found.Of(Notice), test.warned)
 		})
 	}
 	early := named("b", "")
 	found := CheckLive(early, &taker, withoutDefinition("a", vhostOf(giver, taker)))
-	expectSaid(t, "ended too early", found.refused(), "Queue has not been taken over yet")
+	expectSaid(t, "ended too early", found.Of(Wrong, Owned), "Queue has not been taken over yet")
 }
 
 // Where the engines need different calls, the plan that takes a queue over says what consumers do meanwhile; those that come
@@ -98,9 +98,9 @@ func TestCallsThatChangeWithAMove(t *testing.T) {
 		vhost := vhostOf(of(named("a", ""), test.from))
 		vhost.Version = topology.Version{Major: 4, Minor: 3, Patch: 6}
 		taker := of(named("b", "a"), test.to)
-		expectSaid(t, test.from+" to "+test.to, CheckLive(taker, nil, vhost).Warnings, test.warned)
+		expectSaid(t, test.from+" to "+test.to, CheckLive(taker, nil, vhost).Of(Notice), test.warned)
 		vhost.Topology = topology.Merge(vhost.Topology, taker.Expand())
-		expectSaid(t, test.from+" to "+test.to+", afterwards", CheckLive(taker, &taker, vhost).Warnings, "")
+		expectSaid(t, test.from+" to "+test.to+", afterwards", CheckLive(taker, &taker, vhost).Of(Notice), "")
 	}
 }
 
@@ -123,7 +123,7 @@ func TestCheckLiveFindsDamagedDefinitions(t *testing.T) {
 			Source: "orders.failed", Destination: "orders.failed", Arguments: topology.Arguments{pipeline.DefinitionArgument: definition},
 		}}
 		var found string
-		for _, w := range CheckLive(p, &p, vhost).Warnings {
+		for _, w := range CheckLive(p, &p, vhost).Of(Notice) {
 			if w.Summary == "Damaged definition" {
 				found = w.Detail
 			}
@@ -160,7 +160,7 @@ func TestCheckLiveAttachmentComparesEngines(t *testing.T) {
 			})
 		}
 		f := CheckLiveAttachment(a, nil, vhost)
-		expectSaid(t, name, slices.Concat(f.Problems, f.Unreadable), test.refused)
+		expectSaid(t, name, f.Of(Wrong, Unreadable), test.refused)
 	}
 }
 
@@ -177,8 +177,8 @@ func TestCheckLiveFindsGarbledNotes(t *testing.T) {
 			Arguments: topology.Arguments{stored.UnboundArgument: "{"},
 		}}
 		f := CheckLive(p, &p, vhost)
-		if is := len(f.Problems) == 1 && strings.Contains(f.Problems[0].Detail, "Then delete this one"); is != refused {
-			t.Errorf("%s: %+v", source, f.Problems)
+		if is := len(f.Of(Wrong)) == 1 && strings.Contains(f.Of(Wrong)[0].Detail, "Then delete this one"); is != refused {
+			t.Errorf("%s: %+v", source, f.Of(Wrong))
 		}
 	}
 }

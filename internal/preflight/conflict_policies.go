@@ -23,14 +23,14 @@ func (q liveWorkQueue) checkPolicies(f *Findings) {
 			return
 		}
 		if policy.Priority == q.policies[0].Priority {
-			q.checkShadowed(f, q.policies[i])
+			q.checkShadowed(f, q.policies[i], Wrong)
 		}
 	}
 }
 
 // checkShadowed finds the keys of another policy that no longer apply because of ours. A queue that
 // was attached before has lost them already, so that is only a warning then.
-func (q liveWorkQueue) checkShadowed(f *Findings, shadowed topology.NamedPolicy) {
+func (q liveWorkQueue) checkShadowed(f *Findings, shadowed topology.NamedPolicy, cause Cause) {
 	ours, accounted := q.pipeline.PolicyContent(q.name), q.pipeline.WrittenKeys(q.WorkQueue)
 	lost, different := topology.Arguments{}, []string{}
 	for _, key := range slices.Sorted(maps.Keys(shadowed.Definition)) {
@@ -54,11 +54,7 @@ func (q liveWorkQueue) checkShadowed(f *Findings, shadowed topology.NamedPolicy)
 	if len(lost) == 0 {
 		return
 	}
-	report := f.refuse
-	if q.attachedBefore {
-		report = f.warn
-	}
-	report(q.at(), "Keys of another policy would no longer apply", shadowedKeys,
+	f.add(q.orNotice(cause), q.at(), "Keys of another policy would no longer apply", shadowedKeys,
 		shadowed.Name, q.name, Bullets(assignments(lost)), q.withKeys(lost, shadowed.Definition), remarks(lost))
 }
 

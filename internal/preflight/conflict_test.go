@@ -169,8 +169,8 @@ func TestCheckLiveFinds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			found := CheckLive(test.pipeline, nil, test.vhost)
-			expectSaid(t, "refused", found.refused(), test.refused)
-			expectSaid(t, "warned", found.Warnings, test.warned)
+			expectSaid(t, "refused", found.Of(Wrong, Owned), test.refused)
+			expectSaid(t, "warned", found.Of(Notice), test.warned)
 		})
 	}
 }
@@ -190,20 +190,20 @@ func TestCheckLiveSaysHowAHandOverEnds(t *testing.T) {
 	parks.Topology = topology.Merge(vhost.Topology, withOwn.Expand())
 	attachedParks.Topology = topology.Merge(vhost.Topology, elsewhere.Expand())
 	for name, said := range map[string]struct {
-		warnings []Problem
-		want     string
+		found Findings
+		want  string
 	}{
-		"a new work queue":  {CheckLive(p, nil, vhost).Warnings, ""},
-		"a work queue":      {CheckLive(p, &p, vhost).Warnings, twice},
-		"a new attachment":  {CheckLiveAttachment(a, nil, vhost).Warnings, ""},
-		"an attached queue": {CheckLiveAttachment(a, &a, vhost).Warnings, twice},
+		"a new work queue":  {CheckLive(p, nil, vhost).Of(Notice), ""},
+		"a work queue":      {CheckLive(p, &p, vhost).Of(Notice), twice},
+		"a new attachment":  {CheckLiveAttachment(a, nil, vhost).Of(Notice), ""},
+		"an attached queue": {CheckLiveAttachment(a, &a, vhost).Of(Notice), twice},
 
-		"failed queues":             {CheckLiveAttachment(elsewhere, nil, parks).Problems, "would be parked twice"},
-		"failed queues, attached":   {CheckLive(withOwn, nil, attachedParks).Problems, "would be parked twice"},
-		"the same failed queue":     {CheckLiveAttachment(same, nil, parks).Problems, ""},
-		"the pipeline's own, parks": {CheckLiveAttachment(a, nil, parks).Problems, ""},
+		"failed queues":             {CheckLiveAttachment(elsewhere, nil, parks).Of(Wrong), "would be parked twice"},
+		"failed queues, attached":   {CheckLive(withOwn, nil, attachedParks).Of(Wrong), "would be parked twice"},
+		"the same failed queue":     {CheckLiveAttachment(same, nil, parks).Of(Wrong), ""},
+		"the pipeline's own, parks": {CheckLiveAttachment(a, nil, parks).Of(Wrong), ""},
 	} {
-		expectSaid(t, name, said.warnings, said.want)
+		expectSaid(t, name, said.found, said.want)
 	}
 }
 
@@ -241,24 +241,43 @@ func TestCheckLiveOfAQueueThatTwoPipelinesHave(t *testing.T) {
 		found := CheckLive(one(test.next), &prior, vhost(test.theirs))
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			expectSaid(t, "refused", found.refused(), test.refused)
-			expectSaid(t, "warned", found.Warnings, test.warned)
+			expectSaid(t, "refused", found.Of(Wrong, Owned), test.refused)
+			expectSaid(t, "warned", found.Of(Notice), test.warned)
 		})
 	}
 }
 
-// refused are all problems.
-func (f Findings) refused() []Problem { return slices.Concat(f.Problems, f.Owned) }
-
-func expectSaid(t *testing.T, what string, problems []Problem, part string) {
+func expectSaid(t *testing.T, what string, found Findings, part string) {
 	t.Helper()
 	var said strings.Builder
-	for _, p := range problems {
+	for _, p := range found {
 		said.WriteString(p.Summary + ": " + p.Detail + "\n")
 	}
 	if part == "" && said.Len() > 0 || !strings.Contains(said.String(), part) {
 		t.Errorf("%s: got %s\nwant %q", what, said.String(), part)
 	}
+}
+
+// The findings that list objects.
+const (
+	workQueuesMissing   = "Work queues do not exist"
+	failedQueuesMissing = "Failed queues do not exist"
+	workQueuesExist     = "Work queues exist already"
+	failedQueuesExist   = "Failed queues exist already"
+	objectsExist        = "Objects exist already"
+)
+
+// listed are the objects in the finding of this summary.
+func (f Findings) listed(summary string) []string {
+	var objects []string
+	for _, found := range f {
+		for line := range strings.Lines(found.Detail) {
+			if object, isListed := strings.CutPrefix(line, "  "); isListed && found.Summary == summary {
+				objects = append(objects, strings.TrimPrefix(strings.TrimSuffix(object, "\n"), "- "))
+			}
+		}
+	}
+	return objects
 }
 
 // A queue that was attached before has lost the keys already: that is no reason to stop a plan.
@@ -267,17 +286,17 @@ func TestShadowedLaterIsAWarning(t *testing.T) {
 	p := one(pipeline.WorkQueue{Type: topology.Quorum})
 	prior := p
 	found := CheckLive(p, &prior, with(topology.Queue{Type: topology.Quorum}, everything(topology.Arguments{"consumer-timeout": int64(9)})))
-	expectSaid(t, "refused", found.Problems, "")
-	expectSaid(t, "warned", found.Warnings, `"consumer-timeout" = 9`)
+	expectSaid(t, "refused", found.Of(Wrong), "")
+	expectSaid(t, "warned", found.Of(Notice), `"consumer-timeout" = 9`)
 
 	p.PolicyDefinition = topology.Arguments{"consumer-timeout": int64(8)}
 	found = CheckLive(p, &prior, with(topology.Queue{Type: topology.Quorum}, everything(topology.Arguments{"consumer-timeout": int64(9)})))
-	expectSaid(t, "warned", found.Warnings, "consumer-timeout is 9 there, 8 here")
+	expectSaid(t, "warned", found.Of(Notice), "consumer-timeout is 9 there, 8 here")
 
 	p.PolicyDefinition = topology.Arguments{"consumer-timeout": nil}
 	found = CheckLive(p, nil, with(topology.Queue{Type: topology.Quorum}, everything(topology.Arguments{"consumer-timeout": int64(9)})))
-	expectSaid(t, "refused", found.Problems, "")
-	expectSaid(t, "warned", found.Warnings, "")
+	expectSaid(t, "refused", found.Of(Wrong), "")
+	expectSaid(t, "warned", found.Of(Notice), "")
 }
 
 func TestAttachmentAndPipelineOwnNothingInCommon(t *testing.T) {
@@ -287,7 +306,7 @@ func TestAttachmentAndPipelineOwnNothingInCommon(t *testing.T) {
 	vhost := topology.Merge(p.Expand(), a.Expand())
 	require.True(t, topology.Diff(p.Expand(), p.Owned(vhost)).Empty(), "pipeline")
 	require.True(t, topology.Diff(a.Expand(), a.Owned(vhost)).Empty(), "attachment")
-	if found := CheckLiveAttachment(a, &a, topology.Vhost{Topology: vhost, Version: topology.Version{Major: 4, Minor: 0}, Nodes: 1}); len(found.Problems) > 0 || len(found.Warnings) != 1 {
+	if found := CheckLiveAttachment(a, &a, topology.Vhost{Topology: vhost, Version: topology.Version{Major: 4, Minor: 0}, Nodes: 1}); len(found.Of(Wrong)) > 0 || len(found.Of(Notice)) != 1 {
 		t.Errorf("handing over: %+v", found)
 	}
 }
@@ -298,11 +317,11 @@ func TestAttachmentIsJudgedWithTheWholePipeline(t *testing.T) {
 	a := pipeline.Attachment{Pipeline: "orders", Vhost: "/", Queue: "work", WorkQueue: pipeline.WorkQueue{Type: topology.Quorum, DeadLetterStrategy: topology.AtMostOnce}, PolicyPriority: pipeline.DefaultPolicyPriority}
 	vhost := with(limited(topology.Quorum, "reject-publish"), nil)
 	vhost.Bindings = []topology.Binding{pipeline.AttachmentBinding("orders", "work")}
-	expectSaid(t, "alone", CheckLiveAttachment(a, &a, vhost).Problems, "")
+	expectSaid(t, "alone", CheckLiveAttachment(a, &a, vhost).Of(Wrong), "")
 	vhost.Bindings = append(vhost.Bindings, pipeline.Names("orders").ReturnBinding("other"))
-	expectSaid(t, "in company", CheckLiveAttachment(a, nil, vhost).Problems, "stop all retries")
+	expectSaid(t, "in company", CheckLiveAttachment(a, nil, vhost).Of(Wrong), "stop all retries")
 	vhost.Bindings = append(vhost.Bindings, topology.Binding{Source: "orders.dlx", Destination: "work"})
-	expectSaid(t, "in a loop", CheckLiveAttachment(a, nil, vhost).Problems, "thousands of times a second")
+	expectSaid(t, "in a loop", CheckLiveAttachment(a, nil, vhost).Of(Wrong), "thousands of times a second")
 }
 
 func TestQueuesInTheWayOfAnUpdate(t *testing.T) {
@@ -319,7 +338,7 @@ func TestQueuesInTheWayOfAnUpdate(t *testing.T) {
 	} {
 		vhost := with(topology.Queue{Type: topology.Quorum}, nil)
 		vhost.Queues["orders.retry.1s"], vhost.Queues["orders.retry.7s"] = topology.Queue{Type: topology.Classic}, test.queue
-		require.Len(t, CheckLive(next, &prior, vhost).Exists, test.want, name)
+		require.Len(t, CheckLive(next, &prior, vhost).listed(objectsExist), test.want, name)
 	}
 }
 
@@ -352,13 +371,13 @@ func TestCheckLive(t *testing.T) {
 	found := CheckLive(p, nil, topology.Vhost{Topology: topology.Topology{Queues: map[string]topology.Queue{
 		"created": {Type: topology.Classic}, "legacy": {Type: topology.Classic, AutoDelete: true}, "paid": {Type: topology.Quorum},
 	}, Policies: map[string]topology.Policy{"retry/orders/queue/gone": {Pattern: "^(gone)$"}}}})
-	require.Equal(t, []string{"a|b.c"}, found.Missing)
-	require.Equal(t, []string{`policy "retry/orders/queue/gone"`}, found.Exists)
-	if len(found.Declared) != 1 || !strings.HasPrefix(found.Declared[0], `"paid" = {`) || strings.Contains(found.Declared[0], "declare") {
-		t.Errorf("declared: %q", found.Declared)
+	require.Equal(t, []string{"a|b.c"}, found.listed(workQueuesMissing))
+	require.Equal(t, []string{`policy "retry/orders/queue/gone"`}, found.listed(objectsExist))
+	if declared := found.listed(workQueuesExist); len(declared) != 1 || !strings.HasPrefix(declared[0], `"paid" = {`) || strings.Contains(declared[0], "declare") {
+		t.Errorf("declared: %q", declared)
 	}
 	var said []string
-	for _, problem := range found.Problems {
+	for _, problem := range found.Of(Wrong) {
 		said = append(said, problem.Detail)
 	}
 	if text := strings.Join(said, "\n"); len(said) != 2 || !strings.Contains(text, `"created" = { type = "classic" }`) || !strings.Contains(text, "is deleted with its last consumer") {
@@ -372,23 +391,27 @@ func TestObjectsOfAnInterruptedCreation(t *testing.T) {
 	p := one(pipeline.WorkQueue{Type: topology.Quorum})
 	whole := p.Expand()
 	for name, test := range map[string]struct {
-		left          topology.Topology
-		warned        bool
-		notImportable string
+		left                  topology.Topology
+		warned, notImportable bool
 	}{
-		"before the definition": {topology.Topology{Exchanges: p.Identity().Exchanges, Queues: p.Identity().Queues}, true, ""},
-		"after the definition":  {p.Identity(), false, ""},
-		"something else":        {topology.Topology{Exchanges: whole.Exchanges}, false, "no binding from"},
+		"before the definition": {topology.Topology{Exchanges: p.Identity().Exchanges, Queues: p.Identity().Queues}, true, false},
+		"after the definition":  {p.Identity(), false, false},
+		"something else":        {topology.Topology{Exchanges: whole.Exchanges}, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			vhost := topology.Vhost{Topology: topology.Merge(test.left, topology.Topology{Queues: map[string]topology.Queue{"work": {Type: topology.Quorum}}})}
 			found := CheckLive(p, nil, vhost)
-			warned := len(found.Warnings) == 1 && found.Warnings[0].Summary == "Objects of an interrupted creation"
-			if warned != test.warned || (len(found.Exists) == 0) != test.warned || !strings.HasPrefix(found.NotImportable, test.notImportable) ||
-				test.notImportable == "" && found.NotImportable != "" {
-				t.Errorf("%+v", found)
+			if test.warned {
+				expectSaid(t, "warned", found, "Objects of an interrupted creation: ")
+				require.Len(t, found, 1)
+				return
 			}
+			require.Len(t, found.Of(InTheWay), 1)
+			inTheWay := found.Of(Notice, InTheWay)[0]
+			require.Equal(t, test.notImportable, strings.Contains(inTheWay.OnlyPlan, "They cannot be imported: no binding from"))
+			require.Equal(t, test.notImportable, strings.Contains(inTheWay.OnlyApply, "They cannot be imported: no binding from"))
+			require.Equal(t, !test.notImportable, strings.Contains(inTheWay.OnlyApply, "import the resource"))
 		})
 	}
 }
@@ -410,8 +433,8 @@ func TestDeclaredQueueOfAnInterruptedCreation(t *testing.T) {
 		"another mark":   {other, 1},
 	} {
 		vhost := topology.Vhost{Topology: topology.Topology{Queues: map[string]topology.Queue{"work": test.queue}}}
-		if found := CheckLive(p, nil, vhost); len(found.Declared) != test.exists || len(found.Exists) > 0 {
-			t.Errorf("%s: %q, %q", name, found.Declared, found.Exists)
+		if found := CheckLive(p, nil, vhost); len(found.listed(workQueuesExist)) != test.exists || len(found.Of(InTheWay)) != test.exists {
+			t.Errorf("%s: %+v", name, found)
 		}
 	}
 }
@@ -422,13 +445,41 @@ func TestReleasedQueueIsDeclaredAgainOnlyAsItIs(t *testing.T) {
 	declared := one(pipeline.WorkQueue{Type: topology.Quorum, Declare: true})
 	released := one(pipeline.WorkQueue{Type: topology.Quorum})
 	vhost := topology.Vhost{Topology: topology.Merge(released.Expand(), topology.Topology{Queues: declared.Expand().Queues})}
-	if found := CheckLive(declared, &released, vhost); len(found.Exists)+len(found.Declared) > 0 {
-		t.Errorf("as it is: %q, %q", found.Exists, found.Declared)
+	if found := CheckLive(declared, &released, vhost); len(found.Of(InTheWay)) > 0 {
+		t.Errorf("as it is: %+v", found)
 	}
 	other := one(pipeline.WorkQueue{Type: topology.Quorum, Declare: true, Arguments: topology.Arguments{"x-single-active-consumer": true}})
-	if found := CheckLive(other, &released, vhost); !slices.Equal(found.Declared, []string{`"work" = {}`}) {
-		t.Errorf("with other arguments: %q", found.Declared)
+	if found := CheckLive(other, &released, vhost); !slices.Equal(found.listed(workQueuesExist), []string{`"work" = {}`}) {
+		t.Errorf("with other arguments: %+v", found)
 	}
+}
+
+// What is missing, and what is in the way, is listed in one finding for each kind of object.
+func TestListsOfObjects(t *testing.T) {
+	t.Parallel()
+	p := one(pipeline.WorkQueue{Type: topology.Quorum})
+	for name, failed := range map[string]pipeline.WorkQueue{
+		"a": {FailedQueue: "theirs", ForeignFailedQueue: true}, "b": {FailedQueue: "also", ForeignFailedQueue: true},
+		"c": {FailedQueue: "ours"}, "d": {FailedQueue: "other"}, "e": {}, "f": {},
+	} {
+		failed.Type = topology.Quorum
+		p.WorkQueues[name] = failed
+	}
+	delete(p.WorkQueues, "work")
+	vhost := topology.Vhost{Name: "/", Nodes: 1, Topology: topology.New()}
+	for _, name := range []string{"a", "b", "c", "d", "ours", "other"} {
+		vhost.Queues[name] = topology.Queue{Type: topology.Quorum}
+	}
+	found := CheckLive(p, nil, vhost)
+	require.Len(t, found, 3)
+	for summary, want := range map[string][]string{
+		workQueuesMissing: {"e", "f"}, failedQueuesMissing: {"theirs", "also"}, failedQueuesExist: {"other", "ours"},
+	} {
+		require.Equal(t, want, found.listed(summary))
+	}
+	require.Equal(t, "work_queues", found[1].Path.String())
+	attached := CheckLiveAttachment(pipeline.Attachment{Pipeline: "orders", Queue: "a", WorkQueue: p.WorkQueues["a"]}, nil, vhost)
+	require.Equal(t, "pipeline: Pipeline does not exist, queue: Failed queues do not exist", headings(attached.problems(NoPipeline, Missing)))
 }
 
 // Another pipeline's policy covers queues with names like those of its retry queues, delays or not.
@@ -445,8 +496,8 @@ func TestQueueUnderAnotherPipelinesPolicyCannotBeAttached(t *testing.T) {
 		if covered {
 			want = fmt.Sprintf(`Queue %q is one of the own queues of the pipeline "bills"`, queue)
 		}
-		expectSaid(t, queue, CheckLive(p, nil, vhost).refused(), want)
-		expectSaid(t, queue+" by an attachment", CheckLiveAttachment(a, nil, vhost).refused(), want)
+		expectSaid(t, queue, CheckLive(p, nil, vhost).Of(Wrong, Owned), want)
+		expectSaid(t, queue+" by an attachment", CheckLiveAttachment(a, nil, vhost).Of(Wrong, Owned), want)
 	}
 }
 
@@ -456,12 +507,11 @@ func TestExistingQueueIsAttachedAsItIs(t *testing.T) {
 	p := one(pipeline.WorkQueue{Type: topology.Quorum, Declare: true, Arguments: topology.Arguments{"x-max-priority": 5.0}})
 	for kind, want := range map[string]string{topology.Quorum: `"work" = {}`, topology.Classic: `"work" = { type = "classic" }`} {
 		vhost := topology.Vhost{Topology: topology.Topology{Queues: map[string]topology.Queue{"work": {Type: kind}}}}
-		if found := CheckLive(p, nil, vhost); !slices.Equal(found.Declared, []string{want}) || len(found.Problems)+len(found.Exists) > 0 {
+		if found := CheckLive(p, nil, vhost); !slices.Equal(found.listed(workQueuesExist), []string{want}) || len(found.Of(Wrong, InTheWay)) != 1 {
 			t.Errorf("%s: %+v", kind, found)
 		}
 		attached := CheckLive(one(pipeline.WorkQueue{Type: kind}), nil, vhost)
-		require.Empty(t, slices.Concat(attached.Exists, attached.Declared), kind)
-		expectSaid(t, kind+", attached", attached.Problems, "")
+		expectSaid(t, kind+", attached", attached.Of(Wrong, InTheWay), "")
 	}
 }
 
@@ -477,8 +527,8 @@ func TestNoPolicyWhereArgumentsTakePrecedence(t *testing.T) {
 	} {
 		vhost := topology.Vhost{Topology: topology.Topology{Queues: map[string]topology.Queue{"work": {Type: topology.Classic, Arguments: test.arguments}}}}
 		found := CheckLive(one(pipeline.WorkQueue{Type: topology.Classic, Attach: pipeline.AttachArguments}), nil, vhost)
-		if len(found.Problems) != 1 || !strings.Contains(found.Problems[0].Detail, test.want) {
-			t.Errorf("%s: %+v", name, found.Problems)
+		if len(found.Of(Wrong)) != 1 || !strings.Contains(found.Of(Wrong)[0].Detail, test.want) {
+			t.Errorf("%s: %+v", name, found.Of(Wrong))
 		}
 	}
 }
@@ -494,6 +544,6 @@ func TestPriorityOverWhoTakesOver(t *testing.T) {
 	for priority, refused := range map[int]string{1000: "", 1001: "Leave policy_priority at 1000 or less"} {
 		next := prior
 		next.PolicyPriority = priority
-		expectSaid(t, "refused", CheckLive(next, &prior, vhost).Problems, refused)
+		expectSaid(t, "refused", CheckLive(next, &prior, vhost).Of(Wrong), refused)
 	}
 }

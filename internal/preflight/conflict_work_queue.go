@@ -224,7 +224,7 @@ func (q liveWorkQueue) checkDeclaration(f *Findings) {
 func (q liveWorkQueue) otherThanDeclaration() string {
 	var byPolicy Findings
 	q.checkOwnArguments(&byPolicy)
-	if len(byPolicy.Problems) > 0 {
+	if len(byPolicy) > 0 {
 		return noPolicyEither
 	}
 	attached := q.WorkQueue

@@ -50,6 +50,15 @@ func TestCheckDelayedExchange(t *testing.T) {
 }
 
 // headings are paths and summaries.
+// problems are those of the findings with one of the causes.
+func (f Findings) problems(causes ...Cause) []Problem {
+	var all []Problem
+	for _, found := range f.Of(causes...) {
+		all = append(all, found.Problem)
+	}
+	return all
+}
+
 func headings(problems []Problem) string {
 	var all []string
 	for _, p := range problems {
@@ -149,10 +158,10 @@ func TestCheckLiveDelayedExchange(t *testing.T) {
 			v := liveEvents(prior)
 			c.change(&v, &next)
 			f := CheckLiveDelayedExchange(next, &prior, v)
-			require.Equal(t, c.refused, headings(f.Problems), "refused")
-			require.Equal(t, c.warned, headings(f.Warnings), "warned")
-			require.Empty(t, f.Exists, "exists")
-			require.Contains(t, fmt.Sprint(f.Problems, f.Warnings), c.mentions)
+			require.Equal(t, c.refused, headings(f.problems(Wrong)), "refused")
+			require.Equal(t, c.warned, headings(f.problems(Notice)), "warned")
+			require.Empty(t, f.Of(InTheWay), "exists")
+			require.Contains(t, fmt.Sprint(f.Of(Wrong, Notice)), c.mentions)
 		})
 	}
 }
@@ -163,10 +172,10 @@ func TestCheckLiveDelayedExchangeFindsWhatExists(t *testing.T) {
 	t.Parallel()
 	e := events()
 	none := topology.Vhost{Topology: topology.New(), Version: topology.Version{Major: 4, Minor: 3}, Nodes: 1}
-	if f := CheckLiveDelayedExchange(e, nil, none); len(f.Problems)+len(f.Warnings)+len(f.Exists) > 0 {
+	if f := CheckLiveDelayedExchange(e, nil, none); len(f) > 0 {
 		t.Errorf("an empty vhost: %+v", f)
 	}
-	if f := CheckLiveDelayedExchange(e, &e, none); len(f.Problems)+len(f.Warnings)+len(f.Exists) > 0 {
+	if f := CheckLiveDelayedExchange(e, &e, none); len(f) > 0 {
 		t.Errorf("all was deleted: %+v", f)
 	}
 	importable := CheckLiveDelayedExchange(e, nil, liveEvents(e))
@@ -175,26 +184,25 @@ func TestCheckLiveDelayedExchangeFindsWhatExists(t *testing.T) {
 		`exchange "events.delay.unrouted"`, `exchange "events.deliver"`, `policy "delay/events/queues"`, `queue "events.delay.0s.0"`,
 		`queue "events.delay.1s.0"`, `queue "events.delay.1s.1"`, `queue "events.delay.1s.2"`, `queue "events.delay.inbox"`, `queue "events.delay.unrouted"`,
 	}
-	if !slices.Equal(importable.Exists, want) || importable.NotImportable != "" {
-		t.Errorf("a whole one: %q, not importable: %s", importable.Exists, importable.NotImportable)
-	}
+	require.Equal(t, want, importable.listed(objectsExist))
+	require.Contains(t, importable[0].OnlyPlan, "To adopt them, import the resource.")
 	foreign := none
 	foreign.Topology = topology.New()
 	foreign.Exchanges["events"] = topology.Exchange{Type: "topic"}
-	if f := CheckLiveDelayedExchange(e, nil, foreign); !slices.Equal(f.Exists, []string{`exchange "events"`}) || f.NotImportable == "" {
+	if f := CheckLiveDelayedExchange(e, nil, foreign); !slices.Equal(f.listed(objectsExist), []string{`exchange "events"`}) || !strings.Contains(f[0].OnlyPlan, "They cannot be imported: ") {
 		t.Errorf("an exchange of others: %+v", f)
 	}
 	interrupted := none
 	interrupted.Topology = e.Identity()
 	interrupted.Bindings = nil
-	if f := CheckLiveDelayedExchange(e, nil, interrupted); len(f.Exists) > 0 || headings(f.Warnings) != "name: Objects of an interrupted creation" {
+	if f := CheckLiveDelayedExchange(e, nil, interrupted); headings(f.problems(Notice, InTheWay)) != "name: Objects of an interrupted creation" {
 		t.Errorf("an interrupted creation: %+v", f)
 	}
 	// A level that max_delay adds may be somebody else's.
 	higher, v := e, liveEvents(e)
 	higher.MaxDelay = pipeline.Delay{Wait: 15 * time.Second, Spelling: "15s"}
 	v.Exchanges["events.delay.1s.3"] = topology.Exchange{Type: "topic"}
-	if f := CheckLiveDelayedExchange(higher, &e, v); !slices.Equal(f.Exists, []string{`exchange "events.delay.1s.3"`}) {
+	if f := CheckLiveDelayedExchange(higher, &e, v); !slices.Equal(f.listed(objectsExist), []string{`exchange "events.delay.1s.3"`}) {
 		t.Errorf("an exchange of others in the place of a level: %+v", f)
 	}
 }
@@ -210,14 +218,14 @@ func TestCheckLiveFindsQueuesOfDelayedExchanges(t *testing.T) {
 		p := one(pipeline.WorkQueue{})
 		p.PolicyPriority = 2000
 		p.WorkQueues = map[string]pipeline.WorkQueue{queue: {Type: topology.Quorum}}
-		found := headings(CheckLive(p, nil, v).Problems)
+		found := headings(CheckLive(p, nil, v).problems(Wrong))
 		want := ""
 		if refused {
 			want = fmt.Sprintf("work_queues[%q]: Queue of a delayed exchange", queue)
 		}
 		require.Equal(t, want, found, queue)
 		a := pipeline.Attachment{Pipeline: "orders", Vhost: "/", Queue: queue, WorkQueue: pipeline.WorkQueue{Type: topology.Quorum}}
-		if found := headings(CheckLiveAttachment(a, nil, v).Problems); strings.Contains(found, "queue: Queue of a delayed exchange") != refused {
+		if found := headings(CheckLiveAttachment(a, nil, v).problems(Wrong)); strings.Contains(found, "queue: Queue of a delayed exchange") != refused {
 			t.Errorf("%s is attached: %q", queue, found)
 		}
 	}

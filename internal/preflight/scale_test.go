@@ -114,7 +114,7 @@ func TestNothingIsOverlookedNearAPipeline(t *testing.T) {
 	near := pipeline.NewIndex(whole).Near([]string{"p000"}, slices.Collect(maps.Keys(first.WorkQueues)))
 	for _, prior := range []*pipeline.Pipeline{nil, &first} {
 		want := CheckLive(first, prior, whole)
-		if len(want.Problems) < 3 || len(want.Warnings) < 2 {
+		if len(want.Of(Wrong)) < 3 || len(want.Of(Notice)) < 2 {
 			t.Errorf("too little to overlook: %+v", want)
 		}
 		require.Empty(t, cmp.Diff(want, CheckLive(first, prior, near)))

@@ -37,8 +37,8 @@ func checkPlan(
 	_ *configured.Provider, e delayed.Exchange, prior *delayed.Exchange, vhost topology.Vhost, _ owner.Lifecycle,
 ) diag.Diagnostics {
 	found := preflight.CheckLiveDelayedExchange(e, prior, vhost)
-	diags := report.Planned(found, places, false)
-	if len(found.Problems)+len(found.Exists) > 0 {
+	diags := report.Planned(found, false)
+	if len(found.Of(preflight.Wrong, preflight.InTheWay)) > 0 {
 		return diags
 	}
 	// What it finds lies with objects of others, so it warns and does not refuse.

@@ -14,7 +14,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/owner"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
@@ -36,7 +35,6 @@ func kind() owner.Kind[delayed.Exchange] {
 			},
 			Schema: exchangeSchema,
 		},
-		Places:   places,
 		Policies: owner.PolicyUse{At: path.Root("policy_priority"), Why: "A delayed exchange has a policy"},
 
 		Remedy:      remedy,
@@ -49,9 +47,6 @@ func kind() owner.Kind[delayed.Exchange] {
 		UsedThrough: func(e delayed.Exchange) string { return e.Names().DeliverExchange() },
 	}
 }
-
-// places are where the objects stand that are in the way.
-var places = report.Places{Exists: path.Root("name")}
 
 // found lists the delayed exchanges of a vhost.
 func found(vhost topology.Topology) [][]string {

@@ -20,7 +20,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/problem"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -28,8 +27,8 @@ import (
 // given a configured provider.
 type Kind[S any] struct {
 	entity.Kind
-	// Places are the attributes that name objects which are missing, or in the way.
-	Places report.Places
+	// WorkQueues is the attribute that names work queues; a kind that has none leaves it out.
+	WorkQueues path.Path
 	// Policies says what needs policies, for a user who may not write them.
 	Policies PolicyUse
 	// Shares says that several resources have parts of one owner's objects. Its shared queues can be made by another one at the same

@@ -22,7 +22,7 @@ func (o owned[M, S, P]) warnOfLost(prior S, next *S, vhost topology.Vhost) diag.
 	case next == nil: // there is no configuration to point to
 		diags.Append(warning)
 	default:
-		diags.Append(diag.WithPath(o.Places.Missing, warning))
+		diags.Append(diag.WithPath(o.WorkQueues, warning))
 	}
 	return append(diags, report.FailedQueuesStay(prior.StayingFailedQueues(next, vhost.Topology))...)
 }

@@ -66,7 +66,7 @@ func (o owned[M, S, P]) changeLosesMessages(spec S, queues map[string]string) di
 }
 
 func (o owned[M, S, P]) changeWouldLoseMessages(spec S, queues map[string]string) diag.Diagnostic {
-	return diag.NewAttributeWarningDiagnostic(o.Places.Missing, "The change would lose messages",
+	return diag.NewAttributeWarningDiagnostic(o.WorkQueues, "The change would lose messages",
 		"Apply deletes or re-creates these queues, and refuses while they have messages or consumers. "+o.notEmpty(spec, queues))
 }
 

@@ -46,7 +46,7 @@ func (o owned[M, S, P]) listForWrite(ctx context.Context, vhost string, next S, 
 	case err != nil:
 		return all, diag.Diagnostics{entity.CannotList(vhost, entity.SoNothingChanged, err)}
 	}
-	return all, report.Applied(o.CheckLive(next, prior, all), o.Places)
+	return all, report.Applied(o.CheckLive(next, prior, all))
 }
 
 // notUndone reports what a failed change could not undo, apart from why it failed.

@@ -54,6 +54,36 @@ func attributePath(steps problem.Path) path.Path {
 	return at
 }
 
+// Planned reports what a live vhost means for a plan. OwnersMayGo says that the same apply can destroy the pipelines which have a
+// work queue.
+func Planned(findings preflight.Findings, ownersMayGo bool) diag.Diagnostics {
+	var diags diag.Diagnostics
+	for _, f := range findings {
+		if f.Cause == preflight.Wrong || f.Cause == preflight.Unreadable || f.Cause == preflight.Owned && !ownersMayGo {
+			diags.Append(Errors([]problem.Problem{f.Problem})...)
+			continue
+		}
+		if f.Cause == preflight.NoPipeline || f.Cause == preflight.Missing {
+			f.Summary += " yet"
+		}
+		f.Detail += f.OnlyPlan
+		diags.Append(Warnings([]problem.Problem{f.Problem})...)
+	}
+	return diags
+}
+
+// Applied reports what stands in the way of a change that is about to begin.
+func Applied(findings preflight.Findings) diag.Diagnostics {
+	var problems []problem.Problem
+	for _, f := range findings {
+		if f.Cause != preflight.Notice {
+			f.Detail += f.OnlyApply
+			problems = append(problems, f.Problem)
+		}
+	}
+	return Errors(problems)
+}
+
 // AuditFinding reports what an audit of the vhost as planned finds.
 func AuditFinding(at path.Path, rule, message, remedy string) diag.Diagnostic {
 	return diag.NewAttributeWarningDiagnostic(at, "Dead-letter audit: "+rule, message+"\n\n"+remedy)
@@ -83,7 +113,7 @@ func FailedQueuesStay(staying map[string][]string) diag.Diagnostics {
 func DeadLettersDropped(queues []string) diag.Diagnostic {
 	return diag.NewWarningDiagnostic("Rejected messages will be dropped", fmt.Sprintf(
 		"This change takes the dead-letter exchange away from these queues. Until they have another one, "+
-			"the broker drops what their consumers reject:\n%s\n\n"+ifMoved+
+			"the broker drops what their consumers reject:\n%s\n\n"+preflight.IfMoved+
 			"To hand a queue over without a gap, take two steps. First add it to its new owner, and apply. Then remove it here, and apply. "+
 			"Another pipeline, or an attachment to one, needs take_over_from for that; between work_queues and an attachment of one pipeline, "+
 			"nothing more is needed. The guide \"Moving work queues\" shows both.",

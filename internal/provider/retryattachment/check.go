@@ -44,9 +44,11 @@ func checkPlan(
 	found := preflight.CheckLiveAttachment(a, prior, vhost)
 	// The same plan makes it, or restores its definition.
 	if run.HasPlanned(configured.Key{Kind: configured.Pipeline, Vhost: a.Vhost, Name: a.Pipeline}) {
-		found.MissingPipeline, found.Unreadable = false, nil
+		found = slices.DeleteFunc(found, func(f preflight.Finding) bool {
+			return f.Cause == preflight.NoPipeline || f.Cause == preflight.Unreadable
+		})
 	}
-	return report.Planned(found, places, false)
+	return report.Planned(found, false)
 }
 
 // InService is the queue, if it is attached.

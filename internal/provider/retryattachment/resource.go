@@ -16,7 +16,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/owner"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -38,9 +37,9 @@ func kind() owner.Kind[pipeline.Attachment] {
 			},
 			Schema: attachmentSchema,
 		},
-		Places:   places,
-		Policies: policyUse,
-		Shares:   true,
+		WorkQueues: path.Root("queue"),
+		Policies:   policyUse,
+		Shares:     true,
 
 		Remedy:    remedy,
 		Found:     found,
@@ -74,8 +73,6 @@ func found(vhost topology.Topology) [][]string {
 	}
 	return all
 }
-
-var places = report.Places{Missing: path.Root("queue"), Exists: path.Root("queue")}
 
 // Validate checks what is known.
 func (m model) Validate(context.Context) diag.Diagnostics {

@@ -63,13 +63,13 @@ func checkPlan(
 	found := preflight.CheckLive(p, prior, vhost)
 	// Where a forced replacement creates first, apply plans the creation once more, beside the old pipeline. An error of
 	// that plan would leave the old one in the state as a deposed object; one of Create puts it back.
-	diags := report.Planned(found, places, prior == nil && lifecycle.Force)
+	diags := report.Planned(found, prior == nil && lifecycle.Force)
 	if prior != nil && prior.ReplacedBy(p) {
 		if attached := pipeline.Attached(prior.Names(), vhost.Topology); len(attached) > 0 {
 			diags.Append(replacedWithAttachments(path.Root(prior.ReplacedOver(p)), attached))
 		}
 	}
-	if len(found.Problems)+len(found.Owned)+len(found.Exists)+len(found.Declared)+len(found.FailedQueues) == 0 {
+	if len(found.Of(preflight.Wrong, preflight.Owned, preflight.InTheWay)) == 0 {
 		diags.Append(auditPlan(p, prior, vhost)...)
 	}
 	return diags

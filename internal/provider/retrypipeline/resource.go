@@ -14,7 +14,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/owner"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
@@ -36,8 +35,8 @@ func kind() owner.Kind[pipeline.Pipeline] {
 			},
 			Schema: pipelineSchema,
 		},
-		Places:   places,
-		Policies: owner.PolicyUse{At: path.Root("policy_priority"), Why: "A pipeline has a policy"},
+		WorkQueues: path.Root("work_queues"),
+		Policies:   owner.PolicyUse{At: path.Root("policy_priority"), Why: "A pipeline has a policy"},
 
 		Remedy:      remedy,
 		Found:       found,
@@ -55,6 +54,3 @@ func kind() owner.Kind[pipeline.Pipeline] {
 func found(vhost topology.Topology) [][]string {
 	return slices.Collect(slices.Chunk(pipeline.Pipelines(vhost), 1))
 }
-
-// places are where the objects stand that are missing, or in the way.
-var places = report.Places{Missing: path.Root("work_queues"), Exists: path.Root("name")}

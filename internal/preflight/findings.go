@@ -1,0 +1,124 @@
+package preflight
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// Finding is what a live vhost has to say to a resource that is about to be made or changed.
+type Finding struct {
+	Problem
+	Cause Cause
+	// OnlyPlan and OnlyApply are what the detail ends with where a plan warns, and where an apply refuses.
+	OnlyPlan, OnlyApply string
+}
+
+// Findings are in the order in which users see them.
+type Findings []Finding
+
+// Cause decides how bad a finding is.
+type Cause int
+
+const (
+	// Wrong is an error in a plan and in an apply: nothing that the same apply can do before solves it.
+	Wrong Cause = iota
+	// Unreadable is the same about the definition of the pipeline to attach to. An apply of that pipeline solves it.
+	Unreadable
+	// Notice is a warning in a plan: it can cost messages, or is good to know.
+	Notice
+	// Owned is an error about another pipeline that has a work queue. If the same apply can destroy that, a plan warns.
+	Owned
+	// NoPipeline is Missing about the pipeline to attach to.
+	NoPipeline
+	// Missing is an error in an apply. A plan warns: something else in the same apply can make the objects.
+	Missing
+	// InTheWay is an error in an apply about objects that are to be created but exist already. A plan warns.
+	InTheWay
+)
+
+// Of are the findings with one of the causes.
+func (f Findings) Of(causes ...Cause) Findings {
+	return slices.DeleteFunc(slices.Clone(f), func(found Finding) bool { return !slices.Contains(causes, found.Cause) })
+}
+
+// inOrder has first what is wrong, and last what the same apply can solve.
+func (f Findings) inOrder() Findings {
+	slices.SortStableFunc(f, func(a, b Finding) int { return cmp.Compare(min(a.Cause, NoPipeline), min(b.Cause, NoPipeline)) })
+	return f
+}
+
+// endings are what the details of some causes end with in a plan that warns.
+var endings = map[Cause]string{
+	Owned:      "\n\nApply fails, and changes nothing here, unless that pipeline is destroyed before.",
+	NoPipeline: "\n\nApply fails unless something else in the same apply makes it first.",
+	Missing:    "\n\nApply fails unless something else in the same apply makes them first.",
+}
+
+const (
+	nothingChanged = "\n\nNothing was changed."
+
+	// IfMoved is the remedy for a plan of a resource that only seems to be new.
+	IfMoved = "If only the resource's address or for_each key changed, write a moved block before the apply. "
+)
+
+func (f *Findings) add(cause Cause, at Path, summary, detail string, args ...any) {
+	*f = append(*f, Finding{Problem: problem(at, summary, detail, args...), Cause: cause, OnlyPlan: endings[cause]})
+}
+
+// missingWorkQueue reports that a work queue is not there.
+func (f *Findings) missingWorkQueue(at Path, name string) {
+	f.missing(at, "Work queues do not exist", "These work queues are not on the broker:", name,
+		"Make them first, or have the pipeline make them: declare = true in its work_queues.")
+}
+
+// missing adds an object to the finding about all of its kind that are not there.
+func (f *Findings) missing(at Path, summary, detail, name, remedy string) {
+	all := Finding{problem(at, summary, "%s", detail), Missing, endings[Missing], nothingChanged + " " + remedy}
+	f.list(all, "- "+name)
+}
+
+// list adds an object to a finding about several, and the finding with the first one.
+func (f *Findings) list(all Finding, object string) {
+	i := slices.IndexFunc(*f, func(found Finding) bool { return found.Summary == all.Summary })
+	if i < 0 {
+		i, *f = len(*f), append(*f, all)
+	}
+	(*f)[i].Detail += "\n  " + object
+}
+
+// existForNew reports the same for a new resource. What an interrupted creation left is either taken over or can be imported.
+func (f *Findings) existForNew(kind string, objects []string, interrupted bool, notImportable error) {
+	if interrupted {
+		f.warn(Path{"name"}, "Objects of an interrupted creation", interruptedCreation, kind, Bullets(objects))
+		return
+	}
+	f.exist(Path{"name"}, objects, notImportable)
+}
+
+// exist reports objects that are to be created and exist already; notImportable says why they cannot be imported, nil if they can.
+func (f *Findings) exist(at Path, objects []string, notImportable error) {
+	if len(objects) == 0 {
+		return
+	}
+	plan, apply := IfMoved+"To adopt them, import the resource.", IfMoved+
+		"If this apply deletes them at the old address, apply again. To adopt them, import the resource; otherwise choose another name."
+	if notImportable != nil {
+		plan = fmt.Sprintf("They cannot be imported: %s.", notImportable)
+		apply = plan + " If they are left over, look into the queues, delete these objects and apply again; otherwise choose another name."
+	}
+	*f = append(*f, Finding{
+		problem(at, "Objects exist already", "These objects would be created, but they are on the broker already:\n%s", Bullets(objects)),
+		InTheWay,
+		"\n\nIf nothing deletes them first, as a replacement does, apply fails. " + plan,
+		"\n\nThis resource changed nothing. " + apply,
+	})
+}
+
+func (f *Findings) refuse(at Path, summary, detail string, args ...any) {
+	f.add(Wrong, at, summary, detail, args...)
+}
+
+func (f *Findings) warn(at Path, summary, detail string, args ...any) {
+	f.add(Notice, at, summary, detail, args...)
+}
