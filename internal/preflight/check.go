@@ -43,7 +43,9 @@ func CheckSchedule(maxAttempts, delays int, workQueues map[string]pipeline.WorkQ
 	if most > pipeline.FewestAttempts {
 		times = fmt.Sprintf("%d times", most-1)
 	}
-	return []Problem{problem(Path{"max_attempts"}, "Delays that are never used", unusedDelays, most, times, delays, delays+1)}
+	return []Problem{problem(Path{"max_attempts"}, "Delays that are never used",
+		"With max_attempts = %d a message waits %s, but %d delays are listed. "+
+			"Raise max_attempts to %d, or remove the delays at the end.", most, times, delays, delays+1)}
 }
 
 // WarnOfMaxAge finds an age at which nothing is retried.
@@ -51,7 +53,10 @@ func WarnOfMaxAge(p pipeline.Pipeline) []Problem {
 	if len(p.Delays) == 0 || p.MaxAge.Wait == 0 || p.MaxAge.Wait >= p.Delays[0].Wait {
 		return nil
 	}
-	return []Problem{problem(Path{"max_age"}, "No message is ever retried", tooOldAtOnce, p.Delays[0].Spelling, p.MaxAge.Spelling)}
+	return []Problem{problem(Path{"max_age"}, "No message is ever retried",
+		"The first delay is %s, and max_age = %q does not let a message come back so late after it failed: "+
+			"each goes to the failed queue as \"too_old\" at once. Raise max_age, or shorten the first delay.",
+		p.Delays[0].Spelling, p.MaxAge.Spelling)}
 }
 
 // CheckLengths checks that the broker takes the names that the pipeline expands to.
@@ -93,7 +98,9 @@ func CheckDefinition(p pipeline.Pipeline) []Problem {
 		return nil
 	}
 	at, remedy := largestPart(definition)
-	return []Problem{problem(Path{at}, "Definition too long", definitionTooLong, len(definition.String()), stored.MaxDefinition, remedy)}
+	return []Problem{problem(Path{at}, "Definition too long",
+		"The pipeline's definition, which is kept on the broker, has %d bytes; "+
+			"it may have at most %d, and fewer with many quotes in it. %s.", len(definition.String()), stored.MaxDefinition, remedy)}
 }
 
 // largestPart is the attribute that takes most of the definition, and how to make it shorter.
@@ -102,11 +109,13 @@ func largestPart(d pipeline.Definition) (attribute, remedy string) {
 	policy := len(d.PolicyDefinition.Key())
 	switch max(delays, policy, queues) {
 	case queues:
-		return "work_queues", fewerQueueAttempts
+		return "work_queues", "Set max_attempts of a work queue only where it differs from the pipeline's, " +
+			"or divide the queues among several pipelines"
 	case policy:
-		return "policy_definition_json", shorterPolicy
+		return "policy_definition_json",
+			"Shorten it, or move keys that only some work queues need into their policy_definition_json, which is kept elsewhere"
 	}
-	return "delays", fewerDelays
+	return "delays", "List fewer delays: the last one repeats"
 }
 
 // CheckAttachment checks an attachment by itself.
@@ -149,70 +158,13 @@ func longestName(first string, queues map[string]topology.Queue) string {
 
 // Details of what is wrong with a configuration by itself.
 const (
-	unusedDelays = "With max_attempts = %d a message waits %s, but %d delays are listed. " +
-		"Raise max_attempts to %d, or remove the delays at the end."
-
-	tooOldAtOnce = "The first delay is %s, and max_age = %q does not let a message come back so late after it failed: " +
-		"each goes to the failed queue as \"too_old\" at once. " +
-		"Raise max_age, or shorten the first delay."
-
-	definitionTooLong = "The pipeline's definition, which is kept on the broker, has %d bytes; " +
-		"it may have at most %d, and fewer with many quotes in it. " +
-		"%s."
-
-	fewerQueueAttempts = "Set max_attempts of a work queue only where it differs from the pipeline's, " +
-		"or divide the queues among several pipelines"
-
-	shorterPolicy = "Shorten it, or move keys that only some work queues need into their policy_definition_json, which is kept elsewhere"
-
-	fewerDelays = "List fewer delays: the last one repeats"
-
-	unusableKeyHere = "%q cannot be set here: %s."
-
-	unknownPolicyKey = "RabbitMQ knows no policy key %q. " +
-		"Apply fails unless a plugin of the broker does."
-
-	reservedByBrokers = "Brokers reserve names that begin with \"amq.\". " +
-		"Choose another name than %q."
-
-	noPolicyToDefine = "With attach = \"arguments\" the pipeline writes no policy for the queue."
-
-	quorumOnly = "Only quorum queues dead-letter at least once. " +
-		"Write \"at-most-once\", or leave it out."
-
-	argumentsWithoutDeclare = "arguments_json goes with declare = true: a queue that exists already keeps its own arguments."
+	reservedByBrokers = "Brokers reserve names that begin with \"amq.\". Choose another name than %q."
 
 	removeArgument = "Remove %q: %s."
 
-	limitTurnsAgainstPublishers = "At-least-once dead-lettering needs overflow = reject-publish, " +
-		"which would turn %q against the queue's publishers. " +
-		"Remove it, or write\n\n" +
-		"  dead_letter_strategy = \"at-most-once\""
-
-	nullIsRefused = "Brokers refuse null. " +
-		"Remove %q or give it a value."
-
-	wholeNumbersOnly = "%q is %v; RabbitMQ's arguments take whole numbers, written without a point."
-
-	takenOverFromItself = "take_over_from names the pipeline itself. " +
-		"Name the other pipeline that has the queue, or leave it out."
-
-	takenOverAndDeclared = "Queue %q exists already if another pipeline has it, so it is not for this one to declare. " +
-		"If the other one declares it, set declare = false there first and apply: the queue stays. " +
-		"Then write %q = { take_over_from = ... } here, without declare; the queue %q is then managed by neither."
-
-	noPolicyToTakeOver = "A queue with attach = \"arguments\" dead-letters where it was declared to, whatever a policy says. " +
-		"Declare it without dead-letter arguments, and attach it by policy."
-
-	tildeTakenOver = "The name %q has a ~. " +
-		"RabbitMQ's management API fails for the whole vhost over a binding that has both such a routing key and arguments, " +
-		"which say where a queue is taken over from. " +
-		"Remove the queue from the other pipeline, then add it here: what is rejected between the two applies is lost."
-
 	tildeInName = "The name %q has a ~. " +
 		"RabbitMQ's management API fails for the whole vhost over a binding that has both such a routing key and arguments, " +
-		"which mark what belongs to an attachment. " +
-		"List the queue in the work_queues of the pipeline itself, whose bindings have none."
+		"which mark what belongs to an attachment. List the queue in the work_queues of the pipeline itself, whose bindings have none."
 )
 
 // A plan and the sidecar's configuration describe problems alike.

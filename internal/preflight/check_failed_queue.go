@@ -17,9 +17,12 @@ func checkFailedQueue(place func(...any) Path, p pipeline.Names, name string, w 
 	case queue == "":
 		return nil
 	case queue == name:
-		return []Problem{problem(at, "Failed queue is the work queue", failedQueueIsWorkQueue, queue)}
+		return []Problem{problem(at, "Failed queue is the work queue",
+			"%q would get its own failed messages, which would fail again and again. Name another queue.", queue)}
 	case p != "" && (p.OwnsQueue(queue) || p.CoversQueue(queue)):
-		return []Problem{problem(at, "Failed queue belongs to the pipeline", failedQueueIsOwn, queue)}
+		return []Problem{problem(at, "Failed queue belongs to the pipeline",
+			"%q is one of the pipeline's own queues. "+
+				"Name another queue; without failed_queue, failed messages go to the pipeline's failed queue.", queue)}
 	case w.DeclaresFailedQueue() && strings.HasPrefix(queue, "amq."):
 		return []Problem{problem(at, "Reserved queue name", reservedByBrokers, queue)}
 	}
@@ -36,10 +39,14 @@ func CheckFailedQueues(p pipeline.Pipeline) []Problem {
 			continue
 		}
 		if _, isWork := p.WorkQueues[w.FailedQueue]; isWork {
-			problems = append(problems, problem(at, "Failed queue is a work queue", failedQueueOfOneIsWorkQueue, w.FailedQueue, name))
+			problems = append(problems, problem(at, "Failed queue is a work queue",
+				"%q is a work queue of this pipeline: the failed messages of %q would be retried there, and fail again. "+
+					"Name another queue.", w.FailedQueue, name))
 		}
 		if w.ForeignFailedQueue && slices.Contains(declared, w.FailedQueue) {
-			problems = append(problems, problem(at, "Failed queue declared and not", failedQueueDeclaredAndNot, w.FailedQueue, name))
+			problems = append(problems, problem(at, "Failed queue declared and not",
+				"Another work queue of this pipeline declares %q, and with declare = false %q says that it is somebody else's. "+
+					"Write the same for both.", w.FailedQueue, name))
 		}
 		detail := tooLong(p.Vhost, w.FailedQueue, p.QueueType)
 		if detail != "" && w.DeclaresFailedQueue() && len(w.FailedQueue) <= workerconfig.MaxName {
@@ -63,7 +70,8 @@ func (q liveWorkQueue) checkFailedQueue(f *Findings) {
 	case len(owners) > 0 && owners[0].AsWorkQueue:
 		f.refuse(at, "Failed queue is a work queue", failedQueueIsWorkQueueOf, name, owners[0].Pipeline)
 	case len(owners) > 0:
-		f.refuse(at, "Failed queue belongs to another pipeline", failedQueueIsOwnOf, name, owners[0].Pipeline)
+		f.refuse(at, "Failed queue belongs to another pipeline",
+			"%q is one of the own queues of the pipeline %q. Name another queue.", name, owners[0].Pipeline)
 	case slices.ContainsFunc(q.vhost.bindings[name], attached):
 		f.refuse(at, "Failed queue is a work queue", failedQueueIsWorkQueueOf, name, n)
 	case !q.ForeignFailedQueue:
@@ -72,10 +80,14 @@ func (q liveWorkQueue) checkFailedQueue(f *Findings) {
 			"These queues are to get failed messages with declare = false in failed_queue, and are not on the broker:", name,
 			"Make them first, or leave declare = false out of failed_queue: they are created then.")
 	case live.Exclusive || live.AutoDelete || live.Transient || live.Type == "stream":
-		f.refuse(at, "Failed queue keeps no messages", failedQueueKeepsNothing, name)
+		f.refuse(at, "Failed queue keeps no messages",
+			"Queue %q is a stream, exclusive, auto-delete or not durable: "+
+				"failed messages would not stay in it, or could not be replayed from it. Name a durable quorum or classic queue.", name)
 	default:
 		if exchange := q.deadLetterExchangeOf(name, live); n.Retries(exchange) {
-			f.refuse(at, "Failed queue is retried", failedQueueIsRetried, name, exchange)
+			f.refuse(at, "Failed queue is retried",
+				"Queue %q dead-letters to %q: what is rejected there would be retried, and come back when it fails. "+
+					"Take its dead-letter exchange away, or name another queue.", name, exchange)
 		}
 	}
 }
@@ -93,7 +105,9 @@ func (q liveWorkQueue) deadLetterExchangeOf(name string, live topology.Queue) st
 // checkParkedIn finds a work queue that has failed messages of a pipeline: they would be retried and fail again.
 func (q liveWorkQueue) checkParkedIn(f *Findings) {
 	for _, n := range q.vhost.parked[q.name] {
-		f.refuse(q.at(), "Work queue is a failed queue", workQueueIsFailedQueue, q.name, n)
+		f.refuse(q.at(), "Work queue is a failed queue",
+			"Queue %q gets failed messages of the pipeline %q, which would be retried here, and fail again. "+
+				"Name another queue as failed_queue there, or leave this one out.", q.name, n)
 	}
 }
 
@@ -123,3 +137,6 @@ func sameQueue(name string, wanted, live topology.Queue) bool {
 	}
 	return topology.Diff(one(wanted), one(live)).Empty()
 }
+
+const failedQueueIsWorkQueueOf = "%q is a work queue of the pipeline %q: failed messages would be retried there, and fail again. " +
+	"Name another queue."

@@ -28,7 +28,7 @@ func CheckPolicyDefinition(at Path, p pipeline.Pipeline, workQueue string, defin
 	var problems []Problem
 	for _, key := range slices.Sorted(maps.Keys(definition)) {
 		if why := unusableKey(key, definition[key], p.WorkQueues[workQueue], p.BrokerKeys(workQueue)); why != "" {
-			problems = append(problems, problem(at, "Unusable policy key", unusableKeyHere, key, why))
+			problems = append(problems, problem(at, "Unusable policy key", "%q cannot be set here: %s.", key, why))
 		}
 	}
 	return problems
@@ -74,7 +74,8 @@ func WarnOfPolicyKeys(definition topology.Arguments, at ...any) []Problem {
 	var unknown []Problem
 	for _, key := range slices.Sorted(maps.Keys(definition)) {
 		if definition[key] != nil && !topology.IsPolicyKey(key) {
-			unknown = append(unknown, problem(at, "Unknown policy key", unknownPolicyKey, key))
+			unknown = append(unknown, problem(at, "Unknown policy key",
+				"RabbitMQ knows no policy key %q. Apply fails unless a plugin of the broker does.", key))
 		}
 	}
 	return unknown

@@ -47,9 +47,11 @@ func checkWorkQueueAt(place func(...any) Path, p pipeline.Names, name string, wo
 func checkAttach(place func(...any) Path, workQueue pipeline.WorkQueue) []Problem {
 	switch {
 	case workQueue.Attach == pipeline.AttachArguments && workQueue.PolicyDefinition != nil:
-		return []Problem{problem(place("policy_definition_json"), "policy_definition_json requires attach = \"policy\"", noPolicyToDefine)}
+		return []Problem{problem(place("policy_definition_json"), "policy_definition_json requires attach = \"policy\"",
+			"With attach = \"arguments\" the pipeline writes no policy for the queue.")}
 	case workQueue.DeadLetterStrategy == topology.AtLeastOnce && workQueue.Type != topology.Quorum:
-		return []Problem{problem(place("dead_letter_strategy"), "at-least-once requires a quorum queue", quorumOnly)}
+		return []Problem{problem(place("dead_letter_strategy"), "at-least-once requires a quorum queue",
+			"Only quorum queues dead-letter at least once. Write \"at-most-once\", or leave it out.")}
 	}
 	return nil
 }
@@ -61,11 +63,14 @@ func checkTakeOver(place func(...any) Path, p pipeline.Names, name string, workQ
 	case from == "":
 		return nil
 	case from == string(p):
-		return []Problem{problem(at, "Queue taken over from its own pipeline", takenOverFromItself)}
+		return []Problem{problem(at, "Queue taken over from its own pipeline",
+			"take_over_from names the pipeline itself. Name the other pipeline that has the queue, or leave it out.")}
 	case workQueue.Declare:
 		return []Problem{problem(at, "A declared queue cannot be taken over", takenOverAndDeclared, name, name, name)}
 	case !workQueue.ByPolicy():
-		return []Problem{problem(at, "take_over_from requires attach = \"policy\"", noPolicyToTakeOver)}
+		return []Problem{problem(at, "take_over_from requires attach = \"policy\"",
+			"A queue with attach = \"arguments\" dead-letters where it was declared to, whatever a policy says. "+
+				"Declare it without dead-letter arguments, and attach it by policy.")}
 	case pipeline.CannotBeMarked(name):
 		return []Problem{problem(at, "Queue cannot be taken over", tildeTakenOver, name)}
 	}
@@ -101,7 +106,8 @@ var unsupportedArguments = map[string][]string{
 
 func checkArguments(at Path, workQueue pipeline.WorkQueue) []Problem {
 	if !workQueue.Declare && workQueue.Arguments != nil {
-		return []Problem{problem(at, "Arguments of a queue that is not declared", argumentsWithoutDeclare)}
+		return []Problem{problem(at, "Arguments of a queue that is not declared",
+			"arguments_json goes with declare = true: a queue that exists already keeps its own arguments.")}
 	}
 	var problems []Problem
 	for _, key := range slices.Sorted(maps.Keys(workQueue.Arguments)) {
@@ -120,15 +126,29 @@ func checkArguments(at Path, workQueue pipeline.WorkQueue) []Problem {
 func checkArgumentValue(at Path, key string, workQueue pipeline.WorkQueue) []Problem {
 	limit := key == "x-max-length" || key == "x-max-length-bytes"
 	if limit && workQueue.Strategy() == topology.AtLeastOnce {
-		return []Problem{problem(at, "Length limit on a work queue with at-least-once dead-lettering", limitTurnsAgainstPublishers, key)}
+		return []Problem{problem(at, "Length limit on a work queue with at-least-once dead-lettering",
+			"At-least-once dead-lettering needs overflow = reject-publish, which would turn %q against the queue's publishers. "+
+				"Remove it, or write\n\n  dead_letter_strategy = \"at-most-once\"", key)}
 	}
 	switch value := workQueue.Arguments[key].(type) {
 	case nil:
-		return []Problem{problem(at, "Null argument", nullIsRefused, key)}
+		return []Problem{problem(at, "Null argument", "Brokers refuse null. Remove %q or give it a value.", key)}
 	case float64:
 		if strings.HasPrefix(key, "x-") {
-			return []Problem{problem(at, "Number with a fraction", wholeNumbersOnly, key, value)}
+			return []Problem{problem(at, "Number with a fraction",
+				"%q is %v; RabbitMQ's arguments take whole numbers, written without a point.", key, value)}
 		}
 	}
 	return nil
 }
+
+const (
+	takenOverAndDeclared = "Queue %q exists already if another pipeline has it, so it is not for this one to declare. " +
+		"If the other one declares it, set declare = false there first and apply: the queue stays. " +
+		"Then write %q = { take_over_from = ... } here, without declare; the queue %q is then managed by neither."
+
+	tildeTakenOver = "The name %q has a ~. " +
+		"RabbitMQ's management API fails for the whole vhost over a binding that has both such a routing key and arguments, " +
+		"which say where a queue is taken over from. " +
+		"Remove the queue from the other pipeline, then add it here: what is rejected between the two applies is lost."
+)

@@ -10,7 +10,7 @@ import (
 )
 
 // CheckLive compares a pipeline with a live vhost. Prior is the pipeline as it was, nil if it is
-// new; what it owned may exist.
+// new; what it owned can exist.
 func CheckLive(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vhost) Findings {
 	var f Findings
 	all := newLiveVhost(p.Names(), vhost)
@@ -47,10 +47,9 @@ func checkExisting(f *Findings, p pipeline.Pipeline, prior *pipeline.Pipeline, v
 }
 
 func existing(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Topology) []string {
-	var found []string
 	wanted := p.Expand()
 	if prior == nil {
-		found = appendCommon(found, "exchange", wanted.Exchanges, vhost.Exchanges)
+		found := appendCommon(nil, "exchange", wanted.Exchanges, vhost.Exchanges)
 		// Every policy of such a name would be taken for the pipeline's from then on.
 		found = appendCommon(found, "policy", p.Owned(vhost).Policies, vhost.Policies)
 		failed := p.FailedQueues() // which have findings of their own
@@ -60,6 +59,7 @@ func existing(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Topo
 		})
 		return appendCommon(found, "queue", wanted.Queues, vhost.Queues)
 	}
+	var found []string
 	known := prior.Expand().Queues
 	for _, name := range slices.Sorted(maps.Keys(wanted.Queues)) {
 		live, exists := vhost.Queues[name]
@@ -85,10 +85,11 @@ func checkMissing(f *Findings, p pipeline.Pipeline, vhost topology.Topology) {
 // leaves them without a return binding, by which an import would find them.
 func checkDeclared(f *Findings, p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Topology) {
 	wanted := p.Expand().Queues
-	declared := Finding{problem(Path{"work_queues"}, "Work queues exist already",
-		"With declare = true the pipeline creates a work queue and owns it, and these exist already. Leave declare out: "+
-			"the pipeline attaches to the queue as it is, with the messages in it.\n"),
-		InTheWay, "\n\nApply fails with declare = true.", nothingChanged}
+	declared := Finding{
+		problem(Path{"work_queues"}, "Work queues exist already", "With declare = true the pipeline creates a work queue and owns it, "+
+			"and these exist already. Leave declare out: the pipeline attaches to the queue as it is, with the messages in it.\n"),
+		InTheWay, "\n\nApply fails with declare = true.", nothingChanged,
+	}
 	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
 		w := p.WorkQueues[name]
 		live, exists := vhost.Queues[name]
@@ -108,3 +109,7 @@ func appendCommon[W, L any](found []string, kind string, wanted map[string]W, li
 	}
 	return found
 }
+
+const damagedDefinition = "The definition on the broker is not the one that was applied: %s. " +
+	"Apply restores it from the configuration, and deletes nothing else. " +
+	"If a newer release of the provider has written it, use that one instead."

@@ -27,7 +27,7 @@ func CheckLiveAttachment(a pipeline.Attachment, prior *pipeline.Attachment, vhos
 		f.missingWorkQueue(q.at(), a.Queue)
 	}
 	if slices.ContainsFunc(vhost.Bindings, func(b topology.Binding) bool { return n.Returns(b) && b.Destination == a.Queue }) {
-		q.warnOfTwo(&f, attachedByPipelineToo, a.Queue, a.Pipeline)
+		q.warnOfTwo(&f, "Queue %q is also one of the work_queues of the pipeline %q.", a.Queue, a.Pipeline)
 		theirs, exists := pipeline.PolicyOf(n, a.Queue, vhost.Topology)
 		q.checkHandOver(&f, theirs, exists, "the pipeline")
 	}
@@ -65,7 +65,9 @@ func (f *Findings) checkPipelineOf(a pipeline.Attachment, vhost topology.Vhost) 
 		case pipeline.EngineNative:
 			f.refuse(Path{"pipeline"}, "Queue cannot be attached from outside", nativeAttachment)
 		default:
-			f.refuse(Path{"engine"}, "Pipeline of another engine", engineOfPipeline, a.Pipeline, engine)
+			f.refuse(Path{"engine"}, "Pipeline of another engine",
+				"The definition of the pipeline %[1]q on the broker says engine = %[2]q. "+
+					"Write engine = %[2]q here, too, or attach the queue to another pipeline.", a.Pipeline, engine)
 		}
 	}
 }
@@ -78,6 +80,19 @@ func checkRelease(f *Findings, engine string, vhost topology.Vhost) {
 	case engine == pipeline.EngineNative && v.BeforePatch(4, 3, 1):
 		f.refuse(Path{"engine"}, "RabbitMQ is too old for this engine", tooOldForNative, release)
 	case engine == pipeline.EngineConsumer && v.Before(4, 0):
-		f.refuse(Path{"engine"}, "RabbitMQ is too old for this engine", tooOldForConsumer, release)
+		f.refuse(Path{"engine"}, "RabbitMQ is too old for this engine",
+			"The broker is RabbitMQ %s. "+
+				"Before 4.0, a headers exchange does not see why a message died (x-last-death-reason), so no rejected message would be retried. "+
+				"Write engine = \"worker\", which needs 3.10, or upgrade first.", release)
 	}
 }
+
+const (
+	tooOldForNative = "The broker is RabbitMQ %s. Quorum queues delay by a policy from 4.3.1 on. " +
+		"An older broker refuses the policy, or has the queue return messages at once, thousands of times a second. " +
+		"Write engine = \"worker\", which needs 3.10, or upgrade first."
+
+	unreadableEngine = "The engine of the pipeline %q is in its definition on the broker, which cannot be read: %s.\n\n" +
+		"If it has the definition of a newer release, upgrade. Otherwise run terraform apply where the pipeline is, " +
+		"which restores the definition; where one configuration has both, refer to it: pipeline = rabbitmq_retry_pipeline.orders.name."
+)

@@ -12,7 +12,7 @@ import (
 const delayedExchange = "delayed exchange"
 
 // CheckLiveDelayedExchange compares a delayed exchange with a live vhost. Prior is what it was, nil if it is new; what it
-// owned may exist.
+// owned can exist.
 func CheckLiveDelayedExchange(e delayed.Exchange, prior *delayed.Exchange, vhost topology.Vhost) Findings {
 	var f Findings
 	n, own := e.Names(), ownerOfDelayed(e, vhost)
@@ -64,9 +64,14 @@ func checkBindingsOfDelayed(f *Findings, n delayed.Names, vhost topology.Topolog
 		_, toLevel := n.LevelOf(b.Destination)
 		switch {
 		case b.Source == n.Exchange():
-			f.refuse(Path{"name"}, "Binding that gets messages at once", getsEverything, b.String(), n.DeliverExchange())
+			f.refuse(Path{"name"}, "Binding that gets messages at once",
+				"There is a binding %q. It gets every message as soon as it is published, instead of when it is due. "+
+					"Bind to the exchange %q instead, with the same key, and remove this one.", b.String(), n.DeliverExchange())
 		case toLevel:
-			f.refuse(Path{"name"}, "Binding that leads past the sidecar", leadsPastWorker, b.String(), n.Exchange())
+			f.refuse(Path{"name"}, "Binding that leads past the sidecar",
+				"There is a binding %q. "+
+					"What it brings to a level has no header that says how long it waits, and would be held there for good, with all that follows. "+
+					"Remove it, and lead what is to be delayed to the exchange %q.", b.String(), n.Exchange())
 		case fromLevel:
 			f.warn(Path{"name"}, "Unmanaged binding on the delayed exchange's levels", duplicatedByBinding, b.String())
 		case b.Source == n.UnroutedExchange():
@@ -101,3 +106,12 @@ func checkExistingDelayed(f *Findings, e delayed.Exchange, prior *delayed.Exchan
 	_, notImportable := delayed.Recover(e.Name, e.Vhost, vhost)
 	f.existForNew(delayedExchange, objects, e.InterruptedCreation(vhost), notImportable)
 }
+
+const (
+	slowestUnrouted = "There is a binding %q. It is left alone, but what cannot be delivered waits for the slowest of its targets: " +
+		"if %q is full and rejects what is published, or has no majority, all delayed messages stop. Give it overflow = drop-head, or no limit."
+
+	typeWithBindings = "A change of type re-creates the exchange %q, and these bindings of others would mean something else there:\n%s\n\n" +
+		"Remove them first, and bind again with what the new type routes by; until then, what is due goes to the unrouted queue. " +
+		"Or add a second delayed exchange of that type, and move publishers and bindings to it."
+)

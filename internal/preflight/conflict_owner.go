@@ -26,7 +26,8 @@ func (q liveWorkQueue) checkOwners(f *Findings) bool {
 	for _, owner := range owners {
 		switch {
 		case !owner.AsWorkQueue:
-			f.add(q.orNotice(Owned), q.at(), "Queue of another pipeline", ownQueueOfAnother, q.name, owner.Pipeline)
+			f.add(q.orNotice(Owned), q.at(), "Queue of another pipeline",
+				"Queue %q is one of the own queues of the pipeline %q. Leave it out.", q.name, owner.Pipeline)
 			return false
 		case q.TakeOverFrom == string(owner.Pipeline):
 			q.checkTakeOver(f, owner)
@@ -36,7 +37,8 @@ func (q liveWorkQueue) checkOwners(f *Findings) bool {
 		case owner.TakesOverFrom == q.pipeline.Name && q.attachedBefore:
 			q.checkBeingTakenOver(f, owner.Pipeline)
 		default:
-			f.add(q.orNotice(Owned), q.at(), "Queue of another pipeline", workQueueOfAnother, q.name, owner.Pipeline, owner.Pipeline, owner.Pipeline, owner.Pipeline)
+			f.add(q.orNotice(Owned), q.at(), "Queue of another pipeline", workQueueOfAnother,
+				q.name, owner.Pipeline, owner.Pipeline, owner.Pipeline, owner.Pipeline)
 			return false
 		}
 	}
@@ -76,7 +78,9 @@ func (q liveWorkQueue) wasTakenOverFrom(owner pipeline.Names) bool {
 func (q liveWorkQueue) checkTakeOver(f *Findings, owner pipeline.Owner) {
 	bound := topology.Topology{Queues: q.vhost.Queues, Bindings: q.vhost.bindings[q.name]}
 	if owner.Pipeline.Declares(q.name, bound) {
-		f.add(Owned, q.at("take_over_from"), "The other pipeline declares the queue", declaredByOwner, owner.Pipeline, q.name)
+		f.add(Owned, q.at("take_over_from"), "The other pipeline declares the queue",
+			"The pipeline %q declares queue %q, and deletes it as soon as it lets go of it. "+
+				"Set declare = false there first, with an apply of its own: the queue stays.", owner.Pipeline, q.name)
 	}
 	theirs, found := pipeline.StrongestPolicy(owner.Pipeline, q.ofAnybody())
 	if !found {
@@ -108,7 +112,9 @@ func (q liveWorkQueue) refusePriority(f *Findings, owner pipeline.Owner, theirs 
 		f.add(Owned, q.at("take_over_from"), "The other pipeline still takes the queue over", stillTakingOver,
 			owner.Pipeline, q.name, owner.TakesOverFrom, theirs.Priority, owner.Pipeline)
 	default:
-		f.add(Owned, Path{"policy_priority"}, "The other pipeline's policy would take precedence", priorityOfOwner,
+		f.add(Owned, Path{"policy_priority"}, "The other pipeline's policy would take precedence",
+			"Queue %q would be taken over with priority %d, but the policy %q of the pipeline %q has priority %d: "+
+				"the pipeline that takes over needs more. Write:\n\n  policy_priority = %d",
 			q.name, ours, theirs.Name, owner.Pipeline, theirs.Priority, theirs.Priority)
 	}
 }
@@ -117,8 +123,9 @@ func (q liveWorkQueue) refusePriority(f *Findings, owner pipeline.Owner, theirs 
 func (q liveWorkQueue) checkBeingTakenOver(f *Findings, taker pipeline.Names) {
 	theirs, found := pipeline.StrongestPolicy(taker, q.ofAnybody())
 	if ours := q.pipeline.PriorityOf(q.name); found && ours >= theirs.Priority {
-		f.refuse(Path{"policy_priority"}, "The pipeline's policy would take precedence", priorityOverTaker,
-			taker, q.name, theirs.Priority, ours, theirs.Priority-1)
+		f.refuse(Path{"policy_priority"}, "The pipeline's policy would take precedence",
+			"The pipeline %q takes queue %q over with priority %d, and this one's policy would have %d. "+
+				"Leave policy_priority at %d or less until the queue is removed here.", taker, q.name, theirs.Priority, ours, theirs.Priority-1)
 		return
 	}
 	f.warn(q.at(), "Queue is being taken over", beingTakenOver, q.name, taker, taker)
@@ -128,7 +135,8 @@ func (q liveWorkQueue) checkBeingTakenOver(f *Findings, taker pipeline.Names) {
 // queue warns.
 func (q liveWorkQueue) warnOfTwo(f *Findings, detail string, args ...any) {
 	if q.had {
-		f.warn(q.at(), "Queue is attached twice", detail, args...)
+		f.warn(q.at(), "Queue is attached twice", detail+" So a queue is handed over without losing a message. "+
+			"If this plan does not end that, remove it from one of the two.", args...)
 	}
 }
 
@@ -153,3 +161,45 @@ func (q liveWorkQueue) checkHandOver(f *Findings, theirs topology.Policy, exists
 		}
 	}
 }
+
+const (
+	workQueueOfAnother = "Queue %q is a work queue of the pipeline %q, and a queue belongs to one pipeline. " +
+		"To move it without losing what is rejected meanwhile, leave it in %q for now, write take_over_from = %q here and apply; " +
+		"then remove the queue from %q and apply again. The guide \"Moving work queues\" has the steps."
+
+	moveOfOthers = "Queue %q is on its way from the pipeline %q to %q, and one move ends before the next one begins. " +
+		"Remove the queue from %q and apply; remove take_over_from in %q and apply; then write take_over_from = %q here."
+
+	undefinedOwner = "The pipeline %q has queue %q, but its definition is gone: " +
+		"the binding from %q to %q with the argument retry-definition. Apply the configuration that has this pipeline, which restores " +
+		"the binding. If none has it any more, delete what is left of it: policies retry/%s/... and the binding from %q to the queue."
+
+	notTakenOverYet = "Queue %q is still a work queue of the pipeline %q, and without take_over_from it would be undefined which of the two " +
+		"gets what is rejected. To complete the move, remove the queue from %q first, with an apply of its own. " +
+		"To cancel it, remove the queue here."
+
+	beingTakenOver = "The pipeline %[2]q takes queue %[1]q over from this one, and gets what is rejected in it from now on. " +
+		"To complete the move, remove the queue here with the next apply, and keep this pipeline's sidecar running until nothing waits " +
+		"here any more. To cancel it, remove the queue from %[3]q instead."
+
+	takenOverBoth = "The pipeline %q takes queue %q over from this one. " +
+		"To cancel that, remove the queue from %q, and leave take_over_from out here: this pipeline has the queue still. " +
+		"To complete it, remove the queue here; take_over_from in %q then has to go before the queue can come back."
+
+	stillTakingOver = "The pipeline %q has queue %q with take_over_from = %q, which raises the priority of its policy to %d. " +
+		"Remove take_over_from in %q first, with an apply of its own."
+
+	attachedDifferently = "Queue %q is attached by %s with %s, and would be attached here with %s. " +
+		"While both are in place, it is undefined which of them applies. " +
+		"Attach it in the same way first, and change it once the other has released it."
+
+	parkedTwice = "Failed messages of queue %q go to %q already, by %s, and each would be in both queues. Write:\n\n" +
+		"  failed_queue = { name = %q, declare = false }\n\n" +
+		"Change it once the other has released the queue."
+
+	holdWhileMoved = "Consumers of %q call the wrong method from the moment of the take-over from %q on, until they are changed, " +
+		"and what fails meanwhile is parked without a retry. " +
+		"Before this apply, have them keep a message that failed for a second, and then call basic.nack with requeue=true: " +
+		"RabbitMQ 4.3 does not count that, and it is right for both engines. After it, have them call what this pipeline needs. " +
+		"The steps are in the guide \"Which engine\". If nothing is consumed from %q meanwhile, there is nothing to do."
+)

@@ -13,8 +13,9 @@ import (
 // of them applies.
 func (q liveWorkQueue) checkPolicies(f *Findings) {
 	for _, doubtful := range q.doubtful {
-		f.warn(q.at(), "Policy whose pattern cannot be evaluated", unreadableOnWorkQueue,
-			doubtful.Name, doubtful.Pattern, q.name)
+		f.warn(q.at(), "Policy whose pattern cannot be evaluated",
+			"Whether policy %q with the pattern %q matches queue %q is not known here. "+
+				"If it does, only one of the two policies applies to the queue: the one of higher priority.", doubtful.Name, doubtful.Pattern, q.name)
 	}
 	for i, policy := range q.policies {
 		if policy.Priority >= q.pipeline.PolicyPriority {
@@ -48,8 +49,8 @@ func (q liveWorkQueue) checkShadowed(f *Findings, shadowed topology.NamedPolicy,
 		}
 	}
 	if len(different) > 0 {
-		f.warn(q.at("policy_definition_json"), "The replaced policy has other values", shadowedValuesDiffer,
-			shadowed.Name, q.name, Bullets(different))
+		f.warn(q.at("policy_definition_json"), "The replaced policy has other values",
+			"Policy %q, which the pipeline's policy replaces on queue %q, has other values:\n%s", shadowed.Name, q.name, Bullets(different))
 	}
 	if len(lost) == 0 {
 		return
@@ -89,3 +90,15 @@ func remarks(lost topology.Arguments) string {
 	}
 	return text.String()
 }
+
+const (
+	overridesOnWorkQueue = "Policy %q with priority %d applies to queue %q, and only one policy does. " +
+		"The pipeline's policy would not apply, or it would be undefined which one does, and rejected messages would be lost. " +
+		"Lower the priority of %q below %d, or write\n\n" +
+		"  policy_priority = %d"
+
+	shadowedKeys = "Policy %q applies to queue %q and sets\n%s\n\n" +
+		"Only one policy applies to a queue, so with the pipeline's policy these keys would no longer apply. " +
+		"Copy them into policy_definition_json, or set them to null to drop them:\n\n" +
+		"  %s%s"
+)

@@ -103,14 +103,16 @@ func (q liveWorkQueue) write(w pipeline.WorkQueue) string {
 
 func (q liveWorkQueue) check(f *Findings) {
 	if delays, found := delayed.OwnerOf(q.name, q.vhost.delayed, q.vhost.Topology); found {
-		f.refuse(q.at(), "Queue of a delayed exchange", ownQueueOfDelayed, q.name, delays, delays.DeliverExchange())
+		f.refuse(q.at(), "Queue of a delayed exchange",
+			"Queue %q is one of the own queues of the delayed exchange %q. "+
+				"Leave it out: a work queue is one that is bound to the exchange %q.", q.name, delays, delays.DeliverExchange())
 		return
 	}
 	if !q.checkOwners(f) {
 		return
 	}
 	if _, joined := slices.BinarySearch(q.vhost.attached, q.name); joined && !q.attachment {
-		q.warnOfTwo(f, attachedByAttachmentToo, q.name)
+		q.warnOfTwo(f, "Queue %q is also attached to this pipeline by a rabbitmq_retry_attachment.", q.name)
 		theirs, exists := q.vhost.Policies[q.pipeline.Names().AttachmentPolicy(q.name)]
 		q.checkHandOver(f, theirs, exists, "a rabbitmq_retry_attachment")
 	}
@@ -136,7 +138,9 @@ func (q liveWorkQueue) checkLoop(f *Findings) {
 	n := q.pipeline.Names()
 	for _, b := range q.vhost.bindings[q.name] {
 		if b.Source == q.pipeline.DeadLetterExchange() || b.Source == n.FailedExchange() {
-			f.refuse(q.at(), "Work queue is bound to its own dead letters", boundToOwnDeadLetters, q.name, b.Source)
+			f.refuse(q.at(), "Work queue is bound to its own dead letters",
+				"Queue %q is bound to %q: what it rejects would come back at once, thousands of times a second. "+
+					"Remove that binding.", q.name, b.Source)
 		}
 	}
 }
@@ -145,11 +149,13 @@ func (q liveWorkQueue) checkLoop(f *Findings) {
 func (q liveWorkQueue) checkKind(f *Findings) bool {
 	switch {
 	case q.live.Type == "stream":
-		f.refuse(q.at(), "Streams cannot be retried", streamQueue, q.name)
+		f.refuse(q.at(), "Streams cannot be retried", "Queue %q is a stream, whose consumers cannot reject messages. Leave it out.", q.name)
 	case q.live.Exclusive:
-		f.refuse(q.at(), "Exclusive work queue", exclusiveQueue, q.name)
+		f.refuse(q.at(), "Exclusive work queue",
+			"Queue %q is exclusive: it belongs to one connection, and nobody else can bind it. Leave it out.", q.name)
 	case q.live.AutoDelete:
-		f.refuse(q.at(), "Auto-delete work queue", autoDeleteQueue, q.name)
+		f.refuse(q.at(), "Auto-delete work queue",
+			"Queue %q is deleted with its last consumer, and retried messages with it. Declare it without auto-delete, or leave it out.", q.name)
 	case q.live.Type != q.Type:
 		f.refuse(q.at("type"), "Work queue has another type", differentType,
 			q.name, q.live.Type, q.Type, q.write(withType(q.WorkQueue, q.live.Type)))
@@ -180,7 +186,9 @@ func (q liveWorkQueue) checkOwnArguments(f *Findings) {
 func (q liveWorkQueue) checkRoutingKey(f *Findings) {
 	needed := q.pipeline.BrokerKeys(q.name)["dead-letter-routing-key"]
 	if key, has := q.live.Arguments["x-dead-letter-routing-key"]; has && key != needed {
-		f.refuse(q.at(), "Work queue is declared with a dead-letter routing key", ownRoutingKeyArgument, q.name, topology.ValueText(key))
+		f.refuse(q.at(), "Work queue is declared with a dead-letter routing key",
+			"Queue %q has x-dead-letter-routing-key = %q, which replaces the routing key that its consumers know. "+
+				"Declare the queue without it.", q.name, topology.ValueText(key))
 	}
 }
 
@@ -190,8 +198,9 @@ func (q liveWorkQueue) checkForeignPolicy(f *Findings) {
 		overflow := policy.Definition["overflow"]
 		spoils := q.Type == topology.Quorum && q.Strategy() == topology.AtLeastOnce && overflow != nil && overflow != "reject-publish"
 		if _, replaces := policy.Definition["dead-letter-routing-key"]; replaces || spoils {
-			f.refuse(q.at("attach"), "A policy changes how the work queue dead-letters", mixedInByPolicy,
-				policy.Name, q.name)
+			f.refuse(q.at("attach"), "A policy changes how the work queue dead-letters",
+				"Policy %q applies to queue %q, and its dead-letter-routing-key or overflow would count besides the queue's arguments. "+
+					"Change its pattern so that the queue does not match, or attach the queue by policy.", policy.Name, q.name)
 		}
 	}
 }
@@ -212,7 +221,9 @@ func (q liveWorkQueue) checkDeclaration(f *Findings) {
 		}
 	}
 	if len(different) > 0 {
-		f.refuse(q.at("attach"), "Work queue is not declared for the pipeline", notDeclaredForPipeline,
+		f.refuse(q.at("attach"), "Work queue is not declared for the pipeline",
+			"Queue %q was declared with other arguments than the pipeline needs:\n%s\n\n"+
+				"Declare it with\n%s\n\nwhich needs a new queue, since arguments cannot change%s",
 			q.name, Bullets(different), Bullets(assignments(needed)), q.otherThanDeclaration())
 	}
 	q.checkRoutingKey(f)
@@ -225,11 +236,11 @@ func (q liveWorkQueue) otherThanDeclaration() string {
 	var byPolicy Findings
 	q.checkOwnArguments(&byPolicy)
 	if len(byPolicy) > 0 {
-		return noPolicyEither
+		return ". A policy is no way out: the queue's own arguments take precedence over it."
 	}
 	attached := q.WorkQueue
 	attached.Attach = pipeline.AttachPolicy
-	return fmt.Sprintf(attachByPolicy, q.write(attached))
+	return "; or attach it by policy:\n\n  " + q.write(attached)
 }
 
 func withType(w pipeline.WorkQueue, queueType string) pipeline.WorkQueue {
@@ -247,3 +258,13 @@ func assignments(arguments topology.Arguments) []string {
 	}
 	return lines
 }
+
+const (
+	differentType = "Queue %q is a %s queue, but its type is configured as %q. " +
+		"A policy for another type does not apply, and rejected messages would be dropped. Write:\n\n" +
+		"  %s"
+
+	ownDeadLetterArgument = "Queue %q was declared with %s = %q. " +
+		"Arguments take precedence over policies, so the pipeline would not get the queue's rejected messages as it should. " +
+		"Declare the queue without it (which needs a new queue), or with %q, or leave it out."
+)

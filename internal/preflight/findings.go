@@ -66,6 +66,14 @@ func (f *Findings) add(cause Cause, at Path, summary, detail string, args ...any
 	*f = append(*f, Finding{Problem: problem(at, summary, detail, args...), Cause: cause, OnlyPlan: endings[cause]})
 }
 
+func (f *Findings) refuse(at Path, summary, detail string, args ...any) {
+	f.add(Wrong, at, summary, detail, args...)
+}
+
+func (f *Findings) warn(at Path, summary, detail string, args ...any) {
+	f.add(Notice, at, summary, detail, args...)
+}
+
 // missingWorkQueue reports that a work queue is not there.
 func (f *Findings) missingWorkQueue(at Path, name string) {
 	f.missing(at, "Work queues do not exist", "These work queues are not on the broker:", name,
@@ -74,26 +82,16 @@ func (f *Findings) missingWorkQueue(at Path, name string) {
 
 // missing adds an object to the finding about all of its kind that are not there.
 func (f *Findings) missing(at Path, summary, detail, name, remedy string) {
-	all := Finding{problem(at, summary, "%s", detail), Missing, endings[Missing], nothingChanged + " " + remedy}
-	f.list(all, "- "+name)
+	f.list(Finding{problem(at, summary, "%s", detail), Missing, endings[Missing], nothingChanged + " " + remedy}, "- "+name)
 }
 
-// list adds an object to a finding about several, and the finding with the first one.
+// list adds an object to a finding about several, which the first object adds.
 func (f *Findings) list(all Finding, object string) {
 	i := slices.IndexFunc(*f, func(found Finding) bool { return found.Summary == all.Summary })
 	if i < 0 {
 		i, *f = len(*f), append(*f, all)
 	}
 	(*f)[i].Detail += "\n  " + object
-}
-
-// existForNew reports the same for a new resource. What an interrupted creation left is either taken over or can be imported.
-func (f *Findings) existForNew(kind string, objects []string, interrupted bool, notImportable error) {
-	if interrupted {
-		f.warn(Path{"name"}, "Objects of an interrupted creation", interruptedCreation, kind, Bullets(objects))
-		return
-	}
-	f.exist(Path{"name"}, objects, notImportable)
 }
 
 // exist reports objects that are to be created and exist already; notImportable says why they cannot be imported, nil if they can.
@@ -115,10 +113,13 @@ func (f *Findings) exist(at Path, objects []string, notImportable error) {
 	})
 }
 
-func (f *Findings) refuse(at Path, summary, detail string, args ...any) {
-	f.add(Wrong, at, summary, detail, args...)
-}
-
-func (f *Findings) warn(at Path, summary, detail string, args ...any) {
-	f.add(Notice, at, summary, detail, args...)
+// existForNew is exist for a new resource. What an interrupted creation left is either taken over or can be imported.
+func (f *Findings) existForNew(kind string, objects []string, interrupted bool, notImportable error) {
+	if interrupted {
+		f.warn(Path{"name"}, "Objects of an interrupted creation",
+			"These objects exist already, exactly as the %s makes them, and nothing is bound to them:\n%s\n\n"+
+				"A creation that was interrupted leaves them. Apply takes them over, and creates the rest.", kind, Bullets(objects))
+		return
+	}
+	f.exist(Path{"name"}, objects, notImportable)
 }
