@@ -86,7 +86,7 @@ func tooLong(vhost, name, queueType string) string {
 	}
 	onDisk := strings.ReplaceAll(vhost, "/", "%2F") + "_" + name
 	if queueType == topology.Quorum && len(onDisk) > workerconfig.MaxName {
-		return "for a quorum queue, vhost and name together may have at most 254 bytes"
+		return "for a quorum queue, vhost and name together can have at most 254 bytes"
 	}
 	return ""
 }
@@ -100,7 +100,7 @@ func CheckDefinition(p pipeline.Pipeline) []Problem {
 	at, remedy := largestPart(definition)
 	return []Problem{problem(Path{at}, "Definition too long",
 		"The pipeline's definition, which is kept on the broker, has %d bytes; "+
-			"it may have at most %d, and fewer with many quotes in it. %s.", len(definition.String()), stored.MaxDefinition, remedy)}
+			"it can have at most %d, and fewer with many quotes in it. %s.", len(definition.String()), stored.MaxDefinition, remedy)}
 }
 
 // largestPart is the attribute that takes most of the definition, and how to make it shorter.
@@ -129,7 +129,7 @@ func CheckAttachment(a pipeline.Attachment) []Problem {
 	}
 	problems = append(problems, checkWorkQueueAt(attachmentPlace, pipeline.Names(a.Pipeline), a.Queue, a.WorkQueue)...)
 	if pipeline.CannotBeMarked(a.Queue) {
-		// rabbit_mgmt_format:pack_binding_props joins them to a list that is none.
+		// rabbit_mgmt_format:pack_binding_props joins them to a list that is not one.
 		problems = append(problems, problem(Path{"queue"}, "Queue cannot be attached from outside", tildeInName, a.Queue))
 	}
 	return append(problems, CheckPolicyDefinition(Path{"policy_definition_json"}, a.AsPipeline(), a.Queue, a.WorkQueue.PolicyDefinition)...)

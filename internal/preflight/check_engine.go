@@ -40,12 +40,12 @@ func CheckEngine(p pipeline.Pipeline) []Problem {
 	return problems
 }
 
-// onlyWithWorker finds settings that nobody but a worker can follow.
+// onlyWithWorker finds settings that only a worker can follow.
 func onlyWithWorker(p pipeline.Pipeline) []Problem {
 	var problems []Problem
 	if p.MaxAge.Wait != 0 {
 		problems = append(problems, problem(Path{"max_age"}, "max_age without a sidecar",
-			"With engine = %q nobody compares the age of a message. Leave max_age out, or write engine = \"worker\".", p.Engine))
+			"With engine = %q the age of a message does not count. Leave max_age out, or write engine = \"worker\".", p.Engine))
 	}
 	if slices.ContainsFunc(p.RetryOn, func(reason string) bool { return reason != pipeline.ReasonRejected }) {
 		problems = append(problems, problem(Path{"retry_on"}, "retry_on without a sidecar",

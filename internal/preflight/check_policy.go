@@ -47,7 +47,7 @@ func unusableKey(key string, value any, w pipeline.WorkQueue, needed topology.Ar
 	case key == "dead-letter-routing-key":
 		return "the message's own routing key would be lost"
 	case key == "expires":
-		return "it deletes the queue with its messages when nobody has used it for that long"
+		return "it deletes the queue with its messages when it was not used for that long"
 	case !topology.AlwaysApplicable(w.Type, topology.Arguments{key: value}):
 		return "a " + w.Type + " queue does not support it, and the broker would not apply the policy to the queue at all"
 	case key == "overflow" && w.Strategy() == topology.AtLeastOnce && value != "reject-publish":

@@ -11,7 +11,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
-// CheckWorkQueue checks one work queue. The pipeline's name may be empty where it is not known yet.
+// CheckWorkQueue checks one work queue. The pipeline's name is empty where it is not known yet.
 func CheckWorkQueue(pipeline pipeline.Names, name string, workQueue pipeline.WorkQueue) []Problem {
 	return checkWorkQueueAt(workQueuePlace(name), pipeline, name, workQueue)
 }
@@ -88,7 +88,7 @@ var reservedArguments = map[string]string{
 	"x-dead-letter-exchange":    "the pipeline's policy sets it, and an argument would take precedence over it",
 	"x-dead-letter-routing-key": "the message's own routing key would be lost",
 	"x-dead-letter-strategy":    "the pipeline's policy sets it, and an argument would take precedence over it",
-	"x-overflow":                "the pipeline's policy sets it; policy_definition_json has it where you may choose",
+	"x-overflow":                "the pipeline's policy sets it; policy_definition_json has it where you can choose",
 	"x-expires":                 "it deletes the queue with its messages",
 }
 

@@ -75,18 +75,18 @@ func (q liveWorkQueue) checkLimits(f *Findings) {
 	}
 }
 
-// checkExpires finds what deletes the queue with its messages when nobody uses it.
+// checkExpires finds what deletes the queue with its messages when it is not used.
 func (q liveWorkQueue) checkExpires(f *Findings) {
 	if q.live.Arguments["x-expires"] != nil && !q.Declare { // see checkArguments
 		f.refuse(q.at(), "Work queue that expires",
-			"Queue %q has x-expires: RabbitMQ deletes it with its messages when nobody has used it for that long. "+
+			"Queue %q has x-expires: RabbitMQ deletes it with its messages when it was not used for that long. "+
 				"Declare it without x-expires, or leave it out.", q.name)
 	}
 	byPolicy := func(kind string, policies []topology.NamedPolicy) {
 		for _, policy := range strongest(policies) {
 			if policy.Definition["expires"] != nil {
 				f.refuse(q.at(), "Work queue that expires",
-					"The %s %q sets expires for queue %q: RabbitMQ deletes the queue with its messages when nobody has used it for that long. "+
+					"The %s %q sets expires for queue %q: RabbitMQ deletes the queue with its messages when it was not used for that long. "+
 						"Remove expires from that policy, or write a pattern there that does not match the queue.", kind, policy.Name, q.name)
 			}
 		}
@@ -97,7 +97,7 @@ func (q liveWorkQueue) checkExpires(f *Findings) {
 	}
 }
 
-// alone reports whether nobody else's retries can be delayed.
+// alone reports whether no other queue's retries can be delayed.
 func (q liveWorkQueue) alone() bool {
 	other := func(b topology.Binding) bool {
 		return b.Source == q.pipeline.Names().ReturnExchange() && b.Destination != q.name &&

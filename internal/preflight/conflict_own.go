@@ -36,7 +36,7 @@ func unreachable(maxLength any) bool {
 	return isNumber && length >= topology.UnreachableLength
 }
 
-// owner has objects of its own in a vhost, which nobody else's policies may reach.
+// owner has objects of its own in a vhost, which policies of others must not reach.
 type owner struct {
 	// kind is what messages call it.
 	kind string
@@ -139,7 +139,7 @@ func checkCoveredQueues(f *Findings, o owner, vhost topology.Vhost) {
 // isHarmful reports whether a policy would spoil one of a pipeline's own queues.
 func isHarmful(policy topology.NamedPolicy) bool { return len(harmful(policy.Definition)) > 0 }
 
-// checkAlternateExchanges finds policies that route elsewhere what cannot be routed: whoever publishes it has to hear of that.
+// checkAlternateExchanges finds policies that route elsewhere what cannot be routed: its publisher must learn of that.
 // The other exchanges have an alternate exchange as an argument, which takes precedence over policies.
 func checkAlternateExchanges(f *Findings, o owner, vhost topology.Vhost) {
 	ofExchanges := maps.Clone(vhost.Policies)
@@ -219,7 +219,7 @@ const (
 		"which would lose or misdirect the messages that they hold. Lower its priority below %d, or write\n\n" +
 		"  policy_priority = %d"
 
-	coveredQueue = "Queue %[1]q has a name like those of the %[4]s's %[2]s, and is none of them. " +
+	coveredQueue = "Queue %[1]q has a name like those of the %[4]s's %[2]s, but is not one of them. " +
 		"%[3]s; with the %[4]s's policy, it would lose what another policy gives it, and reject publishers when it is full. " +
 		"Rename the queue, or choose another name for the %[4]s."
 
@@ -239,7 +239,7 @@ const (
 		"if %q is full and rejects what is published, or has no majority, all retries stop. Give it overflow = drop-head, or no limit."
 
 	slowestBesideFailed = "There is a binding %q. It is left alone. " +
-		"While %[2]q is full and rejects what is published, the other queues may get failed messages twice, " +
+		"While %[2]q is full and rejects what is published, the other queues can get failed messages twice, " +
 		"and %[2]q gets them up to six minutes after it has room again. While it has no majority, retries stop for a minute at a time. " +
 		"Give it overflow = drop-head, or no limit."
 

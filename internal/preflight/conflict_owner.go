@@ -172,7 +172,7 @@ const (
 
 	undefinedOwner = "The pipeline %q has queue %q, but its definition is gone: " +
 		"the binding from %q to %q with the argument retry-definition. Apply the configuration that has this pipeline, which restores " +
-		"the binding. If none has it any more, delete what is left of it: policies retry/%s/... and the binding from %q to the queue."
+		"the binding. If no configuration has it, delete what is left of it: policies retry/%s/... and the binding from %q to the queue."
 
 	notTakenOverYet = "Queue %q is still a work queue of the pipeline %q, and without take_over_from it would be undefined which of the two " +
 		"gets what is rejected. To complete the move, remove the queue from %q first, with an apply of its own. " +
@@ -180,7 +180,7 @@ const (
 
 	beingTakenOver = "The pipeline %[2]q takes queue %[1]q over from this one, and gets what is rejected in it from now on. " +
 		"To complete the move, remove the queue here with the next apply, and keep this pipeline's sidecar running until nothing waits " +
-		"here any more. To cancel it, remove the queue from %[3]q instead."
+		"here. To cancel it, remove the queue from %[3]q instead."
 
 	takenOverBoth = "The pipeline %q takes queue %q over from this one. " +
 		"To cancel that, remove the queue from %q, and leave take_over_from out here: this pipeline has the queue still. " +

@@ -133,14 +133,14 @@ func TestCheckLiveFinds(t *testing.T) {
 				v := with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"team": {Pattern: `^orders\.retry`, ApplyTo: "queues", Definition: topology.Arguments{"message-ttl": int64(9)}}})
 				v.Queues["orders.retry.1h"] = topology.Queue{Type: topology.Quorum}
 				return v
-			}(), `Queue "orders.retry.1h" has a name like those of the pipeline's retry queues, and is none of them. Policy "team" applies to it today`, "",
+			}(), `Queue "orders.retry.1h" has a name like those of the pipeline's retry queues, but is not one of them. Policy "team" applies to it today`, "",
 		},
 		"a queue named almost like a retry queue": {
 			one(quorum), func() topology.Vhost {
 				v := with(topology.Queue{Type: topology.Quorum}, nil)
 				v.Queues["orders.retry.5-old"] = topology.Queue{Type: topology.Quorum}
 				return v
-			}(), `Queue "orders.retry.5-old" has a name like those of the pipeline's retry queues, and is none of them. No other policy applies to it`, "",
+			}(), `Queue "orders.retry.5-old" has a name like those of the pipeline's retry queues, but is not one of them. No other policy applies to it`, "",
 		},
 		"a harmless policy over the own queues": {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: `^orders\.`, ApplyTo: "all", Priority: 2000, Definition: topology.Arguments{"queue-leader-locator": "balanced"}}}), "", ""},
 		"an operator policy":                    {one(quorum), operator, "Operator policy on the pipeline's own queue", ""},

@@ -152,7 +152,7 @@ func (q liveWorkQueue) checkKind(f *Findings) bool {
 		f.refuse(q.at(), "Streams cannot be retried", "Queue %q is a stream, whose consumers cannot reject messages. Leave it out.", q.name)
 	case q.live.Exclusive:
 		f.refuse(q.at(), "Exclusive work queue",
-			"Queue %q is exclusive: it belongs to one connection, and nobody else can bind it. Leave it out.", q.name)
+			"Queue %q is exclusive: it belongs to one connection, and no other one can bind it. Leave it out.", q.name)
 	case q.live.AutoDelete:
 		f.refuse(q.at(), "Auto-delete work queue",
 			"Queue %q is deleted with its last consumer, and retried messages with it. Declare it without auto-delete, or leave it out.", q.name)
