@@ -15,6 +15,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/rules"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
@@ -67,7 +68,7 @@ func NewPipeline(w pipeline.Worker) (*Pipeline, error) {
 
 // ID tells it from others.
 func (p *Pipeline) ID() workerconfig.ID {
-	return workerconfig.ID{Kind: workerconfig.Pipeline, Name: string(p.Names), Vhost: p.Vhost}
+	return workerconfig.ID{Kind: rules.Pipeline, Name: string(p.Names), Vhost: p.Vhost}
 }
 
 // Inbox is the queue with its dead letters.

@@ -14,6 +14,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/rules"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
@@ -40,7 +41,7 @@ func NewExchange(w delayed.Worker) (*Exchange, error) {
 
 // ID tells it from others.
 func (e *Exchange) ID() workerconfig.ID {
-	return workerconfig.ID{Kind: workerconfig.DelayedExchange, Name: string(e.Names), Vhost: e.vhost}
+	return workerconfig.ID{Kind: rules.DelayedExchange, Name: string(e.Names), Vhost: e.vhost}
 }
 
 // Inbox is the queue with the messages.

@@ -43,7 +43,7 @@ func workQueueCounter(name, help string, labels ...string) metric {
 const (
 	prefix = "rabbitmq_retry_"
 
-	labelKind  = "kind" // a [workerconfig.Kind]
+	labelKind  = "kind" // a [rules.Kind]
 	labelName  = "name"
 	labelVhost = "vhost"
 )

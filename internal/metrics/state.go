@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/rules"
 )
 
 // Stage is how far a session has come.
@@ -92,11 +92,11 @@ func (f *Flow) Report(r Report) {
 
 // Status reports whether a pipeline or a delayed exchange is being worked on.
 type Status struct {
-	Kind  workerconfig.Kind `json:"-"`
-	Name  string            `json:"name"`
-	Vhost string            `json:"vhost"`
-	Ready bool              `json:"ready"`
-	State string            `json:"state"`
+	Kind  rules.Kind `json:"-"`
+	Name  string     `json:"name"`
+	Vhost string     `json:"vhost"`
+	Ready bool       `json:"ready"`
+	State string     `json:"state"`
 	// Problem is why it is not ready.
 	Problem string `json:"problem,omitempty"`
 }
@@ -169,7 +169,7 @@ func (f *Flow) export(now time.Time, export func(metric, float64)) {
 	export(blocked, number(s.report.Blocked))
 	export(inFlight, float64(s.report.InFlight))
 	export(backlog, float64(s.report.Backlog))
-	if s.stage == Consuming && f.id.Kind == workerconfig.Pipeline { // who publishes to a delayed exchange can write any time
+	if s.stage == Consuming && f.id.Kind == rules.Pipeline { // who publishes to a delayed exchange can write any time
 		export(oldest, age(s.report.Oldest, now).Seconds())
 	}
 }

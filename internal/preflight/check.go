@@ -13,14 +13,14 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	described "github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/problem"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/rules"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 // CheckRetryOn checks the reasons for which messages are retried. They are a set, which has no indexes.
 func CheckRetryOn(reasons []string) []Problem {
-	problems := workerconfig.CheckRetryOn(reasons)
+	problems := rules.CheckRetryOn(reasons)
 	for i := range problems {
 		problems[i].Path = problems[i].Path[:1]
 		if !slices.Contains(reasons, pipeline.ReasonRejected) {
@@ -68,10 +68,10 @@ func CheckLengths(p pipeline.Pipeline) []Problem {
 	var problems []Problem
 	name := longestName(p.Names().ReturnExchange(), queues)
 	if detail := tooLong(p.Vhost, name, cmp.Or(queues[name].Type, p.QueueType)); detail != "" {
-		problems = append(problems, workerconfig.NameTooLong(workerconfig.Pipeline, name, detail))
+		problems = append(problems, rules.NameTooLong(rules.Pipeline, name, detail))
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
-		if detail := tooLong(p.Vhost, name, p.WorkQueues[name].Type); detail != "" && len(name) <= workerconfig.MaxName { // see CheckWorkQueue
+		if detail := tooLong(p.Vhost, name, p.WorkQueues[name].Type); detail != "" && len(name) <= rules.MaxName { // see CheckWorkQueue
 			problems = append(problems, problem(Path{"work_queues", MapKey(name)}, "Name too long", "For the work queue %q, %s.", name, detail))
 		}
 	}
@@ -81,11 +81,11 @@ func CheckLengths(p pipeline.Pipeline) []Problem {
 // tooLong says why a broker refuses the name. The files of a quorum queue are named after its
 // vhost and its name together (rabbit_queue_type_util), where "/" counts as "%2F".
 func tooLong(vhost, name, queueType string) string {
-	if len(name) > workerconfig.MaxName {
-		return workerconfig.NamesAreShort
+	if len(name) > rules.MaxName {
+		return rules.NamesAreShort
 	}
 	onDisk := strings.ReplaceAll(vhost, "/", "%2F") + "_" + name
-	if queueType == topology.Quorum && len(onDisk) > workerconfig.MaxName {
+	if queueType == topology.Quorum && len(onDisk) > rules.MaxName {
 		return "for a quorum queue, vhost and name together can have at most 254 bytes"
 	}
 	return ""
@@ -120,7 +120,7 @@ func largestPart(d pipeline.Definition) (attribute, remedy string) {
 
 // CheckAttachment checks an attachment by itself.
 func CheckAttachment(a pipeline.Attachment) []Problem {
-	problems := workerconfig.CheckName(a.Pipeline)
+	problems := rules.CheckName(a.Pipeline)
 	for i := range problems {
 		problems[i].Path = Path{"pipeline"}
 	}
@@ -137,12 +137,13 @@ func CheckAttachment(a pipeline.Attachment) []Problem {
 
 // CheckDelayedExchange checks a delayed exchange by itself.
 func CheckDelayedExchange(e delayed.Exchange) []Problem {
-	if problems := workerconfig.ValidateDelayedExchange(e.Worker()); len(problems) > 0 {
+	w := e.Worker()
+	if problems := rules.CheckDelayedExchange(w.Name, w.MaxDelay, w.Precision); len(problems) > 0 {
 		return problems
 	}
 	name := longestName(e.Names().UnroutedQueue(), e.Expand().Queues)
 	if detail := tooLong(e.Vhost, name, topology.Quorum); detail != "" {
-		return []Problem{workerconfig.NameTooLong(workerconfig.DelayedExchange, name, detail)}
+		return []Problem{rules.NameTooLong(rules.DelayedExchange, name, detail)}
 	}
 	if definition := e.Definition().String(); !stored.Fits(definition) {
 		return []Problem{problem(Path{"max_delay"}, "Definition too long", "It has %d bytes. Write durations more simply.", len(definition))}

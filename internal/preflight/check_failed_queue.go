@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/rules"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 // checkFailedQueue checks where the failed messages of one work queue go, by itself.
@@ -26,7 +26,7 @@ func checkFailedQueue(place func(...any) Path, p pipeline.Names, name string, w 
 	case w.DeclaresFailedQueue() && strings.HasPrefix(queue, "amq."):
 		return []Problem{problem(at, "Reserved queue name", reservedByBrokers, queue)}
 	}
-	return workerconfig.CheckAnyQueueName(at, queue)
+	return rules.CheckAnyQueueName(at, queue)
 }
 
 // CheckFailedQueues checks what several work queues say about where their failed messages go.
@@ -49,7 +49,7 @@ func CheckFailedQueues(p pipeline.Pipeline) []Problem {
 					"Write the same for both.", w.FailedQueue, name))
 		}
 		detail := tooLong(p.Vhost, w.FailedQueue, p.QueueType)
-		if detail != "" && w.DeclaresFailedQueue() && len(w.FailedQueue) <= workerconfig.MaxName {
+		if detail != "" && w.DeclaresFailedQueue() && len(w.FailedQueue) <= rules.MaxName {
 			problems = append(problems, problem(at, "Name too long", "For the failed queue %q, %s.", w.FailedQueue, detail))
 		}
 	}

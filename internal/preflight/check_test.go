@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/rules"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 // Delays that only one work queue gets to are used.
@@ -91,11 +91,12 @@ func TestPoliciesDeleteNoQueues(t *testing.T) {
 func TestCheckQueueAttempts(t *testing.T) {
 	t.Parallel()
 	for attempts, wrong := range map[int64]bool{-1: true, 0: true, 1: true, 2: false, 1<<31 - 1: false, 1 << 31: true} {
-		problems := workerconfig.CheckQueueAttempts("a.b", attempts)
+		at := Path{"work_queues", MapKey("a.b"), "max_attempts"}
+		problems := rules.CheckAttempts(at, attempts)
 		if len(problems) > 0 != wrong {
 			t.Errorf("%d: %v", attempts, problems)
 		}
-		if wrong && !reflect.DeepEqual(problems[0].Path, Path{"work_queues", MapKey("a.b"), "max_attempts"}) {
+		if wrong && !reflect.DeepEqual(problems[0].Path, at) {
 			t.Errorf("%d: at %v", attempts, problems[0].Path)
 		}
 	}

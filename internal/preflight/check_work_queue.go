@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/rules"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 // CheckWorkQueue checks one work queue. The pipeline's name is empty where it is not known yet.
@@ -31,7 +31,7 @@ func attachmentPlace(attributes ...any) Path {
 
 func checkWorkQueueAt(place func(...any) Path, p pipeline.Names, name string, workQueue pipeline.WorkQueue) []Problem {
 	at := place()
-	problems := workerconfig.CheckQueueName(at, p, name)
+	problems := rules.CheckQueueName(at, p, name)
 	if name == "" {
 		return problems
 	}
@@ -74,7 +74,7 @@ func checkTakeOver(place func(...any) Path, p pipeline.Names, name string, workQ
 	case pipeline.CannotBeMarked(name):
 		return []Problem{problem(at, "Queue cannot be taken over", tildeTakenOver, name)}
 	}
-	problems := workerconfig.CheckName(from)
+	problems := rules.CheckName(from)
 	for i := range problems {
 		problems[i].Path = at
 	}

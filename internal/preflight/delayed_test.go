@@ -40,7 +40,6 @@ func TestCheckDelayedExchange(t *testing.T) {
 		"name: Empty delayed exchange name":                       func(e *delayed.Exchange) { e.Name = "" },
 		"name: Line break in the delayed exchange's name":         func(e *delayed.Exchange) { e.Name = "a\nb" },
 		"name: Name too long":                                     func(e *delayed.Exchange) { e.Name = strings.Repeat("n", 240) },
-		"vhost: Empty vhost":                                      func(e *delayed.Exchange) { e.Vhost = "" },
 		"max_delay: Definition too long":                          func(e *delayed.Exchange) { e.MaxDelay.Spelling = "7s" + strings.Repeat("0ms", 1500) },
 	} {
 		e := events()

@@ -18,7 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/rules"
 )
 
 // lastAnswers is how long a server that stops lets requests finish.
@@ -99,7 +99,7 @@ func judge(stopping bool, statuses []metrics.Status) readiness {
 	}
 	for _, s := range statuses {
 		r.Ready = r.Ready && s.Ready
-		if s.Kind == workerconfig.DelayedExchange {
+		if s.Kind == rules.DelayedExchange {
 			r.DelayedExchanges = append(r.DelayedExchanges, s)
 		} else {
 			r.Pipelines = append(r.Pipelines, s)

@@ -19,6 +19,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest/amqp10"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/rules"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/sidecartest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
@@ -323,7 +324,7 @@ func TestPipelineAndDelayedExchangesInOneProcess(t *testing.T) {
 				return fmt.Errorf("%+v", statuses)
 			}
 		}
-		if len(statuses) != 3 || statuses[0].Kind != workerconfig.Pipeline || statuses[1].Kind != workerconfig.DelayedExchange || statuses[2].Name != "events.more" {
+		if len(statuses) != 3 || statuses[0].Kind != rules.Pipeline || statuses[1].Kind != rules.DelayedExchange || statuses[2].Name != "events.more" {
 			return fmt.Errorf("%+v", statuses)
 		}
 		return nil

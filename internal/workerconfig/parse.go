@@ -18,6 +18,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/problem"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/rules"
 )
 
 // Config is what the sidecar has to do.
@@ -117,11 +118,11 @@ func (v value) refuse(problems []problem.Problem) error {
 
 // decodeMaxAge and decodeAttempts refuse what would read as not set.
 func decodeMaxAge(target *string) func(value) error {
-	return decodeChecked(target, "a string", func() []problem.Problem { return checkMaxAgeAt(nil, *target) })
+	return decodeChecked(target, "a string", func() []problem.Problem { return rules.CheckMaxAge(nil, *target) })
 }
 
 func decodeAttempts(target *int) func(value) error {
-	return decodeChecked(target, "a whole number", func() []problem.Problem { return checkAttemptsAt(nil, int64(*target)) })
+	return decodeChecked(target, "a whole number", func() []problem.Problem { return rules.CheckAttempts(nil, int64(*target)) })
 }
 
 func decodeChecked(target any, kind string, check func() []problem.Problem) func(value) error {
@@ -185,7 +186,7 @@ func decodeFailedQueue(target *pipeline.WorkerFailedQueue) func(value) error {
 		case target.Name == "":
 			return fmt.Errorf("%s: is missing: write the queue's name", v.at("name", nil).path)
 		}
-		return v.refuse(CheckAnyQueueName(problem.Path{"name"}, target.Name))
+		return v.refuse(rules.CheckAnyQueueName(problem.Path{"name"}, target.Name))
 	}
 }
 

@@ -1,40 +1,56 @@
 package workerconfig
 
 import (
+	"fmt"
 	"maps"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/problem"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/rules"
 )
+
+// ID tells the elements of a configuration apart.
+type ID struct {
+	Kind        rules.Kind
+	Name, Vhost string
+}
+
+// PipelineID is that of a pipeline.
+func PipelineID(w pipeline.Worker) ID { return ID{rules.Pipeline, w.Name, w.Vhost} }
+
+// DelayedExchangeID is that of a delayed exchange.
+func DelayedExchangeID(w delayed.Worker) ID { return ID{rules.DelayedExchange, w.Name, w.Vhost} }
+
+func (id ID) String() string {
+	return fmt.Sprintf("%s %q in vhost %q", id.Kind.Words(), id.Name, id.Vhost)
+}
 
 // Validate finds what is wrong with one pipeline of the configuration. Paths begin within its object.
 func Validate(w pipeline.Worker) []problem.Problem {
 	problems := slices.Concat(
 		checkVersion(w.Version, pipeline.WorkerVersion),
 		checkVhost(w.Vhost),
-		CheckDelays(w.Delays),
-		CheckAttempts(int64(w.MaxAttempts)),
-		CheckName(w.Name),
+		rules.CheckDelays(w.Delays),
+		rules.CheckAttempts(problem.Path{"max_attempts"}, int64(w.MaxAttempts)),
+		rules.CheckName(w.Name),
 	)
 	if w.MaxAge != "" {
-		problems = append(problems, CheckMaxAge(w.MaxAge)...)
+		problems = append(problems, rules.CheckMaxAge(problem.Path{"max_age"}, w.MaxAge)...)
 	}
 	if len(problems) > 0 {
 		return problems // the rest is about names and delays that are valid
 	}
 	problems = checkNameLength(w)
 	if len(w.RetryOn) > 0 {
-		problems = append(problems, CheckRetryOn(w.RetryOn)...)
+		problems = append(problems, rules.CheckRetryOn(w.RetryOn)...)
 	}
 	for _, queue := range slices.Sorted(maps.Keys(w.WorkQueues)) { // so that the order is always the same
 		at := problem.Path{"work_queues", problem.MapKey(queue)}
-		problems = append(problems, CheckQueueName(at, pipeline.Names(w.Name), queue)...)
+		problems = append(problems, rules.CheckQueueName(at, pipeline.Names(w.Name), queue)...)
 		if attempts := w.WorkQueues[queue].MaxAttempts; attempts != 0 {
-			problems = append(problems, CheckQueueAttempts(queue, int64(attempts))...)
+			problems = append(problems, rules.CheckAttempts(append(at, "max_attempts"), int64(attempts))...)
 		}
 	}
 	return problems
@@ -45,9 +61,9 @@ func checkVersion(version, known int) []problem.Problem {
 	case known:
 		return nil
 	case 0:
-		return one(problem.Path{"version"}, "No version", "is missing: write %d", known)
+		return one("version", "No version", "is missing: write %d", known)
 	default:
-		return one(problem.Path{"version"}, "Unknown version", "%d is not a version that this worker reads: it must be %d",
+		return one("version", "Unknown version", "%d is not a version that this worker reads: it must be %d",
 			version, known)
 	}
 }
@@ -56,133 +72,27 @@ func checkVhost(vhost string) []problem.Problem {
 	if vhost != "" {
 		return nil
 	}
-	return one(problem.Path{"vhost"}, "Empty vhost", `is missing: write the virtual host's name, "/" for the default one`)
-}
-
-// CheckDelays checks the spelling and the range of each delay.
-func CheckDelays(delays []string) (problems []problem.Problem) {
-	at := problem.Path{"delays"}
-	if len(delays) == 0 {
-		return one(at, "No delays", `The list is empty. Write at least one delay, such as ["5s"]; ["0s"] retries at once.`)
-	}
-	for i, delay := range delays {
-		if _, err := pipeline.ParseDelay(delay); err != nil {
-			problems = append(problems, problem.New(append(at, i), "Invalid delay", "%s.", err))
-		}
-	}
-	return problems
-}
-
-// CheckAttempts checks how often a message is delivered in all.
-func CheckAttempts(maxAttempts int64) []problem.Problem {
-	return checkAttemptsAt(problem.Path{"max_attempts"}, maxAttempts)
-}
-
-// CheckQueueAttempts checks the same of one work queue.
-func CheckQueueAttempts(queue string, maxAttempts int64) []problem.Problem {
-	return checkAttemptsAt(problem.Path{"work_queues", problem.MapKey(queue), "max_attempts"}, maxAttempts)
-}
-
-func checkAttemptsAt(at problem.Path, maxAttempts int64) []problem.Problem {
-	switch {
-	case maxAttempts < pipeline.FewestAttempts:
-		return one(at, "Too few attempts",
-			"%d is too few: every delivery counts, the first one included, so %d means that nothing is ever retried. Write 2 or more.",
-			maxAttempts, maxAttempts)
-	case maxAttempts > pipeline.MostAttempts:
-		return one(at, "Too many attempts", "%d is too many: it may be at most %d.", maxAttempts, pipeline.MostAttempts)
-	}
-	return nil
-}
-
-// CheckMaxAge checks the spelling and the range of an age.
-func CheckMaxAge(age string) []problem.Problem {
-	return checkMaxAgeAt(problem.Path{"max_age"}, age)
-}
-
-func checkMaxAgeAt(at problem.Path, age string) []problem.Problem {
-	if _, err := pipeline.ParseMaxAge(age); err != nil {
-		return one(at, "Invalid age", "%s.", err)
-	}
-	return nil
-}
-
-// CheckRetryOn checks the reasons for which messages are retried, at least one.
-func CheckRetryOn(reasons []string) []problem.Problem {
-	at := problem.Path{"retry_on"}
-	for i, reason := range reasons {
-		if !slices.Contains(pipeline.Reasons(), reason) {
-			return one(append(at, i), "Unknown reason", "%q is not a reason for which RabbitMQ dead-letters a message. Known are: %s.",
-				reason, strings.Join(pipeline.Reasons(), ", "))
-		}
-	}
-	if !slices.Contains(reasons, pipeline.ReasonRejected) {
-		return one(at, "Rejected messages must be retried",
-			"%q is missing: a pipeline always retries what consumers reject, and retry_on adds other reasons to it.", pipeline.ReasonRejected)
-	}
-	return nil
-}
-
-func one(at problem.Path, summary, detail string, args ...any) []problem.Problem {
-	return []problem.Problem{problem.New(at, summary, detail, args...)}
+	return one("vhost", "Empty vhost", `is missing: write the virtual host's name, "/" for the default one`)
 }
 
 // ValidateDelayedExchange finds what is wrong with one delayed exchange of the configuration. Paths begin within its object.
 func ValidateDelayedExchange(w delayed.Worker) []problem.Problem {
-	problems := slices.Concat(
-		checkVersion(w.Version, delayed.WorkerVersion),
-		checkVhost(w.Vhost),
-		CheckDelayedExchangeName(w.Name),
-		CheckMaxDelay(w.MaxDelay),
-		CheckPrecision(w.Precision, w.MaxDelay),
+	return slices.Concat(
+		checkVersion(w.Version, delayed.WorkerVersion), checkVhost(w.Vhost), rules.CheckDelayedExchange(w.Name, w.MaxDelay, w.Precision),
 	)
-	if len(problems) > 0 {
-		return problems // the rest is about levels that are valid
-	}
-	longest, _ := pipeline.ParseDelay(w.MaxDelay)
-	unit, _ := pipeline.ParseDelay(w.Precision)
-	names := delayed.Names(w.Name)
-	top := delayed.Level{Unit: unit, Bit: delayed.LevelCount(longest, unit) - 1}
-	return checkLengths(DelayedExchange, names.UnroutedQueue(), names.Level(top))
 }
 
-// CheckDelayedExchangeName checks the name of a delayed exchange by itself.
-func CheckDelayedExchangeName(name string) []problem.Problem { return checkName(DelayedExchange, name) }
-
-// CheckMaxDelay checks the spelling and the range of the longest delay.
-func CheckMaxDelay(longest string) []problem.Problem {
-	_, problems := checkWait("max_delay", longest)
-	return problems
+// checkNameLength expects valid delays.
+func checkNameLength(w pipeline.Worker) []problem.Problem {
+	queues := []string{pipeline.Names(w.Name).RefusedQueue()}
+	for _, spelled := range w.Delays {
+		if delay, err := pipeline.ParseDelay(spelled); err == nil {
+			queues = append(queues, pipeline.Names(w.Name).RetryQueue(delay))
+		}
+	}
+	return rules.CheckLengths(rules.Pipeline, queues...)
 }
 
-// CheckPrecision checks the spelling and the range of the unit of delays. The longest delay may be wrong.
-func CheckPrecision(precision, longest string) []problem.Problem {
-	unit, problems := checkWait("precision", precision)
-	most, wrong := checkWait("max_delay", longest)
-	if len(problems)+len(wrong) > 0 {
-		return problems
-	}
-	at := problem.Path{"precision"}
-	if unit > most {
-		return one(at, "Precision too coarse", "%q is longer than max_delay, %q. "+
-			"Write a shorter precision (the default is %q) or a longer max_delay.", precision, longest, delayed.DefaultPrecision)
-	}
-	top := delayed.Level{Unit: unit, Bit: delayed.LevelCount(most, unit) - 1}
-	if top.Wait() > pipeline.MaxDelay {
-		return one(at, "Precision out of range", "%q takes a level of more than %s, the broker's limit for a TTL. "+
-			"Write one that divides max_delay.", precision, pipeline.FormatDelay(pipeline.MaxDelay))
-	}
-	return nil
-}
-
-// checkWait reads a duration of some length.
-func checkWait(key, spelled string) (time.Duration, []problem.Problem) {
-	d, err := pipeline.ParseDelay(spelled)
-	switch {
-	case err != nil:
-		return 0, one(problem.Path{key}, "Invalid duration", "%s.", err)
-	case d == 0:
-		return 0, one(problem.Path{key}, "Invalid duration", "%q is no time: write at least \"1ms\".", spelled)
-	}
-	return d, nil
+func one(key, summary, detail string, args ...any) []problem.Problem {
+	return []problem.Problem{problem.New(problem.Path{key}, summary, detail, args...)}
 }

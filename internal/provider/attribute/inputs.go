@@ -43,7 +43,7 @@ func (in Inputs) values(model any) []attr.Value {
 	var values []attr.Value
 	of := reflect.ValueOf(model)
 	for i := range of.NumField() {
-		value, isValue := of.Field(i).Interface().(attr.Value)
+		value, isValue := reflect.TypeAssert[attr.Value](of.Field(i))
 		if isValue && slices.Contains(in, of.Type().Field(i).Tag.Get("tfsdk")) {
 			values = append(values, value)
 		}

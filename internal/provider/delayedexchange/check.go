@@ -13,21 +13,21 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/owner"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/rules"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 // Validate checks each attribute by itself, as far as it is known.
 func (m model) Validate(context.Context) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if attribute.Known(m.Name) {
-		diags.Append(report.Errors(workerconfig.CheckDelayedExchangeName(m.Name.ValueString()))...)
+		diags.Append(report.Errors(rules.CheckDelayedExchangeName(m.Name.ValueString()))...)
 	}
 	if attribute.Known(m.MaxDelay) {
-		diags.Append(report.Errors(workerconfig.CheckMaxDelay(m.MaxDelay.ValueString()))...)
+		diags.Append(report.Errors(rules.CheckMaxDelay(m.MaxDelay.ValueString()))...)
 	}
 	if attribute.Known(m.Precision) && attribute.Known(m.MaxDelay) {
-		diags.Append(report.Errors(workerconfig.CheckPrecision(m.Precision.ValueString(), m.MaxDelay.ValueString()))...)
+		diags.Append(report.Errors(rules.CheckPrecision(m.Precision.ValueString(), m.MaxDelay.ValueString()))...)
 	}
 	return diags
 }

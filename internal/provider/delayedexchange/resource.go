@@ -14,8 +14,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/owner"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/rules"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 // New makes the resource.
@@ -31,7 +31,7 @@ func kind() owner.Kind[delayed.Exchange] {
 			Name: configured.DelayedExchange,
 			Parts: []entity.Part{
 				entity.VhostPart,
-				{Name: "name", Description: "Name of the delayed exchange.", Check: workerconfig.CheckDelayedExchangeName},
+				{Name: "name", Description: "Name of the delayed exchange.", Check: rules.CheckDelayedExchangeName},
 			},
 			Schema: exchangeSchema,
 		},

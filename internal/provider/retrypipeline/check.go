@@ -14,13 +14,13 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/owner"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/rules"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 // checkSpecification checks what several attributes say together.
 func checkSpecification(p pipeline.Pipeline) []problem.Problem {
-	problems := workerconfig.CheckAttempts(int64(p.MaxAttempts))
+	problems := rules.CheckAttempts(problem.Path{"max_attempts"}, int64(p.MaxAttempts))
 	problems = append(problems, preflight.CheckSchedule(p.MaxAttempts, len(p.Delays), p.WorkQueues)...)
 	problems = append(problems, preflight.CheckEngine(p)...)
 	problems = append(problems, preflight.CheckLengths(p)...)

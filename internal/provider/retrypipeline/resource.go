@@ -14,8 +14,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/owner"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/rules"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 // New makes the resource.
@@ -31,7 +31,7 @@ func kind() owner.Kind[pipeline.Pipeline] {
 			Name: configured.Pipeline,
 			Parts: []entity.Part{
 				entity.VhostPart,
-				{Name: "name", Description: "Name of the pipeline.", Check: workerconfig.CheckName},
+				{Name: "name", Description: "Name of the pipeline.", Check: rules.CheckName},
 			},
 			Schema: pipelineSchema,
 		},

@@ -10,9 +10,10 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/problem"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/rules"
 )
 
 // Validate checks each attribute by itself, as far as it is known. What several of them say together is checked
@@ -20,7 +21,7 @@ import (
 func (m model) Validate(ctx context.Context) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if attribute.Known(m.Name) {
-		diags.Append(report.Errors(workerconfig.CheckName(m.Name.ValueString()))...)
+		diags.Append(report.Errors(rules.CheckName(m.Name.ValueString()))...)
 	}
 	diags.Append(m.validateSchedule(ctx)...)
 	if attribute.FullyKnown(ctx, m.RetryOn) {
@@ -45,10 +46,10 @@ func (m model) validateSchedule(ctx context.Context) diag.Diagnostics {
 		return nil
 	}
 	if attribute.Known(m.MaxAttempts) {
-		diags.Append(report.Errors(workerconfig.CheckAttempts(m.MaxAttempts.ValueInt64()))...)
+		diags.Append(report.Errors(rules.CheckAttempts(problem.Path{"max_attempts"}, m.MaxAttempts.ValueInt64()))...)
 	}
 	if attribute.Known(m.MaxAge) {
-		diags.Append(report.Errors(workerconfig.CheckMaxAge(m.MaxAge.ValueString()))...)
+		diags.Append(report.Errors(rules.CheckMaxAge(problem.Path{"max_age"}, m.MaxAge.ValueString()))...)
 	}
 	for i, element := range m.Delays.Elements() {
 		if element.IsNull() {
@@ -59,7 +60,7 @@ func (m model) validateSchedule(ctx context.Context) diag.Diagnostics {
 	if attribute.FullyKnown(ctx, m.Delays) {
 		var delays []string
 		diags.Append(m.Delays.ElementsAs(ctx, &delays, false)...)
-		diags.Append(report.Errors(workerconfig.CheckDelays(delays))...)
+		diags.Append(report.Errors(rules.CheckDelays(delays))...)
 	}
 	return diags
 }

@@ -12,10 +12,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/problem"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/rules"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 type workQueueModel struct {
@@ -37,7 +38,8 @@ func (w workQueueModel) workQueue(name string) (pipeline.WorkQueue, diag.Diagnos
 	definition, more := attribute.ParseObject(w.PolicyDefinition, at.AtName("policy_definition_json"))
 	diags.Append(more...)
 	if !w.MaxAttempts.IsNull() {
-		diags.Append(report.Errors(workerconfig.CheckQueueAttempts(name, w.MaxAttempts.ValueInt64()))...)
+		place := problem.Path{"work_queues", problem.MapKey(name), "max_attempts"}
+		diags.Append(report.Errors(rules.CheckAttempts(place, w.MaxAttempts.ValueInt64()))...)
 	}
 	failedQueue, foreign := attribute.FailedQueue(w.FailedQueue)
 	return pipeline.WorkQueue{

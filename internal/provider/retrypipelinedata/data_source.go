@@ -19,8 +19,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/rules"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 // New makes the data source.
@@ -39,7 +39,7 @@ func validate(ctx context.Context, config tfsdk.Config) diag.Diagnostics {
 	var name types.String
 	diags := config.GetAttribute(ctx, path.Root("name"), &name)
 	if !name.IsNull() && !name.IsUnknown() {
-		diags.Append(report.Errors(workerconfig.CheckName(name.ValueString()))...)
+		diags.Append(report.Errors(rules.CheckName(name.ValueString()))...)
 	}
 	return diags
 }

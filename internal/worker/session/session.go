@@ -20,7 +20,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/product"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/rules"
 )
 
 // stableAfter is how long a session has to last to count as a success.
@@ -199,7 +199,7 @@ func Connect(ctx context.Context, uri amqpconn.URI, c Config, purpose, version s
 // Client is what a connection says of itself. Purpose and version are shown in the management UI.
 func Client(c Config, purpose, version string) amqpconn.Client {
 	name := c.ID().Name
-	if c.ID().Kind == workerconfig.DelayedExchange {
+	if c.ID().Kind == rules.DelayedExchange {
 		name += " (delayed exchange)"
 	}
 	return amqpconn.Client{

@@ -1,14 +1,30 @@
-package workerconfig
+// Package rules are those of names, delays and ages, which the provider's plans and the sidecar's configuration have in common.
+package rules
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/problem"
 )
+
+// Kind is what the sidecar can work on.
+type Kind string
+
+// Kinds, as logs, metrics and readiness call them.
+const (
+	Pipeline        Kind = "pipeline"
+	DelayedExchange Kind = "delayed_exchange"
+)
+
+// Words are the kind in sentences.
+func (k Kind) Words() string {
+	if k == DelayedExchange {
+		return "delayed exchange"
+	}
+	return string(k)
+}
 
 // MaxName is how long the name of an exchange or a queue may be, in bytes (AMQP's short string).
 const MaxName = 255
@@ -30,6 +46,9 @@ func isDots(name string) bool { return name == "." || name == ".." }
 // NamesAreShort says why brokers refuse a longer name than [MaxName].
 const NamesAreShort = "names may have at most 255 bytes"
 
+// CheckDelayedExchangeName checks the name of a delayed exchange by itself.
+func CheckDelayedExchangeName(name string) []problem.Problem { return checkName(DelayedExchange, name) }
+
 // CheckName checks a pipeline's name by itself.
 func CheckName(name string) []problem.Problem { return checkName(Pipeline, name) }
 
@@ -37,24 +56,24 @@ func checkName(kind Kind, name string) []problem.Problem {
 	at := problem.Path{"name"}
 	switch {
 	case name == "":
-		return one(at, "Empty "+kind.words()+" name",
-			"The name is missing. Name the %s: its exchanges and queues begin with this name.", kind.words())
+		return one(at, "Empty "+kind.Words()+" name",
+			"The name is missing. Name the %s: its exchanges and queues begin with this name.", kind.Words())
 	case strings.Contains(name, pipeline.Separator):
-		return one(at, "Reserved character in the "+kind.words()+"'s name",
+		return one(at, "Reserved character in the "+kind.Words()+"'s name",
 			"%q contains %q, which separates the parts of policy names. "+
 				"Use another character, such as a dot or a hyphen; names of work queues and vhosts may contain it.",
 			name, pipeline.Separator)
 	case strings.ContainsAny(name, lineBreaks):
-		return one(at, "Line break in the "+kind.words()+"'s name", lineBreak, name)
+		return one(at, "Line break in the "+kind.Words()+"'s name", lineBreak, name)
 	case isDots(name):
 		return one(at, dots, dotsAre, name)
 	case strings.HasPrefix(name+".", "amq."):
-		return one(at, "Reserved "+kind.words()+" name",
+		return one(at, "Reserved "+kind.Words()+" name",
 			"Brokers keep names that begin with \"amq.\" for themselves. Choose another name than %q.", name)
 	case likeRetryQueue.MatchString(name):
 		return one(at, "Name of a retry queue",
 			"%q is like a retry queue of a pipeline %q, whose policy would cover the queues of this %s. Choose a name without %q and a digit.",
-			name, likeRetryQueue.FindStringSubmatch(name)[1], kind.words(), ".retry.")
+			name, likeRetryQueue.FindStringSubmatch(name)[1], kind.Words(), ".retry.")
 	}
 	return nil
 }
@@ -65,22 +84,11 @@ var likeRetryQueue = regexp.MustCompile(`^(.+)\.retry\.\d`)
 // NameTooLong is a problem of a name for the longest one that it expands to.
 func NameTooLong(kind Kind, expanded, why string) problem.Problem {
 	return problem.New(problem.Path{"name"}, "Name too long",
-		"The %s's name expands to %q, and %s. Choose a shorter name.", kind.words(), expanded, why)
+		"The %s's name expands to %q, and %s. Choose a shorter name.", kind.Words(), expanded, why)
 }
 
-// checkNameLength expects valid delays.
-func checkNameLength(w pipeline.Worker) []problem.Problem {
-	queues := []string{pipeline.Names(w.Name).RefusedQueue()}
-	for _, spelled := range w.Delays {
-		if delay, err := pipeline.ParseDelay(spelled); err == nil {
-			queues = append(queues, pipeline.Names(w.Name).RetryQueue(delay))
-		}
-	}
-	return checkLengths(Pipeline, queues...)
-}
-
-// checkLengths finds the first name that is too long, of those that the name expands to.
-func checkLengths(kind Kind, expanded ...string) []problem.Problem {
+// CheckLengths finds the first name that is too long, of those that the name expands to.
+func CheckLengths(kind Kind, expanded ...string) []problem.Problem {
 	for _, name := range expanded {
 		if len(name) > MaxName {
 			return []problem.Problem{NameTooLong(kind, name, NamesAreShort)}
@@ -113,37 +121,4 @@ func CheckAnyQueueName(at problem.Path, queue string) []problem.Problem {
 		return one(at, dots, dotsAre, queue)
 	}
 	return nil
-}
-
-// Kind is what the sidecar can work on.
-type Kind string
-
-// Kinds, as logs, metrics and readiness call them.
-const (
-	Pipeline        Kind = "pipeline"
-	DelayedExchange Kind = "delayed_exchange"
-)
-
-// ID tells the elements of a configuration apart.
-type ID struct {
-	Kind        Kind
-	Name, Vhost string
-}
-
-// PipelineID is that of a pipeline.
-func PipelineID(w pipeline.Worker) ID { return ID{Pipeline, w.Name, w.Vhost} }
-
-// DelayedExchangeID is that of a delayed exchange.
-func DelayedExchangeID(w delayed.Worker) ID { return ID{DelayedExchange, w.Name, w.Vhost} }
-
-func (id ID) String() string {
-	return fmt.Sprintf("%s %q in vhost %q", id.Kind.words(), id.Name, id.Vhost)
-}
-
-// words are the kind in sentences.
-func (k Kind) words() string {
-	if k == DelayedExchange {
-		return "delayed exchange"
-	}
-	return string(k)
 }
