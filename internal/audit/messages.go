@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
 // Dead-letter exchanges. Messages of these findings end with what becomes of the dead letters.
@@ -202,14 +200,6 @@ const (
 	definitionUnreadableRemedy = "Run terraform apply: the plan shows the binding and restores it. " +
 		`If no state has the pipeline, write the definition again, as the guide "Import" says.`
 )
-
-// consequences are what becomes of messages whose work queue is not bound, by engine.
-var consequences = map[string]string{
-	pipeline.EngineWorker: "After each delay its messages go to the sidecar a second time, " +
-		"which publishes them to the queue by name, or parks them if it has no permission to.",
-	pipeline.EngineNative:   "Messages that are replayed are parked again.",
-	pipeline.EngineConsumer: "After the delay its messages are parked.",
-}
 
 // maxListed is how many names a message lists.
 const maxListed = 5

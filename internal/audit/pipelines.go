@@ -37,12 +37,7 @@ func (g graph) read(n pipeline.Names) (p pipeline.Pipeline, defined bool) {
 		return p, true
 	}
 	p = pipeline.Pipeline{Name: string(n)}
-	if g.alternates[n.ReturnExchange()] == n.FailedExchange() {
-		p.Engine = pipeline.EngineNative
-		if g.vhost.Exchanges[n.RetryExchange()].Type == "headers" {
-			p.Engine = pipeline.EngineConsumer
-		}
-	}
+	p.Engine = pipeline.EngineByExchanges(n, g.alternates[n.ReturnExchange()], g.vhost.Exchanges[n.RetryExchange()])
 	return p, false
 }
 
@@ -183,7 +178,7 @@ func unboundReturns(g graph, report func(Finding)) {
 		for _, queue := range g.attached(n) {
 			k := known(pipeline.ReturnKey(queue))
 			if !g.bound(n.ReturnExchange(), queue, k) && !g.route(n.ReturnExchange(), k).nowhere {
-				message := fmt.Sprintf(returnUnbound, queue, n, n.ReturnExchange(), k) + consequences[p.EngineName()]
+				message := fmt.Sprintf(returnUnbound, queue, n, n.ReturnExchange(), k) + p.Facts().Unbound
 				report(onQueue(queue, message, returnUnboundRemedy))
 			}
 		}

@@ -124,7 +124,7 @@ func CheckAttachment(a pipeline.Attachment) []Problem {
 	for i := range problems {
 		problems[i].Path = Path{"pipeline"}
 	}
-	if a.Engine == pipeline.EngineNative {
+	if a.AsPipeline().Facts().InQueue {
 		problems = append(problems, problem(Path{"engine"}, "Queue cannot be attached from outside", nativeAttachment))
 	}
 	problems = append(problems, checkWorkQueueAt(attachmentPlace, pipeline.Names(a.Pipeline), a.Queue, a.WorkQueue)...)

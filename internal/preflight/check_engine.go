@@ -27,15 +27,8 @@ func CheckEngine(p pipeline.Pipeline) []Problem {
 	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
 		problems = append(problems, checkEngineOf(p, name)...)
 	}
-	switch {
-	case p.Engine == pipeline.EngineConsumer && len(waits) != 1:
-		problems = append(problems, problem(Path{"delays"}, "More than one delay without a sidecar",
-			"With engine = \"consumer\" all retries wait in one queue, and %d delays are listed. "+
-				"List one delay, or write engine = \"worker\".", len(waits)))
-	case p.Engine == pipeline.EngineNative && len(waits) > 0 && !pipeline.IsLinear(waits):
-		problems = append(problems, problem(Path{"delays"}, "Schedule that RabbitMQ cannot delay by itself",
-			"With engine = \"native\" RabbitMQ computes the delays: the first one, twice, three times it and so on, up to the last one. "+
-				"Write such a schedule, as in delays = [\"5s\", \"10s\", \"15s\"], or engine = \"worker\"."))
+	if summary, detail := p.Facts().Misfit(waits); summary != "" {
+		problems = append(problems, problem(Path{"delays"}, summary, "%s", detail))
 	}
 	return problems
 }
@@ -64,7 +57,7 @@ func checkEngineOf(p pipeline.Pipeline, name string) []Problem {
 			"With engine = %q all work queues have the max_attempts of the pipeline. "+
 				"Leave it out, give the queue a pipeline of its own, or write engine = \"worker\".", p.Engine))
 	}
-	if p.Engine == pipeline.EngineNative && w.Type == topology.Classic {
+	if p.Facts().InQueue && w.Type == topology.Classic {
 		problems = append(problems, problem(at("type"), "Classic queue cannot delay by itself",
 			"Queue %q is classic, and only quorum queues delay and count what is returned to them. "+
 				"Leave it out, or choose engine = \"worker\" or \"consumer\" for the pipeline.", name))
@@ -80,19 +73,9 @@ func checkEngineOf(p pipeline.Pipeline, name string) []Problem {
 	return problems
 }
 
-// ConsumersCall says what consumers must call when they cannot process a message.
-func ConsumersCall(engine string) Problem {
-	at := Path{"engine"}
-	switch engine {
-	case pipeline.EngineNative:
-		return problem(at, "Consumers must call basic.reject(requeue=true)",
-			"With requeue=false a message is parked at its first failure. The guide \"Which engine\" says what each call does.")
-	case pipeline.EngineConsumer:
-		return problem(at, "Consumers must count, and call basic.nack(requeue=false)",
-			"Without the code in the guide \"Which engine\", a message that always fails comes back indefinitely.")
-	}
-	return problem(at, "Consumers must call basic.nack(requeue=false)",
-		"With requeue=true a message comes back at once, without a delay. The guide \"Which engine\" says what each call does.")
+// ConsumersCall says what consumers must do with a message that they cannot process.
+func ConsumersCall(engine pipeline.Facts) Problem {
+	return problem(Path{"engine"}, "Consumers must "+engine.Call, "%s", engine.Otherwise)
 }
 
 const nativeAttachment = "The delays of engine = \"native\" are in the policy of each work queue, and an attachment does not know them. " +

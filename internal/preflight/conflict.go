@@ -14,7 +14,7 @@ import (
 func CheckLive(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vhost) Findings {
 	var f Findings
 	all := newLiveVhost(p.Names(), vhost)
-	checkRelease(&f, p.Engine, vhost)
+	checkRelease(&f, p, vhost)
 	checkMissing(&f, p, vhost.Topology)
 	checkDeclared(&f, p, prior, vhost.Topology)
 	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {

@@ -54,44 +54,34 @@ func (f *Findings) checkPipelineOf(a pipeline.Attachment, vhost topology.Vhost) 
 				"pipeline = rabbitmq_retry_pipeline.orders.name.",
 		})
 	}
-	checkRelease(f, a.Engine, vhost)
+	checkRelease(f, a.AsPipeline(), vhost)
 	definitions, err := pipeline.Definitions(a.Names(), vhost.Topology)
 	if err != nil {
 		f.add(Unreadable, Path{"pipeline"}, "The pipeline's engine is not known", unreadableEngine, a.Pipeline, err)
 	}
 	for _, d := range definitions {
-		switch engine := (pipeline.Pipeline{Engine: d.Engine}).EngineName(); engine {
-		case a.AsPipeline().EngineName():
-		case pipeline.EngineNative:
+		switch theirs := (pipeline.Pipeline{Engine: d.Engine}); {
+		case theirs.EngineName() == a.AsPipeline().EngineName():
+		case theirs.Facts().InQueue:
 			f.refuse(Path{"pipeline"}, "Queue cannot be attached from outside", nativeAttachment)
 		default:
 			f.refuse(Path{"engine"}, "Pipeline of another engine",
 				"The definition of the pipeline %[1]q on the broker says engine = %[2]q. "+
-					"Write engine = %[2]q here, too, or attach the queue to another pipeline.", a.Pipeline, engine)
+					"Write engine = %[2]q here, too, or attach the queue to another pipeline.", a.Pipeline, theirs.EngineName())
 		}
 	}
 }
 
 // checkRelease finds an engine that the broker is too old for.
-func checkRelease(f *Findings, engine string, vhost topology.Vhost) {
-	v := vhost.Version
-	release := fmt.Sprintf("%d.%d.%d", v.Major, v.Minor, v.Patch)
-	switch {
-	case engine == pipeline.EngineNative && v.BeforePatch(4, 3, 1):
-		f.refuse(Path{"engine"}, "RabbitMQ is too old for this engine", tooOldForNative, release)
-	case engine == pipeline.EngineConsumer && v.Before(4, 0):
-		f.refuse(Path{"engine"}, "RabbitMQ is too old for this engine",
-			"The broker is RabbitMQ %s. "+
-				"Before 4.0, a headers exchange does not see why a message died (x-last-death-reason), so no rejected message would be retried. "+
-				"Write engine = \"worker\", which needs 3.10, or upgrade first.", release)
+func checkRelease(f *Findings, p pipeline.Pipeline, vhost topology.Vhost) {
+	v, engine := vhost.Version, p.Facts()
+	if v.BeforePatch(engine.Since.Major, engine.Since.Minor, engine.Since.Patch) {
+		f.refuse(Path{"engine"}, "RabbitMQ is too old for this engine", "The broker is RabbitMQ %d.%d.%d. %s "+
+			"Write engine = \"worker\", which needs 3.10, or upgrade first.", v.Major, v.Minor, v.Patch, engine.Before)
 	}
 }
 
 const (
-	tooOldForNative = "The broker is RabbitMQ %s. Quorum queues delay by a policy from 4.3.1 on. " +
-		"An older broker refuses the policy, or has the queue return messages at once, thousands of times a second. " +
-		"Write engine = \"worker\", which needs 3.10, or upgrade first."
-
 	unreadableEngine = "The engine of the pipeline %q is in its definition on the broker, which cannot be read: %s.\n\n" +
 		"If it has the definition of a newer release, upgrade. Otherwise run terraform apply where the pipeline is, " +
 		"which restores the definition; where one configuration has both, refer to it: pipeline = rabbitmq_retry_pipeline.orders.name."

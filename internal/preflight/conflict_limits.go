@@ -56,7 +56,7 @@ func (q liveWorkQueue) checkLimits(f *Findings) {
 	}
 	rejects := q.ownOverflow() == "reject-publish"
 	// What delays by itself never comes back as if it were published.
-	comesBack := q.pipeline.Engine != pipeline.EngineNative
+	comesBack := !q.pipeline.Facts().InQueue
 	switch {
 	case !comesBack && rejects:
 	case q.Type == topology.Classic && rejects:

@@ -91,7 +91,7 @@ func (q liveWorkQueue) checkTakeOver(f *Findings, owner pipeline.Owner) {
 	}
 	extra := maps.Clone(theirs.Definition)
 	_, delays := extra["delayed-retry-type"] // then the limit is how the pipeline counts
-	if ours := q.pipeline.Engine == pipeline.EngineNative; ours != delays && !q.attachedBefore {
+	if ours := q.pipeline.Facts().InQueue; ours != delays && !q.attachedBefore {
 		f.warn(q.at("take_over_from"), "Consumers have to make another call", holdWhileMoved, q.name, owner.Pipeline, q.name)
 	}
 	maps.DeleteFunc(extra, func(key string, value any) bool {

@@ -25,7 +25,7 @@ import (
 func warn(run *configured.Provider, a pipeline.Attachment, prior *pipeline.Attachment) diag.Diagnostics {
 	warnings := preflight.WarnOfPolicyKeys(a.WorkQueue.PolicyDefinition, "policy_definition_json")
 	if engine := a.AsPipeline().EngineName(); (prior == nil || !prior.SameQueue(a)) && !run.Told(engine) {
-		warnings = append(warnings, preflight.ConsumersCall(engine))
+		warnings = append(warnings, preflight.ConsumersCall(a.AsPipeline().Facts()))
 	}
 	diags := report.Warnings(warnings)
 	if prior != nil && prior.SameQueue(a) && prior.Pipeline != a.Pipeline {

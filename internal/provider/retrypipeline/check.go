@@ -37,7 +37,7 @@ func checkSpecification(p pipeline.Pipeline) []problem.Problem {
 func warn(run *configured.Provider, p pipeline.Pipeline, prior *pipeline.Pipeline) diag.Diagnostics {
 	diags := report.Warnings(slices.Concat(preflight.WarnOfMaxAge(p), preflight.WarnOfPipelineKeys(p)))
 	if (prior == nil || prior.EngineName() != p.EngineName()) && !run.Told(p.EngineName()) {
-		diags.Append(report.Warnings([]problem.Problem{preflight.ConsumersCall(p.EngineName())})...)
+		diags.Append(report.Warnings([]problem.Problem{preflight.ConsumersCall(p.Facts())})...)
 	}
 	if prior != nil {
 		diags.Append(warnOfReleased(p, *prior)...)

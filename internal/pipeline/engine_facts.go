@@ -1,0 +1,85 @@
+package pipeline
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// Facts are what checks and texts have to know of an engine.
+type Facts struct {
+	// Since is the oldest release that has the engine, and Before says what older ones do.
+	Since  topology.Version
+	Before string
+	// InQueue says that messages wait in their work queue, by its policy: a classic queue cannot delay, and an attachment does not
+	// know the delays.
+	InQueue bool
+	// Misfit says what is wrong with a list of delays, "" if the engine can follow it.
+	Misfit func([]time.Duration) (summary, detail string)
+	// Call is what consumers must do with a message that they cannot process, and Otherwise what becomes of it if they do not.
+	Call, Otherwise string
+	// Unbound is what becomes of messages that have waited, if their work queue is not bound.
+	Unbound string
+}
+
+var facts = map[engine]Facts{
+	workerEngine{}: {
+		Misfit:    func([]time.Duration) (summary, detail string) { return "", "" },
+		Call:      "call basic.nack(requeue=false)",
+		Otherwise: "With requeue=true a message comes back at once, without a delay. The guide \"Which engine\" says what each call does.",
+		Unbound: "After each delay its messages go to the sidecar a second time, " +
+			"which publishes them to the queue by name, or parks them if it has no permission to.",
+	},
+	nativeEngine{}: {
+		Since: topology.Version{Major: 4, Minor: 3, Patch: 1},
+		Before: "Quorum queues delay by a policy from 4.3.1 on. " +
+			"An older broker refuses the policy, or has the queue return messages at once, thousands of times a second.",
+		InQueue:   true,
+		Misfit:    notLinear,
+		Call:      "call basic.reject(requeue=true)",
+		Otherwise: "With requeue=false a message is parked at its first failure. The guide \"Which engine\" says what each call does.",
+		Unbound:   "Messages that are replayed are parked again.",
+	},
+	consumerEngine{}: {
+		Since: topology.Version{Major: 4},
+		Before: "Before 4.0, a headers exchange does not see why a message died (x-last-death-reason), so no rejected message " +
+			"would be retried.",
+		Misfit:    notOne,
+		Call:      "count, and call basic.nack(requeue=false)",
+		Otherwise: "Without the code in the guide \"Which engine\", a message that always fails comes back indefinitely.",
+		Unbound:   "After the delay its messages are parked.",
+	},
+}
+
+// Facts are those of the pipeline's engine.
+func (p Pipeline) Facts() Facts { return facts[p.engine()] }
+
+// EngineByExchanges is the engine of a pipeline whose definition cannot be read: by the alternate exchange of its return exchange, and
+// by its retry exchange, if there is one.
+func EngineByExchanges(n Names, alternate string, retry topology.Exchange) string {
+	switch {
+	case alternate != n.FailedExchange():
+		return EngineWorker
+	case retry.Type == "headers":
+		return EngineConsumer
+	}
+	return EngineNative
+}
+
+func notOne(waits []time.Duration) (summary, detail string) {
+	if len(waits) == 1 {
+		return "", ""
+	}
+	return "More than one delay without a sidecar", fmt.Sprintf("With engine = %q all retries wait in one queue, and %d delays are listed. "+
+		"List one delay, or write engine = %q.", EngineConsumer, len(waits), EngineWorker)
+}
+
+func notLinear(waits []time.Duration) (summary, detail string) {
+	if len(waits) == 0 || IsLinear(waits) {
+		return "", ""
+	}
+	return "Schedule that RabbitMQ cannot delay by itself", fmt.Sprintf("With engine = %q RabbitMQ computes the delays: "+
+		"the first one, twice, three times it and so on, up to the last one. "+
+		"Write such a schedule, as in delays = [\"5s\", \"10s\", \"15s\"], or engine = %q.", EngineNative, EngineWorker)
+}
