@@ -133,10 +133,16 @@ func (o *publisher) alarm(b amqp.Blocking, ok bool) {
 	o.blocked = b.Reason
 }
 
-func (o *publisher) publish(p failed.Publishing, what selected) {
+// publish is false if it is known that the broker does not take the message.
+func (o *publisher) publish(p failed.Publishing, what selected) bool {
+	if o.max > 0 && len(p.Body) > o.max {
+		o.tooLarge(p, what)
+		return false
+	}
 	o.outstanding = append(o.outstanding, &sent{Publishing: p, what: what, onItsWay: make(chan struct{})})
 	o.bytes += size(p)
 	o.proceed()
+	return true
 }
 
 func (o *publisher) send() {
@@ -163,7 +169,9 @@ func (o *publisher) confirm(ctx context.Context, ok bool) (*sent, Outcome, error
 	if len(o.outstanding) == 0 {
 		return nil, 0, errors.New("the broker has confirmed what was not published")
 	}
-	o.drainReturns() // a return comes before its confirm
+	for len(o.Returns) > 0 { // a return comes before its confirm
+		o.noteReturn(<-o.Returns)
+	}
 	s := o.pop()
 	<-s.onItsWay
 	o.accepted = max(o.accepted, len(s.Body))
@@ -202,20 +210,6 @@ func (o *publisher) pop() *sent {
 	o.flying--
 	o.bytes -= size(s.Publishing)
 	return s
-}
-
-func (o *publisher) drainReturns() {
-	for {
-		select {
-		case r, ok := <-o.Returns:
-			if !ok {
-				return
-			}
-			o.noteReturn(r)
-		default:
-			return
-		}
-	}
 }
 
 // noteReturn finds whose a return is. An identical message has the same fate. One that is like none may be any,
@@ -306,9 +300,6 @@ func (o *publisher) proceed() {
 		o.sending <- next // has room for the whole window
 	}
 }
-
-// exceeds says that the broker would not take a body of this size, as it has said of another one.
-func (o *publisher) exceeds(size int) bool { return o.max > 0 && size > o.max }
 
 // oversized takes the message over whose size the broker has closed the channel, and opens another one. It is nil, and the
 // error is why the channel is closed, if that has another reason, or it is unknown over which message.

@@ -97,9 +97,6 @@ func (r *run) begin(ctx context.Context) (err error) {
 	return nil
 }
 
-// over says that there is nothing more to look at, or not in this round.
-func (r *round) over() bool { return r.seen >= r.atMost || r.empty || r.again }
-
 // note counts a message.
 func (r *round) note(a arrival) {
 	r.in.conn.Release(a.size())

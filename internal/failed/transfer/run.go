@@ -87,14 +87,18 @@ func (r *run) rounds(ctx context.Context) error {
 func (r *run) consume(ctx context.Context) error {
 	tick := time.NewTicker(idle)
 	defer tick.Stop()
-	for !r.over() && !r.limited() && !r.ended {
+	for !r.over() {
 		var pace <-chan time.Time
+		var arriving <-chan arrival
 		if wait := time.Until(r.next); wait > 0 {
 			pace = time.After(wait)
 		}
+		if r.mayTake() {
+			arriving = r.in.arriving
+		}
 		var err error
 		select {
-		case a := <-r.taking():
+		case a := <-arriving:
 			err = r.take(ctx, a)
 		case l := <-r.in.opened:
 			r.in.widened(l)
@@ -121,19 +125,13 @@ func (r *run) consume(ctx context.Context) error {
 	return nil
 }
 
-func (r *run) limited() bool { return r.job.Limit > 0 && r.result.Selected >= r.job.Limit }
+// over says that there is nothing more to look at, or not in this round.
+func (r *run) over() bool {
+	return r.ended || r.seen >= r.atMost || r.empty || r.again || r.job.Limit > 0 && r.result.Selected >= r.job.Limit
+}
 
 // mayTake says that another message may be selected.
-func (r *run) mayTake() bool {
-	return !r.out.full() && !time.Now().Before(r.next)
-}
-
-func (r *run) taking() <-chan arrival {
-	if !r.mayTake() {
-		return nil
-	}
-	return r.in.arriving
-}
+func (r *run) mayTake() bool { return !r.out.full() && !time.Now().Before(r.next) }
 
 // take does with a message what was decided.
 func (r *run) take(ctx context.Context, a arrival) error {
@@ -153,17 +151,15 @@ func (r *run) take(ctx context.Context, a arrival) error {
 	}
 	r.result.Selected++
 	s.Body, s.Properties = nil, nil // or they would stay in memory
-	switch p := verdict.Publish; {
-	case p == nil:
+	switch {
+	case verdict.Publish == nil:
 		if r.dropped = append(r.dropped, s); len(r.dropped) >= Window {
 			return r.drop()
 		}
-	case r.out.exceeds(len(p.Body)):
-		r.out.tooLarge(*p, s)
-		r.hold(ctx)
-	default:
+	case r.out.publish(*verdict.Publish, s):
 		r.pace()
-		r.out.publish(*p, s)
+	default:
+		r.hold(ctx)
 	}
 	return nil
 }

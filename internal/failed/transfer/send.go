@@ -19,56 +19,47 @@ type Sending struct {
 }
 
 // Send publishes. The result is that of what was done, also with an error.
-func Send(ctx context.Context, queue Queue, s Sending) (Result, error) {
-	r := &sender{Sending: s}
-	out, err := openPublisher(ctx, queue, &r.result, s.Done)
+func Send(ctx context.Context, queue Queue, s Sending) (result Result, err error) {
+	out, err := openPublisher(ctx, queue, &result, s.Done)
 	if err != nil {
 		return Result{}, err
 	}
 	defer out.close()
-	r.out = out
-	err = out.uncertain(r.run(ctx))
-	r.result.Interrupted = ctx.Err() != nil
-	return r.result, err
+	err = out.uncertain(s.run(ctx, out))
+	result.Interrupted = ctx.Err() != nil
+	return result, err
 }
 
-// sender is a sending under way.
-type sender struct {
-	Sending
-	out    *publisher
-	result Result
-	// next is to be published, nil if there is nothing more.
-	next *failed.Publishing
-}
-
-func (r *sender) run(ctx context.Context) error {
+func (s Sending) run(ctx context.Context, out *publisher) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	err := r.advance()
+	next, more, err := s.Next()
 	var deadline <-chan time.Time
 	stopped := ctx.Done()
-	for err == nil && (r.next != nil || len(r.out.outstanding) > 0) {
-		if r.next != nil && !r.out.full() {
-			err = r.publish()
+	for err == nil && (more || len(out.outstanding) > 0) {
+		if more && !out.full() {
+			out.result.Selected++
+			out.publish(next, selected{})
+			next, more, err = s.Next()
 			select {
 			case <-stopped: // is looked at below, before more is published
 			default:
-				if !r.out.full() {
+				if !out.full() {
 					continue
 				}
 			}
 		}
 		select {
-		case _, ok := <-r.out.confirms:
-			_, _, unpublished := r.out.confirm(context.WithoutCancel(ctx), ok)
+		case _, ok := <-out.confirms:
+			_, _, unpublished := out.confirm(context.WithoutCancel(ctx), ok)
 			err = errors.Join(err, unpublished)
-		case b, ok := <-r.out.alarms:
-			r.out.alarm(b, ok)
-			r.show()
+		case b, ok := <-out.alarms:
+			out.alarm(b, ok)
+			s.show(out)
 		case <-tick.C:
-			r.show()
+			s.show(out)
 		case <-stopped:
-			stopped, r.next, deadline = nil, nil, time.After(lastConfirms)
+			stopped, more, deadline = nil, false, time.After(lastConfirms)
 		case <-deadline:
 			return errUnconfirmed
 		}
@@ -76,28 +67,8 @@ func (r *sender) run(ctx context.Context) error {
 	return err
 }
 
-// publish publishes the next message, unless it is known that the broker does not take it.
-func (r *sender) publish() error {
-	r.result.Selected++
-	if r.out.exceeds(len(r.next.Body)) {
-		r.out.tooLarge(*r.next, selected{})
-	} else {
-		r.out.publish(*r.next, selected{})
-	}
-	return r.advance()
-}
-
-func (r *sender) advance() error {
-	r.next = nil
-	p, ok, err := r.Next()
-	if err == nil && ok {
-		r.next = &p
-	}
-	return err
-}
-
-func (r *sender) show() {
-	if r.Progress != nil {
-		r.Progress(Progress{Result: r.result, Phase: Reading, Blocked: r.out.blocked})
+func (s Sending) show(out *publisher) {
+	if s.Progress != nil {
+		s.Progress(Progress{Result: *out.result, Phase: Reading, Blocked: out.blocked})
 	}
 }
