@@ -46,7 +46,7 @@ Needs: read on <pipeline>.failed. With --queue: read on the queue.`,
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 && o.queue == "" && !o.given() && !o.messages {
-				return o.overview(cmd, o.format, false)
+				return (&statusOptions{targetFlags: o.targetFlags, format: o.format}).run(cmd, args)
 			}
 			return o.run(cmd, args)
 		},

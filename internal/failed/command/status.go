@@ -31,8 +31,9 @@ const statusExample = `  # All pipelines and delayed exchanges of the worker's c
 // statusOptions say what is counted.
 type statusOptions struct {
 	targetFlags
-	format       string
-	look, levels bool
+	// endpoint is that of the management API, "" for that of the environment.
+	endpoint, format string
+	look, levels     bool
 }
 
 // NewStatus is the command "status".
@@ -69,43 +70,26 @@ management; its user is that of AMQP, or $RABBITMQ_USERNAME with $RABBITMQ_PASSW
 	return cmd
 }
 
+// run has a line for each pipeline and delayed exchange, or for each queue of the one that is named.
 func (o *statusOptions) run(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 && o.queue == "" {
-		if o.levels {
-			return errors.New("--levels: write the name of a delayed exchange")
-		}
-		return o.overview(cmd, o.format, o.look)
+	find, write := o.subjects, o.writeSummaries
+	if len(args) > 0 || o.queue != "" {
+		find, write = o.subjectsNamed, o.writeQueues
+	} else if o.levels {
+		return errors.New("--levels: write the name of a delayed exchange")
 	}
-	named := func(ctx context.Context, c *operation.Counting) ([]operation.Subject, error) {
-		return o.subjectsNamed(ctx, c, args)
-	}
-	return o.showStatus(cmd, o.format, o.look, named, o.writeQueues)
-}
-
-// overview has a line for each pipeline and delayed exchange.
-func (t *targetFlags) overview(cmd *cobra.Command, format string, look bool) error {
-	return t.showStatus(cmd, format, look, t.subjects, func(w io.Writer, summaries []operation.Summary) error {
-		return writeSummaries(w, summaries, format, look)
-	})
-}
-
-// showStatus counts what is found, and writes it.
-func (t *targetFlags) showStatus(
-	cmd *cobra.Command, format string, look bool,
-	find func(context.Context, *operation.Counting) ([]operation.Subject, error), write func(io.Writer, []operation.Summary) error,
-) error {
-	if err := cli.CheckFormat(format, cli.Table, cli.JSON); err != nil {
+	if err := cli.CheckFormat(o.format, cli.Table, cli.JSON); err != nil {
 		return err
 	}
 	var counting operation.Counting
 	defer counting.Close()
-	subjects, err := find(cmd.Context(), &counting)
+	subjects, err := find(cmd.Context(), &counting, args)
 	if err != nil {
 		return err
 	}
-	summaries, err := counting.Count(cmd.Context(), subjects, look)
+	summaries, err := counting.Count(cmd.Context(), subjects, o.look)
 	if err != nil {
-		return cli.RuntimeError{Err: t.advise(subjects[len(summaries)].Target, err)}
+		return cli.RuntimeError{Err: o.advise(subjects[len(summaries)].Target, err)}
 	}
 	if err := write(cmd.OutOrStdout(), summaries); err != nil {
 		return cli.RuntimeError{Err: err}
@@ -117,36 +101,36 @@ func (t *targetFlags) showStatus(
 }
 
 // subjects are all pipelines and delayed exchanges of the vhost, by the management API, or else of the configuration.
-func (t *targetFlags) subjects(ctx context.Context, _ *operation.Counting) ([]operation.Subject, error) {
-	uris, err := t.connection.Brokers()
+func (o *statusOptions) subjects(ctx context.Context, _ *operation.Counting, _ []string) ([]operation.Subject, error) {
+	uris, err := o.connection.Brokers()
 	if err != nil {
 		return nil, err
 	}
-	if t.managed() {
-		return t.subjectsOfVhost(ctx, cmp.Or(t.vhost, uris[0].Vhost()))
+	if o.managed() {
+		return o.subjectsOfVhost(ctx, cmp.Or(o.vhost, uris[0].Vhost()))
 	}
-	config, err := t.config()
+	config, err := o.config()
 	if err != nil {
 		return nil, err
 	}
-	if !t.source.Given() {
+	if !o.source.Given() {
 		return nil, noPipeline(config)
 	}
-	all := t.brokers().Configured(config, t.vhost)
+	all := o.brokers().Configured(config, o.vhost)
 	if len(all) == 0 {
-		return nil, fmt.Errorf("--vhost: the configuration has nothing in %q", t.vhost)
+		return nil, fmt.Errorf("--vhost: the configuration has nothing in %q", o.vhost)
 	}
 	return all, nil
 }
 
 // managed reports whether the address of the management API is given.
-func (t *targetFlags) managed() bool {
-	return t.endpoint != "" || t.caller.getenv(cli.EnvEndpoint) != ""
+func (o *statusOptions) managed() bool {
+	return cmp.Or(o.endpoint, o.caller.getenv(cli.EnvEndpoint)) != ""
 }
 
 // subjectsOfVhost are those that the broker has.
-func (t *targetFlags) subjectsOfVhost(ctx context.Context, vhost string) ([]operation.Subject, error) {
-	client, err := t.connection.Management(t.endpoint)
+func (o *statusOptions) subjectsOfVhost(ctx context.Context, vhost string) ([]operation.Subject, error) {
+	client, err := o.connection.Management(o.endpoint)
 	if err != nil {
 		return nil, err
 	}
@@ -154,18 +138,18 @@ func (t *targetFlags) subjectsOfVhost(ctx context.Context, vhost string) ([]oper
 	if err != nil {
 		return nil, cli.RuntimeError{Err: fmt.Errorf("read vhost %q by the management API (--vhost, $%s): %w", vhost, cli.EnvEndpoint, err)}
 	}
-	return t.brokers().Live(live.Topology, vhost), nil
+	return o.brokers().Live(live.Topology, vhost), nil
 }
 
 // subjectsNamed are the pipeline, the delayed exchange of that name, or the queue that was named.
-func (t *targetFlags) subjectsNamed(ctx context.Context, c *operation.Counting, args []string) ([]operation.Subject, error) {
-	p, _, err := t.locate(args, 0)
+func (o *statusOptions) subjectsNamed(ctx context.Context, c *operation.Counting, args []string) ([]operation.Subject, error) {
+	p, _, err := o.locate(args, 0)
 	if err != nil {
 		return nil, err
 	}
 	var named []operation.Subject
-	if p.Pipeline != "" && t.managed() {
-		all, err := t.subjectsOfVhost(ctx, p.Vhost)
+	if p.Pipeline != "" && o.managed() {
+		all, err := o.subjectsOfVhost(ctx, p.Vhost)
 		if err != nil {
 			return nil, err
 		}
@@ -222,8 +206,9 @@ func oldestOf(messages *int, at time.Time) string {
 	return shownTime(at)
 }
 
-func writeSummaries(w io.Writer, summaries []operation.Summary, format string, look bool) error {
-	if format == cli.JSON {
+// writeSummaries has a line for each pipeline and delayed exchange.
+func (o *statusOptions) writeSummaries(w io.Writer, summaries []operation.Summary) error {
+	if o.format == cli.JSON {
 		return cli.WriteJSON(w, map[string]any{"summaries": summaries}, "  ")
 	}
 	several := slices.ContainsFunc(summaries, func(s operation.Summary) bool { return s.Vhost != summaries[0].Vhost })
@@ -240,7 +225,7 @@ func writeSummaries(w io.Writer, summaries []operation.Summary, format string, l
 			cell(operation.Waits, s.Waiting), number(s.Failed), oldestOf(s.Failed, s.Oldest), failed.Printable(cmp.Or(s.Note, "-")),
 		})
 	}
-	return writeColumns(w, lines, map[string]bool{"VHOST": several, "OLDEST": look})
+	return writeColumns(w, lines, map[string]bool{"VHOST": several, "OLDEST": o.look})
 }
 
 // writeColumns leaves out the columns that are not wanted. The first line is their names.

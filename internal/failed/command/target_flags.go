@@ -25,8 +25,6 @@ type targetFlags struct {
 	connection   cli.Connection
 	source       cli.Config
 	vhost, queue string
-	// endpoint is that of the management API, "" for that of the environment.
-	endpoint string
 }
 
 func newTarget(caller caller) targetFlags {
