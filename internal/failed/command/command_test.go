@@ -65,7 +65,7 @@ func TestDuplicatesInSummaryAndRecord(t *testing.T) {
 			r := &replay{replayOptions: &replayOptions{}, inspection: inspection, Replay: inspection.guarded.NewReplay("", 0, nil)}
 			r.Meant["orders.created"] = total
 			r.report(c.result)
-			require.Error(t, r.finish(operation.Record{}, c.result, 0, nil))
+			require.Error(t, r.recordEnd(operation.Record{}, r.Counts(c.result, 0), c.result, nil, r.Unfinished(c.result, 0)))
 			for _, want := range c.want {
 				assert.Contains(t, said.String(), want)
 			}

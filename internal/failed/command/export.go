@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -62,15 +61,10 @@ func (o *exportOptions) run(cmd *cobra.Command, args []string) error {
 	if o.remove && o.file == "" {
 		return errors.New("--remove: needs --file, so that what is removed is kept")
 	}
-	filter, err := o.filter(cmd.InOrStdin(), time.Now())
+	s, filter, err := o.read(cmd, args)
 	if err != nil {
 		return err
 	}
-	target, err := o.findOnly(args)
-	if err != nil {
-		return err
-	}
-	s := o.inspection(cmd, target)
 	if o.remove {
 		r := &removal{inspection: s, filter: filter, command: "export", file: o.file, flag: "--file"}
 		return r.run(cmd.Context())

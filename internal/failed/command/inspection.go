@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -53,16 +54,20 @@ func (o *options) addAll(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.all, "all", false, "all messages: without it, a filter or --limit has to say which")
 }
 
-// mustChoose is an error unless the command says which messages it is about.
-func (o *options) mustChoose(filter failed.Filter) error {
-	chosen := filter.Selective() || o.Limit > 0
+// read reads which messages of which queue the command is about.
+func (o *options) read(cmd *cobra.Command, args []string) (s *inspection, filter failed.Filter, err error) {
+	if filter, err = o.filter(cmd.InOrStdin(), time.Now()); err != nil {
+		return nil, filter, err
+	}
+	chosen, mustChoose := filter.Selective() || o.Limit > 0, cmd.Flags().Lookup("all") != nil
 	switch {
 	case o.all && chosen:
-		return errors.New("--all: means all messages, and there is a filter or --limit")
-	case !o.all && !chosen:
-		return errors.New("which messages? Write a filter, --limit, or --all")
+		return nil, filter, errors.New("--all: means all messages, and there is a filter or --limit")
+	case mustChoose && !o.all && !chosen:
+		return nil, filter, errors.New("which messages? Write a filter, --limit, or --all")
 	}
-	return nil
+	target, err := o.findOnly(args)
+	return o.inspection(cmd, target), filter, err
 }
 
 func (o *options) addForce(cmd *cobra.Command) {

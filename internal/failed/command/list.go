@@ -63,7 +63,6 @@ Needs: read on <pipeline>.failed. With --queue: read on the queue.`,
 }
 
 func (o *listOptions) run(cmd *cobra.Command, args []string) error {
-	now := time.Now()
 	if err := cli.CheckFormat(o.format, formats...); err != nil {
 		return err
 	}
@@ -71,17 +70,12 @@ func (o *listOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return fmt.Errorf("--group-by %w", err)
 	}
-	target, err := o.findOnly(args)
-	if err != nil {
-		return err
-	}
-	filter, err := o.filter(cmd.InOrStdin(), now)
+	inspection, filter, err := o.read(cmd, args)
 	if err != nil {
 		return err
 	}
 	messages := o.messages || o.format == asID
-	list := listing{Queue: target.Name, Vhost: target.Vhost}
-	inspection := o.inspection(cmd, target)
+	list := listing{Queue: inspection.target.Name, Vhost: inspection.target.Vhost}
 	look, err := inspection.look(cmd.Context(), filter, func(e *failed.Entry) (enough bool) {
 		switch {
 		case !messages:
@@ -95,7 +89,7 @@ func (o *listOptions) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	list.Groups, list.Messages, list.Selected, list.Consumers = groups.Sorted(), look.Seen, look.Selected, look.Consumers
-	if printed := list.write(output{Context: cmd.Context(), To: cmd.OutOrStdout()}, o.format, now); printed != nil {
+	if printed := list.write(output{Context: cmd.Context(), To: cmd.OutOrStdout()}, o.format, time.Now()); printed != nil {
 		return cli.RuntimeError{Err: printed}
 	}
 	list.summary(inspection, look)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -119,20 +118,13 @@ func newDelete(caller caller) *cobra.Command {
 }
 
 func (o *deleteOptions) run(cmd *cobra.Command, args []string) error {
-	filter, err := o.filter(cmd.InOrStdin(), time.Now())
+	s, filter, err := o.read(cmd, args)
 	if err != nil {
-		return err
-	}
-	if err := o.mustChoose(filter); err != nil {
 		return err
 	}
 	if o.export == "" && !o.discard && !o.dryRun {
 		return errors.New("what becomes of the messages? Write --export FILE to keep them there, or --discard")
 	}
-	target, err := o.findOnly(args)
-	if err != nil {
-		return err
-	}
-	r := &removal{inspection: o.inspection(cmd, target), filter: filter, command: "delete", dryRun: o.dryRun, file: o.export, flag: "--export"}
+	r := &removal{inspection: s, filter: filter, command: "delete", dryRun: o.dryRun, file: o.export, flag: "--export"}
 	return r.run(cmd.Context())
 }

@@ -110,25 +110,18 @@ func (o *replayOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	filter, err := o.filter(cmd.InOrStdin(), time.Now())
+	s, filter, err := o.read(cmd, args)
 	if err != nil {
 		return err
 	}
-	if err := o.mustChoose(filter); err != nil {
-		return err
-	}
-	target, err := o.findOnly(args)
-	if err != nil {
-		return err
-	}
-	if err := target.CheckTo(o.to); err != nil {
+	if err := s.target.CheckTo(o.to); err != nil {
 		return fmt.Errorf("--to: %w", err)
 	}
-	wait, err := waitsFor(target, o.until)
+	wait, err := waitsFor(s.target, o.until)
 	if err != nil {
 		return err
 	}
-	r := &replay{replayOptions: o, inspection: o.inspection(cmd, target), filter: filter, rate: rate, wait: wait}
+	r := &replay{replayOptions: o, inspection: s, filter: filter, rate: rate, wait: wait}
 	return r.saving("--export", o.exportTo, func(to *operation.Sink) error { return r.run(cmd.Context(), to) })
 }
 
@@ -178,12 +171,8 @@ func (r *replay) run(ctx context.Context, saved *operation.Sink) error {
 	result, err := r.Publish(ctx)
 	r.report(result)
 	again, unseen := r.waitAndCount(ctx, result)
-	return cmp.Or(r.finish(record, result, again, errors.Join(err, unseen)), unfound)
-}
-
-// finish leaves the record, and says by its error whether all is done.
-func (r *replay) finish(record operation.Record, p transfer.Result, again int, err error) error {
-	return r.recordEnd(record, r.Counts(p, again), p, err, r.Unfinished(p, again))
+	ended := r.recordEnd(record, r.Counts(result, again), result, errors.Join(err, unseen), r.Unfinished(result, again))
+	return cmp.Or(ended, unfound)
 }
 
 // sayLost says what --to takes from the messages.
