@@ -56,13 +56,16 @@ func newAuditCommand(getenv func(string) string) *cobra.Command {
 				return err
 			}
 			results, err := options.run(cmd.Context(), client)
-			if err != nil {
-				return cli.RuntimeError{Err: err}
+			if err == nil {
+				err = results.print(cmd.OutOrStdout(), options.format)
 			}
-			if err := results.print(cmd.OutOrStdout(), options.format); err != nil {
+			switch {
+			case err != nil:
 				return cli.RuntimeError{Err: err}
+			case results.Errors > 0:
+				return cli.FindingError{Err: fmt.Errorf("errors: %d, warnings: %d", results.Errors, results.Warnings)}
 			}
-			return results.verdict()
+			return nil
 		},
 	}
 	endpoint.AddFlags(cmd)
@@ -131,14 +134,6 @@ func (r *results) add(vhost string, findings []audit.Finding) {
 	for _, f := range findings {
 		r.Findings = append(r.Findings, vhostFinding{vhost, f})
 	}
-}
-
-// verdict is an error if errors were found, which makes the exit code.
-func (r results) verdict() error {
-	if r.Errors == 0 {
-		return nil
-	}
-	return cli.FindingError{Err: fmt.Errorf("errors: %d, warnings: %d", r.Errors, r.Warnings)}
 }
 
 func (r results) print(w io.Writer, format string) error {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -41,52 +40,37 @@ a schema cannot say, and whether the broker has what the configuration names, "r
 	return config
 }
 
-// source is where the worker's options come from. Flags take precedence over the environment.
-type source struct {
-	connection   cli.Connection
-	config       cli.Config
-	prefetch     int
-	drainTimeout time.Duration
-}
-
-func (s *source) addFlags(cmd *cobra.Command) {
-	s.config.AddFlags(cmd, "the configuration")
-	flags := cmd.Flags()
-	flags.DurationVar(&s.drainTimeout, "drain-timeout", worker.DefaultDrainTimeout, "how long a stopping worker finishes what is in flight")
-	flags.IntVar(&s.prefetch, "prefetch", worker.DefaultPrefetch,
-		fmt.Sprintf("messages in flight per pipeline or delayed exchange, 1 to %d", worker.MaxPrefetch))
-	s.connection.AddFlags(cmd)
-}
-
 // options also returns the configuration as it was read.
-func (s *source) options() (o worker.Options, config []byte, err error) {
-	o = worker.Options{Brokers: s.connection.Brokers, Prefetch: s.prefetch, DrainTimeout: s.drainTimeout, Version: version}
-	if o.Config, config, err = s.config.Read(); err != nil {
-		return o, nil, err
+func (o *workerOptions) options() (options worker.Options, config []byte, err error) {
+	options = worker.Options{Brokers: o.connection.Brokers, Prefetch: o.prefetch, DrainTimeout: o.drainTimeout, Version: version}
+	if options.Config, config, err = o.config.Read(); err != nil {
+		return options, nil, err
 	}
-	if _, err := s.connection.Brokers(); err != nil {
-		return o, nil, err
+	if _, err := o.connection.Brokers(); err != nil {
+		return options, nil, err
 	}
-	if s.prefetch < 1 || s.prefetch > worker.MaxPrefetch {
-		return o, nil, fmt.Errorf("--prefetch %d: must be from 1 to %d", s.prefetch, worker.MaxPrefetch)
+	if o.prefetch < 1 || o.prefetch > worker.MaxPrefetch {
+		return options, nil, fmt.Errorf("--prefetch %d: must be from 1 to %d", o.prefetch, worker.MaxPrefetch)
 	}
-	if s.drainTimeout <= 0 {
-		return o, nil, fmt.Errorf("--drain-timeout %s: must be longer than 0s", s.drainTimeout)
+	if o.drainTimeout <= 0 {
+		return options, nil, fmt.Errorf("--drain-timeout %s: must be longer than 0s", o.drainTimeout)
 	}
-	return o, config, nil
+	return options, config, nil
 }
 
 // follow returns the configurations that come after the first one.
-func (s *source) follow(ctx context.Context, first []byte, hangups <-chan os.Signal, o worker.Options) <-chan workerconfig.Config {
-	if file := s.config.File(); file != "" {
-		report := func(outcome reload.Outcome) { o.Metrics.ConfigRead(outcome.Err) }
-		return reload.File{Path: file, Logger: o.Logger, Report: report}.Follow(ctx, first, hangups)
+func (o *workerOptions) follow(
+	ctx context.Context, first []byte, hangups <-chan os.Signal, options worker.Options,
+) <-chan workerconfig.Config {
+	if file := o.config.File(); file != "" {
+		report := func(outcome reload.Outcome) { options.Metrics.ConfigRead(outcome.Err) }
+		return reload.File{Path: file, Logger: options.Logger, Report: report}.Follow(ctx, first, hangups)
 	}
 	go func() {
 		for {
 			select {
 			case <-hangups:
-				o.Logger.Warn("nothing to reload: the configuration is in the environment, which cannot change: use --config, or restart",
+				options.Logger.Warn("nothing to reload: the configuration is in the environment, which cannot change: use --config, or restart",
 					"variable", cli.EnvConfigJSON)
 			case <-ctx.Done():
 				return

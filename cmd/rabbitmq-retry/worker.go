@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"runtime"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -52,19 +54,18 @@ const workerExample = `  # worker.json: {"pipelines":[{"version":1,"name":"order
   # Does the configuration work? Nothing is consumed.
   rabbitmq-retry worker --config worker.json --uri-file /run/secrets/rabbitmq-uri --check`
 
-// workerOptions are what the command line says.
+// workerOptions are what the command line says. Flags take precedence over the environment.
 type workerOptions struct {
-	source
+	connection cli.Connection
+	config     cli.Config
 	observation
-	getenv func(string) string
-	check  bool
+	prefetch     int
+	drainTimeout time.Duration
+	check        bool
 }
 
 func newWorkerCommand(getenv func(string) string) *cobra.Command {
-	o := &workerOptions{
-		source: source{connection: cli.NewConnection(getenv), config: cli.Config{Getenv: getenv}},
-		getenv: getenv,
-	}
+	o := &workerOptions{connection: cli.NewConnection(getenv), config: cli.Config{Getenv: getenv}}
 	cmd := &cobra.Command{
 		Use:     "worker",
 		Short:   "Retry the rejected messages of pipelines, and delay those of delayed exchanges",
@@ -73,9 +74,14 @@ func newWorkerCommand(getenv func(string) string) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), cmd) },
 	}
-	o.source.addFlags(cmd)
-	cmd.Flags().BoolVar(&o.check, "check", false, "check configuration, connection, inboxes and exchanges, and exit with 0 if all is well")
-	o.observation.addFlags(cmd)
+	o.config.AddFlags(cmd, "the configuration")
+	o.connection.AddFlags(cmd)
+	o.addFlags(cmd)
+	flags := cmd.Flags()
+	flags.DurationVar(&o.drainTimeout, "drain-timeout", worker.DefaultDrainTimeout, "how long a stopping worker finishes what is in flight")
+	flags.IntVar(&o.prefetch, "prefetch", worker.DefaultPrefetch,
+		fmt.Sprintf("messages in flight per pipeline or delayed exchange, 1 to %d", worker.MaxPrefetch))
+	flags.BoolVar(&o.check, "check", false, "check configuration, connection, inboxes and exchanges, and exit with 0 if all is well")
 	return cmd
 }
 
@@ -86,30 +92,23 @@ func (o *workerOptions) run(ctx context.Context, cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if err := o.complete(o.getenv); err != nil {
+	if err := o.complete(o.config.Getenv); err != nil {
 		return err
 	}
 	if o.check {
-		err = worker.Check(ctx, options, cmd.OutOrStdout())
-	} else {
-		options.Logger = o.logger(cmd.ErrOrStderr())
-		options.Metrics = metrics.New(version)
-		options.Configs = o.follow(ctx, config, hangups, options)
-		err = work(ctx, options, o.observation)
+		return cli.Runtime(worker.Check(ctx, options, cmd.OutOrStdout()))
 	}
-	return cli.Runtime(err)
-}
-
-// work runs the worker where it can be seen until it has finished what is in flight.
-func work(ctx context.Context, options worker.Options, o observation) error {
+	options.Logger = o.logger(cmd.ErrOrStderr())
+	options.Metrics = metrics.New(version)
+	options.Configs = o.follow(ctx, config, hangups, options)
 	stop, err := o.serve(ctx, options.Metrics, options.Logger)
 	if err != nil {
-		return err
+		return cli.Runtime(err)
 	}
 	defer stop()
 	floor := make([]byte, heapFloor)
 	defer runtime.KeepAlive(floor)
-	return worker.Run(ctx, options)
+	return cli.Runtime(worker.Run(ctx, options))
 }
 
 // heapFloor spares a small heap most of its collections, which took an eighth of the processor time. Unlike a higher GOGC, it
