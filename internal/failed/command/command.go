@@ -52,7 +52,7 @@ second signal.`
 
 // NewFailed is the command "failed" with its subcommands. The version is what connections say of themselves.
 func NewFailed(getenv func(string) string, version string) *cobra.Command {
-	caller := caller{getenv, version}
+	target := newTarget(getenv, version)
 	command := &cobra.Command{
 		Use:       "failed",
 		Short:     "See, replay, export and delete failed messages",
@@ -66,15 +66,9 @@ func NewFailed(getenv func(string) string, version string) *cobra.Command {
 			return noneEmpty(cmd.Flags())
 		},
 	}
-	command.AddCommand(newList(caller), newShow(caller), newReplay(caller),
-		newExport(caller), newImport(caller), newDelete(caller), newRepair(caller))
+	command.AddCommand(newList(target), newShow(target), newReplay(target),
+		newExport(target), newImport(target), newDelete(target), newRepair(target))
 	return command
-}
-
-// caller is who runs the command.
-type caller struct {
-	getenv  func(string) string
-	version string
 }
 
 // noneEmpty refuses a flag with an empty value, which a variable that is not set leaves, and a limit of 0: they would

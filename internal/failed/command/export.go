@@ -33,8 +33,8 @@ type exportOptions struct {
 	remove, decode bool
 }
 
-func newExport(caller caller) *cobra.Command {
-	o := &exportOptions{options: newOptions(caller)}
+func newExport(target targetFlags) *cobra.Command {
+	o := &exportOptions{options: options{targetFlags: target}}
 	cmd := &cobra.Command{
 		Use:     "export [PIPELINE]",
 		Short:   "Write failed messages to a file",
@@ -49,7 +49,6 @@ func newExport(caller caller) *cobra.Command {
 	flags.BoolVar(&o.remove, "remove", false, "take the messages out of the queue; needs --file")
 	flags.BoolVar(&o.decode, "decode", false, "write bodies without gzip or deflate, for editing")
 	o.addRunFlags(cmd, "a run with --remove")
-	o.addForce(cmd)
 	cmd.MarkFlagsMutuallyExclusive("decode", "remove")
 	return cmd
 }
@@ -68,9 +67,6 @@ func (o *exportOptions) run(cmd *cobra.Command, args []string) error {
 	if o.remove {
 		r := &removal{inspection: s, filter: filter, command: "export", file: o.file, flag: "--file"}
 		return r.run(cmd.Context())
-	}
-	if err := cli.MustBeFile("--file", o.file); err != nil {
-		return err
 	}
 	return o.export(s, filter, output{Context: cmd.Context(), To: cmd.OutOrStdout()})
 }
@@ -118,6 +114,9 @@ func (o *exportOptions) open() (to *operation.Sink, spool *os.File, err error) {
 
 // newSink creates a file. One that exists may be the only copy of what is in it.
 func newSink(flag, name string) (*operation.Sink, error) {
+	if err := cli.MustBeFile(flag, name); err != nil {
+		return nil, err
+	}
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, onlyOwner) //nolint:gosec // the user says which
 	if errors.Is(err, os.ErrExist) {
 		return nil, fmt.Errorf("%s %s: exists already: choose another name", flag, name)

@@ -48,8 +48,8 @@ type importOptions struct {
 	dryRun bool
 }
 
-func newImport(caller caller) *cobra.Command {
-	o := &importOptions{options: newOptions(caller)}
+func newImport(target targetFlags) *cobra.Command {
+	o := &importOptions{options: options{targetFlags: target}}
 	o.Scan = math.MaxInt
 	const most = 2
 	cmd := &cobra.Command{

@@ -36,11 +36,10 @@ type options struct {
 	yes, all bool
 }
 
-func newOptions(caller caller) options { return options{targetFlags: newTarget(caller)} }
-
 func (o *options) addFlags(cmd *cobra.Command) {
 	o.targetFlags.addFlags(cmd)
 	o.filters.addFlags(cmd)
+	o.addForce(cmd)
 }
 
 // addRunFlags are for commands that change something in the runs that are named.
@@ -122,9 +121,6 @@ func (s *inspection) saving(flag, name string, do func(*operation.Sink) error) e
 			return err
 		}
 		return do(nil)
-	}
-	if err := cli.MustBeFile(flag, name); err != nil {
-		return err
 	}
 	to, err := newSink(flag, name)
 	if err != nil {

@@ -31,8 +31,8 @@ type listOptions struct {
 	format   string
 }
 
-func newList(caller caller) *cobra.Command {
-	o := &listOptions{options: newOptions(caller)}
+func newList(target targetFlags) *cobra.Command {
+	o := &listOptions{options: options{targetFlags: target}}
 	cmd := &cobra.Command{
 		Use:   "list [PIPELINE]",
 		Short: "Show what is in a failed queue",
@@ -56,7 +56,6 @@ Needs: read on <pipeline>.failed. With --queue: read on the queue.`,
 	flags.StringSliceVar(&o.groupBy, "group-by", failed.UsualColumns(), "`columns` to count by: "+strings.Join(failed.Columns(), ", "))
 	flags.BoolVar(&o.messages, "messages", false, "list the messages, rather than count them")
 	flags.StringVarP(&o.format, "output", "o", cli.Table, "table, json, jsonl or id")
-	o.addForce(cmd)
 	complete(cmd, "output", formats...)
 	complete(cmd, "group-by", failed.Columns()...)
 	return cmd

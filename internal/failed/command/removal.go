@@ -94,8 +94,8 @@ type deleteOptions struct {
 	discard, dryRun bool
 }
 
-func newDelete(caller caller) *cobra.Command {
-	o := &deleteOptions{options: newOptions(caller)}
+func newDelete(target targetFlags) *cobra.Command {
+	o := &deleteOptions{options: options{targetFlags: target}}
 	cmd := &cobra.Command{
 		Use:     "delete [PIPELINE]",
 		Short:   "Take failed messages out of the queue, to a file or for good",
@@ -111,7 +111,6 @@ func newDelete(caller caller) *cobra.Command {
 	flags.BoolVar(&o.dryRun, "dry-run", false, "only say what would be deleted")
 	o.addAll(cmd)
 	o.addRunFlags(cmd, "the run")
-	o.addForce(cmd)
 	cmd.MarkFlagsMutuallyExclusive("export", "discard")
 	cmd.MarkFlagsMutuallyExclusive("export", "dry-run")
 	return cmd

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -22,9 +21,8 @@ delayed exchange: read and write on that.`
 
 const repairExample = `  rabbitmq-retry failed repair orders`
 
-func newRepair(caller caller) *cobra.Command {
-	options := newOptions(caller)
-	o := &options
+func newRepair(target targetFlags) *cobra.Command {
+	o := &options{targetFlags: target}
 	cmd := &cobra.Command{
 		Use:     "repair [PIPELINE]",
 		Short:   "Make messages readable that were published over AMQP 1.0 and end other commands with 541",
@@ -46,14 +44,11 @@ func (o *options) repair(cmd *cobra.Command, args []string) error {
 	if err := canRecord(o.record); err != nil {
 		return err
 	}
-	return o.inspection(cmd, target).repair(cmd.Context())
-}
-
-func (s *inspection) repair(ctx context.Context) error {
+	ctx, s := cmd.Context(), o.inspection(cmd, target)
 	if err := s.guard(ctx, false); err != nil {
 		return err
 	}
-	if s.options.queue != "" && s.target.Delayed == "" {
+	if o.queue != "" && s.target.Delayed == "" {
 		return errors.New("--queue: only the failed queue of a pipeline and the unrouted queue of a delayed exchange are repaired, " +
 			"since another may delete messages that are looked at")
 	}

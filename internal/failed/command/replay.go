@@ -64,8 +64,8 @@ type replayOptions struct {
 	dryRun bool
 }
 
-func newReplay(caller caller) *cobra.Command {
-	o := &replayOptions{options: newOptions(caller)}
+func newReplay(target targetFlags) *cobra.Command {
+	o := &replayOptions{options: options{targetFlags: target}}
 	cmd := &cobra.Command{
 		Use:     "replay [PIPELINE]",
 		Aliases: []string{"redrive"},
@@ -90,7 +90,6 @@ func newReplay(caller caller) *cobra.Command {
 	flags.Lookup("wait").NoOptDefVal = untilGivenUp
 	o.addAll(cmd)
 	o.addRunFlags(cmd, "the run")
-	o.addForce(cmd)
 	cmd.MarkFlagsMutuallyExclusive("export", "dry-run")
 	return cmd
 }

@@ -39,8 +39,8 @@ type showOptions struct {
 	format string
 }
 
-func newShow(caller caller) *cobra.Command {
-	o := &showOptions{options: newOptions(caller)}
+func newShow(target targetFlags) *cobra.Command {
+	o := &showOptions{options: options{targetFlags: target}}
 	cmd := &cobra.Command{
 		Use:   "show [PIPELINE] ID",
 		Short: "Show one failed message",

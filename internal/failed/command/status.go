@@ -38,7 +38,7 @@ type statusOptions struct {
 
 // NewStatus is the command "status".
 func NewStatus(getenv func(string) string, version string) *cobra.Command {
-	o := &statusOptions{targetFlags: newTarget(caller{getenv, version})}
+	o := &statusOptions{targetFlags: newTarget(getenv, version)}
 	cmd := &cobra.Command{
 		Use:   "status [NAME]",
 		Short: "Count what is in the queues of pipelines and delayed exchanges",
@@ -125,7 +125,7 @@ func (o *statusOptions) subjects(ctx context.Context, _ *operation.Counting, _ [
 
 // managed reports whether the address of the management API is given.
 func (o *statusOptions) managed() bool {
-	return cmp.Or(o.endpoint, o.caller.getenv(cli.EnvEndpoint)) != ""
+	return cmp.Or(o.endpoint, o.source.Getenv(cli.EnvEndpoint)) != ""
 }
 
 // subjectsOfVhost are those that the broker has.

@@ -21,14 +21,14 @@ import (
 
 // targetFlags name the queue that a command is about.
 type targetFlags struct {
-	caller       caller
+	version      string
 	connection   cli.Connection
 	source       cli.Config
 	vhost, queue string
 }
 
-func newTarget(caller caller) targetFlags {
-	return targetFlags{caller: caller, connection: cli.NewConnection(caller.getenv), source: cli.Config{Getenv: caller.getenv}}
+func newTarget(getenv func(string) string, version string) targetFlags {
+	return targetFlags{version: version, connection: cli.NewConnection(getenv), source: cli.Config{Getenv: getenv}}
 }
 
 func (t *targetFlags) addFlags(cmd *cobra.Command) {
@@ -131,7 +131,7 @@ func (t *targetFlags) config() (workerconfig.Config, error) {
 }
 
 func (t *targetFlags) brokers() operation.Brokers {
-	return operation.Brokers{URIs: t.connection.Brokers, Version: t.caller.version}
+	return operation.Brokers{URIs: t.connection.Brokers, Version: t.version}
 }
 
 // choose finds the pipeline in the configuration, if there is one, and the delayed exchange of the same name.

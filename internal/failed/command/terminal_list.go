@@ -71,7 +71,7 @@ func (l listing) write(w io.Writer, format string, now time.Time) error {
 		l.Groups, l.Rows = append([]*failed.Group{}, l.Groups...), append([]row{}, l.Rows...)
 		return cli.WriteJSON(w, l, "  ")
 	case asJSONL:
-		return l.lines(w)
+		return cmp.Or(writeLines(w, l.Groups), writeLines(w, l.Rows)) // one of them is empty
 	case asID:
 		for _, row := range l.Rows {
 			if _, err := fmt.Fprintln(w, row.ID); err != nil {
@@ -84,14 +84,9 @@ func (l listing) write(w io.Writer, format string, now time.Time) error {
 	}
 }
 
-func (l listing) lines(w io.Writer) error {
-	for _, group := range l.Groups {
-		if err := cli.WriteJSON(w, group, ""); err != nil {
-			return err
-		}
-	}
-	for _, row := range l.Rows {
-		if err := cli.WriteJSON(w, row, ""); err != nil {
+func writeLines[T any](w io.Writer, values []T) error {
+	for _, value := range values {
+		if err := cli.WriteJSON(w, value, ""); err != nil {
 			return err
 		}
 	}
