@@ -40,7 +40,7 @@ var systems = []system{
 	{SystemWatermill, [][]string{{watermillReason, watermillTopic}}, readWatermill, []string{
 		watermillReason, watermillTopic, "handler_poisoned", "subscriber_poisoned",
 	}, ""},
-	{SystemRascal, nil, readRascal, nil, ""}, // its faults are in a table, see isRascalFault
+	{SystemRascal, nil, readRascal, nil, ""}, // its faults are in a table, see restored
 	{SystemBabelQueue, nil, readBabelQueue, nil, "x-attempts"},
 	{SystemCelery, [][]string{{celeryTask, celeryID, celeryRetries}}, readCelery, nil, celeryRetries},
 }
@@ -201,12 +201,6 @@ func readCelery(e *Entry, f fields) {
 	}
 	e.System, e.Attempts = SystemCelery, f.positive(celeryRetries)+1
 	e.MessageID = cmp.Or(e.MessageID, f.text(celeryID))
-}
-
-// isRascalFault reports whether a note is about a failure. One of them has Rascal reject the message before the application
-// sees it, until the broker has counted another death.
-func isRascalFault(name []byte) bool {
-	return string(name) == rascalRecovery || string(name) == rascalError
 }
 
 // queueOfName is the queue whose failed messages the queue of this name has by convention, "" if it is none.

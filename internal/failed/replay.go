@@ -163,7 +163,8 @@ func (r Replay) drops(e *Entry, name string, value content.Value) bool {
 // restored is the value without what a library has noted in it, or 0 of the same type where a library counts attempts.
 func (e *Entry) restored(name string, value content.Value) content.Value {
 	if notes, ok := value.Table(); ok && name == rascalNotes {
-		kept := notes.Keep(func(note []byte) bool { return !isRascalFault(note) })
+		// With one of these, Rascal rejects the message before the application sees it, until the broker has counted another death.
+		kept := notes.Keep(func(note []byte) bool { return string(note) != rascalRecovery && string(note) != rascalError })
 		return content.Value{Type: value.Type, Bytes: kept}
 	}
 	if _, ok := value.Integer(); !ok || !e.isCounter(name) {

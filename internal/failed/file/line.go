@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"unicode/utf8"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
@@ -222,8 +223,8 @@ func (l *line) properties() ([]byte, error) {
 		return nil, err
 	}
 	if l.Raw != nil {
-		view := viewOf(l.Raw)
-		if before, err := readTree(view.properties); err == nil && view.saysTheSame(before, seen, l.Types) {
+		view := viewOf(l.Raw) // which tools may have sorted, and whose numbers they may write in their own way
+		if before, err := readTree(view.properties); err == nil && maps.Equal(view.letters, l.Types) && before.equals(seen) {
 			return l.Raw, nil
 		}
 	}

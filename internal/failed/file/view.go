@@ -1,7 +1,6 @@
 package file
 
 import (
-	"maps"
 	"strconv"
 	"strings"
 
@@ -119,12 +118,6 @@ func (v *view) other(value content.Value, at string) {
 	} else {
 		v.properties = append(v.properties, text...)
 	}
-}
-
-// saysTheSame reports whether nobody has edited the view. Tools may have sorted it, and written numbers in
-// their own way.
-func (v *view) saysTheSame(mine, theirs *node, letters types) bool {
-	return maps.Equal(v.letters, letters) && mine.equals(theirs)
 }
 
 // pointer is the JSON pointer of a member.
