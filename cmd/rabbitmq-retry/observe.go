@@ -2,11 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -38,45 +38,24 @@ func (o *observation) addFlags(cmd *cobra.Command) {
 
 // complete takes from the environment what no flag says, and checks all of it. Errors do not quote
 // values: one may be a URI in the wrong place.
-func (o *observation) complete(getenv func(string) string) error {
-	for _, s := range []struct {
-		flag, env string
-		value     *string
-		check     func() error
-	}{
-		{"--listen", envListen, &o.listen, o.checkListen},
-		{"--log-format", envLogFormat, &o.logFormat, o.checkLogFormat},
-		{"--log-level", envLogLevel, &o.logLevel, o.checkLogLevel},
-	} {
-		name := s.flag
-		if *s.value == "" {
-			name, *s.value = "$"+s.env, getenv(s.env)
+func (o *observation) complete(getenv func(string) string) (err error) {
+	from := func(value *string, flag, env string) string {
+		if *value != "" {
+			return flag
 		}
-		if *s.value == "" {
-			continue
-		}
-		if err := s.check(); err != nil {
+		*value = getenv(env)
+		return "$" + env
+	}
+	if name := from(&o.listen, "--listen", envListen); o.listen != "" {
+		if o.listen, err = probe.ParseAddress(o.listen); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	return nil
-}
-
-func (o *observation) checkListen() (err error) {
-	o.listen, err = probe.ParseAddress(o.listen)
-	return err
-}
-
-func (o *observation) checkLogFormat() error {
-	if o.logFormat != "text" && o.logFormat != "json" {
-		return errors.New("is not a format: write text or json")
+	if name := from(&o.logFormat, "--log-format", envLogFormat); !slices.Contains([]string{"", "text", "json"}, o.logFormat) {
+		return fmt.Errorf("%s: is not a format: write text or json", name)
 	}
-	return nil
-}
-
-func (o *observation) checkLogLevel() error {
-	if new(slog.Level).UnmarshalText([]byte(o.logLevel)) != nil {
-		return errors.New("is not a level: write debug, info, warn or error")
+	if name := from(&o.logLevel, "--log-level", envLogLevel); o.logLevel != "" && new(slog.Level).UnmarshalText([]byte(o.logLevel)) != nil {
+		return fmt.Errorf("%s: is not a level: write debug, info, warn or error", name)
 	}
 	return nil
 }
