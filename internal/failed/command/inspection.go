@@ -65,7 +65,7 @@ func (o *options) read(cmd *cobra.Command, args []string) (s *inspection, filter
 	case mustChoose && !o.all && !chosen:
 		return nil, filter, errors.New("which messages? Write a filter, --limit, or --all")
 	}
-	target, err := o.findOnly(args)
+	target, _, err := o.find(args, 0)
 	return o.inspection(cmd, target), filter, err
 }
 
@@ -240,12 +240,9 @@ func waiting(p transfer.Progress) string {
 // sayWaiting says what is waited for: without a terminal there is no line of progress that would say why nothing happens.
 func (s *inspection) sayWaiting(p transfer.Progress) {
 	awaits := p.Waiting && p.Missing > 0
-	if awaits && !s.awaits {
-		s.terminal.say("%s", strings.TrimSpace(waiting(p)))
-	}
 	switch {
-	case p.Blocked != "" && s.blocked == "":
-		s.terminal.say("the broker accepts no messages (%s): waiting", p.Blocked)
+	case awaits && !s.awaits, p.Blocked != "" && s.blocked == "":
+		s.terminal.say("%s", strings.TrimSpace(waiting(p)))
 	case p.Blocked == "" && s.blocked != "":
 		s.terminal.say("the broker accepts messages again")
 	}

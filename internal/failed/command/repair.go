@@ -37,7 +37,7 @@ func newRepair(target targetFlags) *cobra.Command {
 }
 
 func (o *options) repair(cmd *cobra.Command, args []string) error {
-	target, err := o.findOnly(args)
+	target, _, err := o.find(args, 0)
 	if err != nil {
 		return err
 	}

@@ -95,12 +95,6 @@ func (t *targetFlags) find(args []string, others int) (*operation.Target, []stri
 	return p, rest, err
 }
 
-// findOnly is find for commands that have no other argument.
-func (t *targetFlags) findOnly(args []string) (*operation.Target, error) {
-	target, _, err := t.find(args, 0)
-	return target, err
-}
-
 func noPipeline(config workerconfig.Config) error {
 	if names := namesIn(config); len(names) > 0 {
 		return fmt.Errorf("which pipeline or delayed exchange? Write its name: %s; or --queue", strings.Join(names, ", "))
