@@ -134,21 +134,20 @@ func (s Subject) status(ctx context.Context, conn amqpconn.Raw, w watched) (Queu
 	case errors.Is(err, transfer.ErrMayNotRead):
 		status.Note = needsRead(w.name)
 		return status, nil
-	case errors.Is(err, transfer.ErrNoQueue) && w.optional:
+	case errors.Is(err, transfer.ErrNoQueue):
+		if status.Note = "does not exist"; !w.optional {
+			return status, nil
+		}
 		exchange := s.Target.Pipeline.DeadLetterExchange()
 		has, err := transfer.HasExchange(ctx, conn, exchange)
 		switch {
 		case errors.Is(err, transfer.ErrMayNotRead):
-			status.Note = fmt.Sprintf("does not exist; whether it should is not known; needs: read on %q", exchange)
+			status.Note += fmt.Sprintf("; whether it should is not known; needs: read on %q", exchange)
 			return status, nil
 		case err == nil && !has:
 			return QueueStatus{}, nil
 		}
-		status.Note = "does not exist"
 		return status, err
-	case errors.Is(err, transfer.ErrNoQueue):
-		status.Note = "does not exist"
-		return status, nil
 	case err != nil:
 		return status, err
 	}

@@ -178,24 +178,22 @@ func (s *Subject) Parking(queue string) {
 
 // Subjects are what has the name of the target's pipeline, by the configuration or else by the exchanges that the user may see. A
 // queue of none is one itself.
-func (c *Counting) Subjects(ctx context.Context, t *Target) []Subject {
+func (c *Counting) Subjects(ctx context.Context, t *Target) (all []Subject) {
 	if t.Pipeline == "" {
 		return []Subject{{Target: t, Name: t.Name, queues: []watched{{name: t.Name, role: Parks, kept: t.Delayed != ""}}}}
 	}
-	n := delayed.Names(t.Pipeline)
-	ofPipeline := Subject{t, string(n), KindPipeline, queuesOfPipeline(t.Pipeline, t.Worker)}
-	ofDelayed := Subject{t, string(n), KindDelayed, queuesOfDelayed(n, t.Delaying)}
-	switch {
-	case t.Delaying != nil && t.Worker == nil:
-		return []Subject{ofDelayed}
-	case t.Delaying != nil:
-		return []Subject{ofPipeline, ofDelayed}
-	case t.Worker != nil || !c.exists(ctx, t, n.UnroutedExchange()):
-		return []Subject{ofPipeline}
-	case !c.exists(ctx, t, t.Pipeline.ReturnExchange()):
-		return []Subject{ofDelayed}
+	n, isPipeline, isDelayed := delayed.Names(t.Pipeline), t.Worker != nil, t.Delaying != nil
+	if !isPipeline && !isDelayed {
+		isDelayed = c.exists(ctx, t, n.UnroutedExchange())
+		isPipeline = !isDelayed || c.exists(ctx, t, t.Pipeline.ReturnExchange())
 	}
-	return []Subject{ofPipeline, ofDelayed}
+	if isPipeline {
+		all = append(all, Subject{t, string(n), KindPipeline, queuesOfPipeline(t.Pipeline, t.Worker)})
+	}
+	if isDelayed {
+		all = append(all, Subject{t, string(n), KindDelayed, queuesOfDelayed(n, t.Delaying)})
+	}
+	return all
 }
 
 // exists reports whether there is certainly such an exchange.
