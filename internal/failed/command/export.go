@@ -41,7 +41,7 @@ func newExport(target targetFlags) *cobra.Command {
 		Long:    exportHelp,
 		Example: exportExample,
 		Args:    cobra.MaximumNArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
+		RunE:    o.run,
 	}
 	o.addFlags(cmd)
 	flags := cmd.Flags()

@@ -58,7 +58,7 @@ func newImport(target targetFlags) *cobra.Command {
 		Long:    importHelp,
 		Example: importExample,
 		Args:    cobra.RangeArgs(1, most),
-		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
+		RunE:    o.run,
 	}
 	o.targetFlags.addFlags(cmd)
 	flags := cmd.Flags()

@@ -102,7 +102,7 @@ func newDelete(target targetFlags) *cobra.Command {
 		Long:    deleteHelp,
 		Example: deleteExample,
 		Args:    cobra.MaximumNArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
+		RunE:    o.run,
 	}
 	o.addFlags(cmd)
 	flags := cmd.Flags()

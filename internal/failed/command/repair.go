@@ -29,7 +29,7 @@ func newRepair(target targetFlags) *cobra.Command {
 		Long:    repairHelp,
 		Example: repairExample,
 		Args:    cobra.MaximumNArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return o.repair(cmd, args) },
+		RunE:    o.repair,
 	}
 	o.targetFlags.addFlags(cmd)
 	o.addRunFlags(cmd, "the run")

@@ -78,7 +78,7 @@ func newReplay(target targetFlags) *cobra.Command {
 			}
 			return cobra.MaximumNArgs(1)(cmd, args)
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
+		RunE: o.run,
 	}
 	o.addFlags(cmd)
 	flags := cmd.Flags()

@@ -50,7 +50,7 @@ prefix of at least 4 digits, or a message-id.
 Needs: read on <pipeline>.failed. With --queue: read on the queue.`,
 		Example: showExample,
 		Args:    cobra.RangeArgs(1, 2),
-		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
+		RunE:    o.run,
 	}
 	o.targetFlags.addFlags(cmd)
 	flags := cmd.Flags()

@@ -58,7 +58,7 @@ before 4.3 needs no permission to count, but --look needs read on the failed que
 management; its user is that of AMQP, or $RABBITMQ_USERNAME with $RABBITMQ_PASSWORD.`,
 		Example: statusExample,
 		Args:    cobra.MaximumNArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
+		RunE:    o.run,
 	}
 	o.addFlags(cmd)
 	flags := cmd.Flags()

@@ -171,16 +171,11 @@ func unspellInteger(letter byte, text string) ([]byte, error) {
 		return nil, strconv.ErrSyntax
 	}
 	text = integral(text)
-	var n uint64
-	var err error
 	if size < 0 {
-		var signed int64
-		size = -size
-		signed, err = strconv.ParseInt(text, 10, size)
-		n = uint64(signed) //nolint:gosec // two's complement
-	} else {
-		n, err = strconv.ParseUint(text, 10, size)
+		n, err := strconv.ParseInt(text, 10, -size)
+		return endian.BigEndian.AppendUint64(nil, uint64(n))[8+size/8:], err //nolint:gosec // two's complement
 	}
+	n, err := strconv.ParseUint(text, 10, size)
 	return endian.BigEndian.AppendUint64(nil, n)[8-size/8:], err
 }
 
