@@ -96,7 +96,7 @@ func TestStderrThatNobodyReads(t *testing.T) {
 		})
 	}
 	records := recordsIn(t, log)
-	assert.Truef(t, len(records) == 2 && records[0].Event == operation.Begin && records[1].Event == operation.End &&
+	assert.Truef(t, len(records) == 2 && records[0].Event == "begin" && records[1].Event == "end" &&
 		records[0].Counts["meant"] == messages && records[1].Counts["replayed"] == messages && records[0].Run == records[1].Run,
 		"records %+v", records)
 }
@@ -132,7 +132,7 @@ func TestKilledRunLeavesARecord(t *testing.T) {
 	require.NoError(t, program.Process.Kill())
 	_ = program.Wait()
 	records := recordsIn(t, log)
-	assert.Truef(t, len(records) == 1 && records[0].Event == operation.Begin && records[0].Counts["meant"] == 100 &&
+	assert.Truef(t, len(records) == 1 && records[0].Event == "begin" && records[0].Counts["meant"] == 100 &&
 		records[0].Command == "replay" && records[0].User == o.Username && records[0].ReplayID != "", "records %+v", records)
 }
 

@@ -70,19 +70,11 @@ func (r *Run) Repair(ctx context.Context, ready int) (replaced int, err error) {
 	return replaced, err
 }
 
-// Event is when a record is written.
-type Event string
-
-// Events of a run. One that was killed has no end.
-const (
-	Begin Event = "begin"
-	End   Event = "end"
-)
-
 // Record is what is kept of a run that changes something.
 type Record struct {
-	At    time.Time `json:"at"`
-	Event Event     `json:"event"`
+	At time.Time `json:"at"`
+	// Event is "begin" or "end". A run that was killed has no end.
+	Event string `json:"event"`
 	// Run is the same in the records of a run.
 	Run     string `json:"run"`
 	Command string `json:"command"`
@@ -101,13 +93,11 @@ type Record struct {
 
 // Begin is the record of the run, which may be killed. Nothing may be done without.
 func (r *Run) Begin(record Record, meant int) Record {
-	record.Run, record.Event, record.Counts = r.ID, Begin, map[string]int{"meant": meant}
-	return r.complete(record)
+	return r.complete(record, "begin", map[string]int{"meant": meant})
 }
 
 // End is the record of the run that ended like this. The counts are those of what was done.
 func (r *Run) End(record Record, counts map[string]int, p transfer.Result, ended error) Record {
-	record.Run, record.Event, record.Counts = r.ID, End, counts
 	if ended != nil {
 		record.Error = ended.Error()
 	}
@@ -115,10 +105,11 @@ func (r *Run) End(record Record, counts map[string]int, p transfer.Result, ended
 		delete(counts, "duplicated")
 		counts["duplicated_at_most"] = p.MostDoubled()
 	}
-	return r.complete(record)
+	return r.complete(record, "end", counts)
 }
 
-func (r *Run) complete(record Record) Record {
-	record.At, record.User, record.Vhost, record.Queue = time.Now().UTC(), r.serving.Username(), r.Vhost, r.Name
+func (r *Run) complete(record Record, event string, counts map[string]int) Record {
+	record.At, record.Event, record.Run, record.Counts = time.Now().UTC(), event, r.ID, counts
+	record.User, record.Vhost, record.Queue = r.serving.Username(), r.Vhost, r.Name
 	return record
 }
