@@ -136,16 +136,12 @@ func (r *results) add(vhost string, findings []audit.Finding) {
 	}
 }
 
+// print writes a line per finding, and what it says below it: sentences do not fit into columns.
 func (r results) print(w io.Writer, format string) error {
-	if format == cli.Table {
-		return r.table(w)
-	}
-	return cli.WriteJSON(w, r, "  ")
-}
-
-// table writes a line per finding, and what it says below it: sentences do not fit into columns.
-func (r results) table(w io.Writer) error {
-	if len(r.Findings) == 0 {
+	switch {
+	case format == cli.JSON:
+		return cli.WriteJSON(w, r, "  ")
+	case len(r.Findings) == 0:
 		_, err := fmt.Fprintln(w, "nothing found")
 		return err
 	}
@@ -154,9 +150,7 @@ func (r results) table(w io.Writer) error {
 	for _, f := range r.Findings {
 		_, _ = fmt.Fprintf(columns, "%s\t%q\t%s %q\t%s\n", f.Severity, f.Vhost, f.Object.Kind, f.Object.Name, f.Rule)
 	}
-	if err := columns.Flush(); err != nil {
-		return err
-	}
+	_ = columns.Flush() // to memory
 	for i, line := range strings.Split(strings.TrimSuffix(lines.String(), "\n"), "\n") {
 		if _, err := fmt.Fprintf(w, "%s\n  %s\n  %s\n", line, r.Findings[i].Message, r.Findings[i].Remedy); err != nil {
 			return err
