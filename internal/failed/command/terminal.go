@@ -47,13 +47,11 @@ func (t *terminal) ask(ctx context.Context, question string) error {
 	if err != nil || ended {
 		_, _ = fmt.Fprintln(t.err)
 	}
+	answer = strings.ToLower(strings.TrimSpace(answer))
 	switch {
-	case ended:
-		return errDeclined
 	case err != nil:
 		return errNobody
-	}
-	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
+	case ended, answer != "y" && answer != "yes":
 		return errDeclined
 	}
 	return nil
