@@ -113,8 +113,8 @@ func (e *Entry) failure(deaths []death) death {
 
 // isWait reports whether the message died in a retry queue, to which the exchange for retries had led.
 func (d death) isWait() bool {
-	name, retries := strings.CutSuffix(d.exchange, pipeline.Names("").RetryExchange())
-	return retries && name != "" && pipeline.Names(name).OwnsQueue(d.queue)
+	n := ownerOf[pipeline.Names](d.exchange, pipeline.Names("").RetryExchange())
+	return n != "" && n.OwnsQueue(d.queue)
 }
 
 func readNServiceBus(e *Entry, f fields) {

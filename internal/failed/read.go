@@ -58,11 +58,16 @@ func Read(m Message) Entry {
 
 // pipelineOf is the pipeline whose failed queue it is by its name, "" if it is none.
 func pipelineOf(queue string) pipeline.Names {
-	name, found := strings.CutSuffix(queue, pipeline.Names("").FailedQueue())
+	return ownerOf[pipeline.Names](queue, pipeline.Names("").FailedQueue())
+}
+
+// ownerOf is the beginning of a name that ends like this, "" if it ends otherwise.
+func ownerOf[N ~string](name, suffix string) N {
+	begin, found := strings.CutSuffix(name, suffix)
 	if !found {
 		return ""
 	}
-	return pipeline.Names(name)
+	return N(begin)
 }
 
 // readWorker reads what a worker has parked, or a consumer that counts. The latter does not say how the message was

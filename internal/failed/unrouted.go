@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
@@ -20,11 +19,7 @@ const ReasonNoInbox = "no_inbox"
 
 // UnroutedOf is the delayed exchange whose unrouted queue it is by its name, "" if it is none.
 func UnroutedOf(queue string) delayed.Names {
-	name, found := strings.CutSuffix(queue, delayed.Names("").UnroutedQueue())
-	if !found {
-		return ""
-	}
-	return delayed.Names(name)
+	return ownerOf[delayed.Names](queue, delayed.Names("").UnroutedQueue())
 }
 
 // AsideIn are the headers in which messages of a queue have what was set aside.
