@@ -65,8 +65,8 @@ func (o *exportOptions) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if o.remove {
-		r := &removal{inspection: s, filter: filter, command: "export", file: o.file, flag: "--file"}
-		return r.run(cmd.Context())
+		r := &removal{inspection: s, filter: filter, command: "export", file: o.file}
+		return r.saving(cmd.Context(), "--file", o.file, r.run)
 	}
 	return o.export(s, filter, output{Context: cmd.Context(), To: cmd.OutOrStdout()})
 }

@@ -115,12 +115,12 @@ func (s *inspection) progress(line func(transfer.Progress) string) func(transfer
 }
 
 // saving has the file in which messages are kept, nil if none is named, while something is done. It goes if nothing was begun.
-func (s *inspection) saving(flag, name string, do func(*operation.Sink) error) error {
+func (s *inspection) saving(ctx context.Context, flag, name string, do func(context.Context, *operation.Sink) error) error {
 	if name == "" {
 		if err := canRecord(s.options.record); err != nil {
 			return err
 		}
-		return do(nil)
+		return do(ctx, nil)
 	}
 	to, err := newSink(flag, name)
 	if err != nil {
@@ -130,7 +130,7 @@ func (s *inspection) saving(flag, name string, do func(*operation.Sink) error) e
 	if err := canRecord(s.options.record, to); err != nil {
 		return err
 	}
-	return do(to)
+	return do(ctx, to)
 }
 
 // sayNone says why nothing is done. It is an error if others may have what was meant.

@@ -21,16 +21,12 @@ type removal struct {
 	command string
 	// dryRun only says what would be deleted.
 	dryRun bool
-	// file is "" if the messages are thrown away; flag is the one that names it.
-	file, flag string
+	// file is "" if the messages are thrown away.
+	file string
 }
 
-func (r *removal) run(ctx context.Context) error {
-	return r.saving(r.flag, r.file, func(to *operation.Sink) error { return r.runTo(ctx, to) })
-}
-
-// runTo keeps the messages in a file, or not.
-func (r *removal) runTo(ctx context.Context, to *operation.Sink) error {
+// run keeps the messages in a file, or not.
+func (r *removal) run(ctx context.Context, to *operation.Sink) error {
 	if err := r.guard(ctx, true); err != nil {
 		return err
 	}
@@ -124,6 +120,6 @@ func (o *deleteOptions) run(cmd *cobra.Command, args []string) error {
 	if o.export == "" && !o.discard && !o.dryRun {
 		return errors.New("what becomes of the messages? Write --export FILE to keep them there, or --discard")
 	}
-	r := &removal{inspection: s, filter: filter, command: "delete", dryRun: o.dryRun, file: o.export, flag: "--export"}
-	return r.run(cmd.Context())
+	r := &removal{inspection: s, filter: filter, command: "delete", dryRun: o.dryRun, file: o.export}
+	return r.saving(cmd.Context(), "--export", o.export, r.run)
 }

@@ -121,7 +121,7 @@ func (o *replayOptions) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	r := &replay{replayOptions: o, inspection: s, filter: filter, rate: rate, wait: wait}
-	return r.saving("--export", o.exportTo, func(to *operation.Sink) error { return r.run(cmd.Context(), to) })
+	return r.saving(cmd.Context(), "--export", o.exportTo, r.run)
 }
 
 func (r *replay) run(ctx context.Context, saved *operation.Sink) error {
