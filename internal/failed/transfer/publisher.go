@@ -29,15 +29,11 @@ const (
 
 func size(p failed.Publishing) int { return len(p.Properties) + len(p.Body) }
 
-// identity tells publications apart as the broker returns them, which may sort headers.
-func identity(p failed.Publishing) string {
-	return failed.Digest(failed.Message{Exchange: p.Exchange, RoutingKey: p.RoutingKey, Properties: p.Properties, Body: p.Body})
-}
-
-// identity is asked for only when messages are returned: it takes longer than all else.
+// identity tells publications apart as the broker returns them, which may sort headers. It is asked for only when messages are
+// returned: it takes longer than all else.
 func (s *sent) identity() string {
 	if s.id == "" {
-		s.id = identity(s.Publishing)
+		s.id = failed.Digest(failed.Message{Exchange: s.Exchange, RoutingKey: s.RoutingKey, Properties: s.Properties, Body: s.Body})
 	}
 	return s.id
 }
@@ -215,9 +211,10 @@ func (o *publisher) pop() *sent {
 // noteReturn finds whose a return is. An identical message has the same fate. One that is like none may be any,
 // and none may be taken for kept.
 func (o *publisher) noteReturn(r amqp.Return) {
-	id := identity(failed.Publishing{
+	back := sent{Publishing: failed.Publishing{
 		Exchange: r.Exchange, RoutingKey: r.RoutingKey, Properties: o.conn.Properties(r.Headers), Body: r.Body,
-	})
+	}}
+	id := back.identity()
 	known := slices.ContainsFunc(o.outstanding, func(s *sent) bool { return s.identity() == id })
 	for _, s := range o.outstanding {
 		s.returned = s.returned || !known || s.identity() == id
