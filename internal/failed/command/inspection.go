@@ -53,17 +53,27 @@ func (o *options) addAll(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.all, "all", false, "all messages: without it, a filter or --limit has to say which")
 }
 
-// read reads which messages of which queue the command is about.
-func (o *options) read(cmd *cobra.Command, args []string) (s *inspection, filter failed.Filter, err error) {
-	if filter, err = o.filter(cmd.InOrStdin(), time.Now()); err != nil {
-		return nil, filter, err
+// chosen reads which messages the command is about. Where --all is a flag, the command line must say it.
+func (o *options) chosen(cmd *cobra.Command) (failed.Filter, error) {
+	filter, err := o.filter(cmd.InOrStdin(), time.Now())
+	if err != nil {
+		return filter, err
 	}
 	chosen, mustChoose := filter.Selective() || o.Limit > 0, cmd.Flags().Lookup("all") != nil
 	switch {
 	case o.all && chosen:
-		return nil, filter, errors.New("--all: means all messages, and there is a filter or --limit")
+		return filter, errors.New("--all: means all messages, and there is a filter or --limit")
 	case mustChoose && !o.all && !chosen:
-		return nil, filter, errors.New("which messages? Write a filter, --limit, or --all")
+		return filter, errors.New("which messages? Write a filter, --limit, or --all")
+	}
+	return filter, nil
+}
+
+// read also reads which queue it is about.
+func (o *options) read(cmd *cobra.Command, args []string) (*inspection, failed.Filter, error) {
+	filter, err := o.chosen(cmd)
+	if err != nil {
+		return nil, filter, err
 	}
 	target, _, err := o.find(args, 0)
 	return o.inspection(cmd, target), filter, err
