@@ -18,7 +18,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 )
 
-// What the failed queue refuses waits in the refused queue, and does not stop the others.
+// Messages that the failed queue refuses wait in the refused queue. The other messages go on.
 func TestRefusedMessagesWaitWhileOthersGoOn(t *testing.T) {
 	t.Parallel()
 	const n = 50
@@ -36,12 +36,12 @@ func TestRefusedMessagesWaitWhileOthersGoOn(t *testing.T) {
 	r.awaitReady(t, "")
 }
 
-// A full work queue refuses what is returned to it without a delay: no fault of the broker's.
+// A full work queue refuses messages that return to it without a delay. The broker is not at fault.
 func TestFullWorkQueueDoesNotStopTheOthers(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		delays []string
-		kept   int // of the refused messages
+		kept   int // how many refused messages are kept
 	}{
 		"0s alone": {[]string{"0s"}, 50},
 		"0s first": {[]string{"0s", "100ms", "1s"}, 0},
@@ -59,7 +59,7 @@ func TestFullWorkQueueDoesNotStopTheOthers(t *testing.T) {
 			r := p.work(t)
 			p.consume(t, "orders.paid", nil)
 			p.fillInbox(t, 50, toRetry)
-			time.Sleep(7 * time.Second) // longer than the broker may refuse everything
+			time.Sleep(7 * time.Second) // longer than the broker can refuse everything
 			p.Publish(t, "", "orders.paid", amqp.Publishing{})
 			p.awaitFailed(t, "exhausted")
 			brokertest.Eventually(t, func() error { return p.countIs(t, "orders.inbox", test.kept) })
@@ -73,7 +73,7 @@ func TestFullWorkQueueDoesNotStopTheOthers(t *testing.T) {
 	}
 }
 
-// What the worker leaves to the broker goes through the failed exchange, too.
+// A message that the worker leaves to the broker goes through the failed exchange, too.
 func TestNothingIsLeftToTheBrokerWithoutAFailedExchange(t *testing.T) {
 	t.Parallel()
 	for name, remove := range map[string]func(*testPipeline, *testing.T){
@@ -82,7 +82,7 @@ func TestNothingIsLeftToTheBrokerWithoutAFailedExchange(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			// A quorum queue would keep what it cannot dead-letter.
+			// A quorum queue would keep a message that it cannot dead-letter.
 			p := newPipelineOf(t, newSpec(topology.Classic, []string{"100ms"}, 2, "orders.created"))
 			remove(p, t)
 			p.expectBacklog(t)
@@ -90,7 +90,7 @@ func TestNothingIsLeftToTheBrokerWithoutAFailedExchange(t *testing.T) {
 	}
 }
 
-// A worker that knows nothing of the failed queue looks for it before it leaves a message to the broker.
+// A worker that has not met the failed queue yet looks for it before it leaves a message to the broker.
 func TestFailedQueueIsLookedForBeforeAMessageIsLeftToTheBroker(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"exchanges", "queues"} {
@@ -114,8 +114,7 @@ func TestFailedQueueIsLookedForBeforeAMessageIsLeftToTheBroker(t *testing.T) {
 	}
 }
 
-// expectBacklog has a message that fails, and one that cannot be published again, wait for the failed
-// exchange.
+// expectBacklog makes two messages wait for the failed exchange: a failed one, and one that cannot be published again.
 func (p *testPipeline) expectBacklog(t *testing.T) {
 	t.Helper()
 	r := p.work(t)
@@ -135,7 +134,7 @@ func (p *testPipeline) expectBacklog(t *testing.T) {
 	}
 }
 
-// fillRetryQueue has the only delay's queue refuse messages.
+// fillRetryQueue makes the queue of the only delay refuse messages.
 func (p *testPipeline) fillRetryQueue(t *testing.T) {
 	t.Helper()
 	p.set(t, "DELETE", p.Path("queues", "orders.retry.100ms"), nil)
@@ -189,8 +188,8 @@ func (p testVhost) closeConnection(t *testing.T, clientName string) {
 	})
 }
 
-// The count of deliveries travels with the message on some versions; queues of the pipeline must
-// bear a consumer that has returned it often, and people who look at it.
+// On some versions, the delivery count travels with the message. The pipeline's queues must accept a message that a
+// consumer has returned often, and operators who look at it.
 func TestDeliveryLimitsLeaveRoom(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")

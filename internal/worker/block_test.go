@@ -22,7 +22,7 @@ func TestBlockedWorkerStopsAtOnceWhenNothingIsInFlight(t *testing.T) {
 	r.Log.Await(t, "the broker accepts no messages", 1)
 	r.awaitReady(t, "the broker blocks publishers")
 	r.awaitSeries(t, map[string]float64{"ready": 0, "blocked": 1, "consuming": 1})
-	// Delivered, but not taken as long as the broker blocks.
+	// The broker delivers these, but the worker does not take them while it is blocked.
 	p.fillInbox(t, 10, mixed)
 	began := time.Now()
 	r.stop(t)
@@ -32,7 +32,8 @@ func TestBlockedWorkerStopsAtOnceWhenNothingIsInFlight(t *testing.T) {
 	brokertest.Eventually(t, func() error { return p.countIs(t, "orders.inbox", 10) })
 }
 
-// What is in flight while the broker blocks, and says nothing but that it lives, delays the end by no more than the guide says.
+// A broker that blocks publishers and otherwise only sends heartbeats delays the worker's end no longer than the guide
+// says.
 func TestBlockedWorkerStopsInTime(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
@@ -50,7 +51,7 @@ func TestBlockedWorkerStopsInTime(t *testing.T) {
 	p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created"}})
 	r.Log.Await(t, "the broker accepts no messages", 1)
 	r.cancel()
-	beats := 0 // what keeps the worker waiting on a busy machine keeps them, too
+	beats := 0 // a busy machine delays these as well as the worker
 	for stopped := false; !stopped; beats++ {
 		x.tell("\x08\x00\x00\x00\x00\x00\x00\xce")
 		_, stopped = brokertest.Within(r.done, beat)
@@ -60,8 +61,8 @@ func TestBlockedWorkerStopsInTime(t *testing.T) {
 	}
 }
 
-// Nobody looks at the deliveries while the broker blocks, but what is in flight can be acknowledged no
-// more once their connection is closed.
+// While the broker blocks, the worker does not read deliveries. Once their connection is closed, it can no longer
+// acknowledge the messages in flight.
 func TestInboxIsLostWhileTheBrokerBlocks(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")

@@ -31,7 +31,7 @@ func (p *testPipeline) retries(t *testing.T) {
 	p.await(t, "orders.created")
 }
 
-// deadAddress is an address that refuses connections.
+// deadAddress returns an address that refuses connections.
 func deadAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -51,7 +51,7 @@ func TestNextBrokerServesWhenTheFirstIsDown(t *testing.T) {
 	}
 }
 
-// A session that ends goes on at the next broker, and the one after the last is the first.
+// After the end of a session, the next broker serves. The first broker follows the last.
 func TestSessionsGoRoundTheBrokers(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
@@ -94,8 +94,8 @@ func TestCheckAsksOneBrokerAfterTheOther(t *testing.T) {
 	}
 }
 
-// A broker that is certainly not RabbitMQ never will be: the worker stops where all are such, whatever they answer, and says so
-// once.
+// A broker that is certainly not RabbitMQ never will be. If all are such, the worker stops, whatever they answer, and
+// says so once.
 func TestWorkerStopsWhereNoBrokerIsRabbitMQ(t *testing.T) {
 	t.Parallel()
 	orders := newSpec(topology.Quorum, []string{"1s"}, 3, "q")
@@ -111,7 +111,7 @@ func TestWorkerStopsWhereNoBrokerIsRabbitMQ(t *testing.T) {
 	}
 }
 
-// As long as one of them may be, the worker goes on.
+// While one of the brokers can be RabbitMQ, the worker goes on.
 func TestOtherBrokerAmongSeveral(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
@@ -126,7 +126,7 @@ func TestOtherBrokerAmongSeveral(t *testing.T) {
 	}
 }
 
-// RabbitMQ under another name is used, and one line of the log says so.
+// RabbitMQ under another name is used, and the log has one line about it.
 func TestUnfamiliarBroker(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
@@ -141,7 +141,7 @@ func TestUnfamiliarBroker(t *testing.T) {
 	}
 }
 
-// Credentials in files may have any characters, and are read again for each session.
+// Credentials in files can have any characters, and are read again for each session.
 func TestRotatedPassword(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
@@ -173,7 +173,7 @@ func TestRotatedPassword(t *testing.T) {
 	}
 }
 
-// The address may change as well: a session begins with what the file says then.
+// The address can change, too. Each session starts with the current contents of the file.
 func TestChangedURIFile(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
@@ -184,7 +184,7 @@ func TestChangedURIFile(t *testing.T) {
 	}
 	write(p.throughProxy(t, first))
 	w := sidecartest.Start(t, []string{"RABBITMQ_RETRY_CONFIG_JSON=" + string(configOf(t, p.spec.Worker()))}, "--uri-file", path)
-	write("amqp://user:s3cret@host:port") // the worker goes on, and says what is wrong when it needs it
+	write("amqp://user:s3cret@host:port") // the worker goes on, and reports the mistake when it reads the file
 	first.hangUp()
 	w.Log.Await(t, "the AMQP URI cannot be read", 1)
 	write(p.throughProxy(t, second))

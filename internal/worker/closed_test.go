@@ -13,7 +13,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 )
 
-// mixed is a message to retry, and every tenth time one to give up.
+// mixed returns a message to retry, and every tenth time a message to give up.
 func mixed(i int) amqp.Publishing {
 	headers := amqp.Table{"retry-queue": "orders.created"}
 	if i%10 == 0 {
@@ -22,7 +22,7 @@ func mixed(i int) amqp.Publishing {
 	return amqp.Publishing{Headers: headers}
 }
 
-// An exchange that is missing, or forbidden, must stop neither what goes to others, nor make copies of it.
+// A missing or forbidden exchange must not stop messages to other exchanges, and must not cause copies of them.
 func TestMissingExchangeStopsOnlyWhatGoesThere(t *testing.T) {
 	t.Parallel()
 	const missing, forbidden = "the exchange is missing; run terraform apply", "grant it the permission"
@@ -39,8 +39,8 @@ func TestMissingExchangeStopsOnlyWhatGoesThere(t *testing.T) {
 			all := pipeline.WorkerPermissions(p.names)
 			permissions, most := all, 1
 			if test.log == forbidden {
-				// One for the first exchange, and, if it is still forbidden after five seconds, one that the second takes its place,
-				// and one for that.
+				// One line is for the first exchange. If that is still forbidden after five seconds, two more follow:
+				// one for the detour, and one for the second exchange.
 				permissions, most = without(all, test.exchange), 3
 			} else {
 				p.set(t, "DELETE", p.Path("exchanges", test.exchange), nil)
@@ -66,7 +66,7 @@ func TestMissingExchangeStopsOnlyWhatGoesThere(t *testing.T) {
 	}
 }
 
-// Whoever creates an exchange again creates its bindings a little later.
+// An exchange that is created again gets its bindings a little later.
 func TestExchangeThatIsBackBeforeItsBindings(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms", "200ms"}, 3, "orders.created")
@@ -97,15 +97,14 @@ func TestForbiddenExchangeStopsOnlyWhatGoesThere(t *testing.T) {
 	})
 	failed.awaitAtLeast(t, 20)
 	p.expectSettled(t, r, created, failed)
-	// One for the first exchange, and, if it is still forbidden after five seconds, one that the second takes its place, and one
-	// for that.
+	// One line is for the first exchange. If that is still forbidden after five seconds, two more follow: one for the
+	// detour, and one for the second exchange.
 	if n := r.Log.Count("grant it the permission"); n < 1 || n > 3 {
 		t.Errorf("%d lines about the permission, want 1 to 3:\n%s", n, r.Log)
 	}
 }
 
-// The message that a broker closes the channel over need not be the oldest of those it has not
-// answered.
+// The message that makes the broker close the channel need not be the oldest unanswered one.
 func TestMessageThatTheBrokerDoesNotAcceptIsParked(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
@@ -116,7 +115,7 @@ func TestMessageThatTheBrokerDoesNotAcceptIsParked(t *testing.T) {
 			m.Headers["bad"] = "x"
 		}
 		if i == 150 {
-			m.Headers["retry"] = "never" // to the failed exchange, then
+			m.Headers["retry"] = "never" // this one goes to the failed exchange
 		}
 		return m
 	})
@@ -130,7 +129,8 @@ func TestMessageThatTheBrokerDoesNotAcceptIsParked(t *testing.T) {
 		}
 	}
 	p.expectSettled(t, r)
-	// What the broker took, but did not say before it closed the channel, comes twice. The next ones of the kind are met alone.
+	// Messages that the broker took without a confirm before it closed the channel come twice. Further bad messages are
+	// alone.
 	t.Logf("%d copies", created.copies())
 	if n := created.copies(); n > worker.DefaultPrefetch {
 		t.Errorf("%d copies, want no more than a window", n)
@@ -140,7 +140,7 @@ func TestMessageThatTheBrokerDoesNotAcceptIsParked(t *testing.T) {
 	}
 }
 
-// The copies of messages that the broker has kept would be made at every reconnect.
+// Otherwise, every reconnect would copy messages that the broker has kept.
 func TestEndOfASessionMakesNoCopies(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"0s", "100ms"}, 3, "orders.created")
@@ -167,7 +167,7 @@ func TestEndOfASessionMakesNoCopies(t *testing.T) {
 	}
 }
 
-// awaitBacklog waits until the inbox has so many messages, kept unacknowledged by the worker, and looks whether they stay.
+// awaitBacklog waits until the worker keeps this many messages of the inbox unacknowledged, and checks that they stay.
 func (p *testPipeline) awaitBacklog(t *testing.T, r *running, want int) {
 	t.Helper()
 	brokertest.Eventually(t, func() error {
@@ -182,7 +182,7 @@ func (p *testPipeline) awaitBacklog(t *testing.T, r *running, want int) {
 func (p *testPipeline) expectSettled(t *testing.T, r *running, queues ...*arrivals) {
 	t.Helper()
 	brokertest.Eventually(t, func() error { return p.countIs(t, "orders.inbox", 0) })
-	r.stop(t) // what it has published is there then
+	r.stop(t) // then all its publishes have arrived
 	for _, queue := range queues {
 		if n := queue.copies(); n > 0 {
 			t.Errorf("%d messages came twice", n)
@@ -191,7 +191,7 @@ func (p *testPipeline) expectSettled(t *testing.T, r *running, queues ...*arriva
 	require.Zero(t, r.Log.Count("session ended"))
 }
 
-// A limit of the size that was lowered makes the broker refuse what a queue has. It is not met with others under way.
+// After the size limit was lowered, the broker refuses messages that a queue already has. The worker sends them alone.
 func TestLargeMessageThatTheBrokerDoesNotAcceptMakesNoCopies(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")

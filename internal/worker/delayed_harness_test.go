@@ -27,7 +27,7 @@ type testExchange struct {
 	names delayed.Names
 }
 
-// newExchange makes the topology of a delayed exchange "events" with queues that are bound to what is due by their names.
+// newExchange makes the topology of a delayed exchange "events". Its queues are bound with their names as keys.
 func newExchange(t *testing.T, maxDelay, precision string, queues ...string) *testExchange {
 	t.Helper()
 	return newExchangeIn(t, testVhost{brokertest.New(t)}, "events", maxDelay, precision, queues...)
@@ -72,7 +72,6 @@ func (e *testExchange) workWith(t *testing.T, change func(context.Context, *work
 	return e.workOn(t, e.URI, exchangesOf(t, e.spec.Worker()), change)
 }
 
-// publish publishes a message with a delay.
 func (e *testExchange) publish(t *testing.T, key string, delay any, m amqp.Publishing) {
 	t.Helper()
 	if m.Headers == nil {
@@ -82,7 +81,7 @@ func (e *testExchange) publish(t *testing.T, key string, delay any, m amqp.Publi
 	e.Publish(t, e.names.Exchange(), key, m)
 }
 
-// user is the one that publishes.
+// user returns the user that publishes.
 func (p testVhost) user(t *testing.T) string {
 	t.Helper()
 	u, err := url.Parse(p.URI)
@@ -90,14 +89,14 @@ func (p testVhost) user(t *testing.T) string {
 	return u.User.Username()
 }
 
-// due is when a message may be delivered at the earliest, and where.
+// due says when a message can be delivered at the earliest, and where.
 type due struct {
 	at    time.Time
 	queue string
 }
 
-// publishMany publishes persistent messages with random delays to one of the queues each, and returns what is due by message-id, which
-// begins with the prefix.
+// publishMany publishes persistent messages with random delays, each to one of the queues. It returns the due messages
+// by message-id, which begins with the prefix.
 func (e *testExchange) publishMany(t *testing.T, prefix string, n int, longest time.Duration, queues ...string) map[string]due {
 	t.Helper()
 	ch := e.Channel(t)
@@ -120,14 +119,14 @@ func (e *testExchange) publishMany(t *testing.T, prefix string, n int, longest t
 	return sent
 }
 
-// delivery is a message that was delivered.
+// delivery is a delivered message.
 type delivery struct {
 	amqp.Delivery
 	at    time.Time
 	queue string
 }
 
-// collect takes all that comes to these queues.
+// collect takes all messages that arrive in these queues.
 func (e *testExchange) collect(t *testing.T, queues ...string) <-chan delivery {
 	t.Helper()
 	all := make(chan delivery, 10_000)
@@ -144,7 +143,8 @@ func (e *testExchange) collect(t *testing.T, queues ...string) <-chan delivery {
 	return all
 }
 
-// awaitDue waits until all that was sent has come, to its queue, and not before its time. It returns how many came twice.
+// awaitDue waits until each sent message has arrived in its queue, and not before its time. It returns how many came
+// twice.
 func awaitDue(t *testing.T, sent map[string]due, deliveries <-chan delivery) (duplicates int) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -162,7 +162,7 @@ func awaitDue(t *testing.T, sent map[string]due, deliveries <-chan delivery) (du
 	return duplicates
 }
 
-// brokersAt are those of one address.
+// brokersAt returns the brokers of one URI.
 func brokersAt(t *testing.T, rawURI string) amqpconn.Brokers {
 	t.Helper()
 	uris, err := amqpconn.ParseURIs(rawURI, certificates.Set{})

@@ -18,12 +18,12 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
-// level is the name of a level of 100 ms.
+// level returns the name of a level of 100 ms.
 func (e *testExchange) level(bit int) string {
 	return e.names.Level(delayed.Level{Unit: 100 * time.Millisecond, Bit: bit})
 }
 
-// unbind deletes all bindings between an exchange and a queue, or an exchange if kind is "e".
+// unbind deletes all bindings between an exchange and a queue. If kind is "e", the destination is an exchange.
 func (p testVhost) unbind(t *testing.T, source, kind, destination string) {
 	t.Helper()
 	path := p.Path("bindings", "e", source, kind, destination)
@@ -36,14 +36,14 @@ func (p testVhost) unbind(t *testing.T, source, kind, destination string) {
 	}
 }
 
-// What cannot be delayed yet is kept, and nothing else: it goes on by itself once it can be.
+// A message that cannot be delayed yet is kept, and no other message is. Once it can be delayed, it goes on by itself.
 func TestMessagesWaitForWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	const kept = "publish deferred, messages? kept unacknowledged"
 	for name, c := range map[string]struct {
 		remove func(*testing.T, *testExchange)
 		log    string
-		// delay is that of the messages that are concerned.
+		// delay is the delay of the affected messages.
 		delay int
 		// unrouted messages go to the unrouted queue, others to the work queue.
 		unrouted bool
@@ -73,7 +73,7 @@ func TestMessagesWaitForWhatIsMissing(t *testing.T) {
 		}, "the exchange has no queue", 100_000_000, true},
 		"deliver exchange": {func(t *testing.T, e *testExchange) {
 			t.Helper()
-			// The binding of the work queue goes with it.
+			// This also deletes the binding of the work queue.
 			e.set(t, http.MethodDelete, e.Path("exchanges", e.names.DeliverExchange()), nil)
 		}, "the exchange is missing", 0, true},
 	} {
@@ -128,12 +128,12 @@ func (p testVhost) awaitFull(t *testing.T, queue string) {
 	})
 }
 
-// A binding to the level below may be missing, too. What is above waits for it, and is late rather than early.
+// A binding to the level below can be missing, too. Messages above it wait, and are late rather than early.
 func TestMissingWayDownMakesNothingEarly(t *testing.T) {
 	t.Parallel()
 	e := newExchange(t, "1h", "100ms", "work")
 	e.work(t)
-	// 400 ms pass level 1 and 0 without a wait.
+	// A wait of 400 ms passes levels 1 and 0 without stopping.
 	e.unbind(t, e.level(1), "e", e.level(0))
 	e.publish(t, "work", 400, amqp.Publishing{MessageId: "held"})
 	e.publish(t, "work", 200, amqp.Publishing{MessageId: "other"})
@@ -143,7 +143,8 @@ func TestMissingWayDownMakesNothingEarly(t *testing.T) {
 	brokertest.Eventually(t, func() error { return e.countIs(t, e.level(2), 1) })
 }
 
-// What found no exchange goes on as soon as the policy of the levels changes. By itself it would do so minutes later.
+// Messages that found no exchange go on as soon as the policy of the levels changes. Without that, they would go on
+// minutes later.
 func TestPolicyChangeResumesLevels(t *testing.T) {
 	t.Parallel()
 	const more = 40 // than the broker offers at a time
@@ -173,7 +174,7 @@ func TestPolicyChangeResumesLevels(t *testing.T) {
 	e.expectEmpty(t, e.names.UnroutedQueue())
 }
 
-// A level that is not there yet, or not any more, matters as long as the configuration says so.
+// A missing level matters only while the configuration has it.
 func TestReloadFreesMessages(t *testing.T) {
 	t.Parallel()
 	e := newExchange(t, "1m", "100ms", "work")
@@ -208,7 +209,7 @@ func TestReloadFreesMessages(t *testing.T) {
 	require.Equal(t, 1, r.Log.Count("msg=consuming"))
 }
 
-// The inbox may be deleted and created again.
+// The inbox can be deleted and created again.
 func TestInboxOfADelayedExchangeIsDeleted(t *testing.T) {
 	t.Parallel()
 	e := newExchange(t, "1m", "100ms", "work")
@@ -222,7 +223,8 @@ func TestInboxOfADelayedExchangeIsDeleted(t *testing.T) {
 	e.await(t, "work")
 }
 
-// A queue behind the exchange that is full holds up nothing else. Once it has room, new messages do not wait for what it refused.
+// A full queue behind the exchange holds up no other messages. Once it has room, new messages do not wait for refused
+// ones.
 func TestFullTargetHoldsUpItsOwnMessages(t *testing.T) {
 	t.Parallel()
 	e := newExchange(t, "1m", "100ms", "work")
@@ -241,7 +243,7 @@ func TestFullTargetHoldsUpItsOwnMessages(t *testing.T) {
 	r.awaitReady(t, "")
 }
 
-// Nothing is lost or doubled by an alarm.
+// An alarm neither loses nor duplicates a message.
 func TestDelayedExchangeDuringAnAlarm(t *testing.T) {
 	t.Parallel()
 	e := newExchange(t, "1m", "100ms", "work")

@@ -41,7 +41,8 @@ func TestMessagesAreDelayed(t *testing.T) {
 	e.expectEmpty(t, e.names.UnroutedQueue())
 }
 
-// What clients of many languages write is read; what cannot be is delivered at once.
+// The worker reads the types that clients of many languages write. A message with an unreadable delay is delivered at
+// once.
 func TestDelaysOfEveryType(t *testing.T) {
 	t.Parallel()
 	e := newExchange(t, "1h", "50ms", "work")
@@ -72,7 +73,7 @@ func TestDelaysOfEveryType(t *testing.T) {
 	})
 }
 
-// Nothing that a publisher writes gets a message delivered early, stops it or others, or is lost.
+// No header of a publisher gets a message delivered early, stops or loses it, or affects other messages.
 func TestPublishersHeadersAndProperties(t *testing.T) {
 	t.Parallel()
 	e := newExchange(t, "1h", "100ms", "work", "copy", "blind")
@@ -124,7 +125,7 @@ func TestPublishersHeadersAndProperties(t *testing.T) {
 	require.Equal(t, "after", brokertest.Receive(t, deliveries).MessageId)
 }
 
-// What is not delivered is in the unrouted queue, and says why if the worker knows.
+// Undelivered messages are in the unrouted queue. If the worker knows the reason, they say it.
 func TestRefusedMessagesAreUnrouted(t *testing.T) {
 	t.Parallel()
 	e := newExchange(t, "1m", "1s", "work")
@@ -145,7 +146,7 @@ func TestRefusedMessagesAreUnrouted(t *testing.T) {
 	expect("nobody's", nil)
 	e.publish(t, "nobody", int32(500), amqp.Publishing{MessageId: "nobody's later"})
 	expect("nobody's later", nil)
-	// The broker moves these untouched.
+	// The broker moves these messages untouched.
 	e.publish(t, "work", int32(500), amqp.Publishing{MessageId: "large", Headers: amqp.Table{"large": strings.Repeat("x", 130_400)}})
 	expect("large", nil)
 	e.publish(t, "work", int32(500), amqp.Publishing{MessageId: "undecodable", Headers: nested()})
@@ -161,8 +162,8 @@ func TestRefusedMessagesAreUnrouted(t *testing.T) {
 	})
 }
 
-// An exchange of an application that is bound to the one that delivers, and has no queue for a key: RabbitMQ does not use the
-// alternate exchange then. What has no delay does not pile up in the sidecar.
+// If an application's exchange is bound to the deliver exchange and has no queue for a key, RabbitMQ does not use the
+// alternate exchange. Messages without a delay do not pile up in the sidecar.
 func TestUnroutableBehindAnExchangeOfOthers(t *testing.T) {
 	t.Parallel()
 	e := newExchange(t, "1m", "100ms", "work")
@@ -182,7 +183,7 @@ func TestUnroutableBehindAnExchangeOfOthers(t *testing.T) {
 	r.awaitReady(t, "")
 }
 
-// What only AMQP 1.0 can carry does not stop the others.
+// A message that only AMQP 1.0 can carry does not stop the others.
 func TestDelayedExchangeTakesUndeliverableMessages(t *testing.T) {
 	t.Parallel()
 	e := newExchange(t, "1m", "100ms", "work")
@@ -205,7 +206,8 @@ func TestDelayedExchangeTakesUndeliverableMessages(t *testing.T) {
 	r.awaitSeries(t, map[string]float64{"messages_unrouted_total{reason=malformed}": 2, "messages_delayed_total": 2})
 }
 
-// A message that the broker can deliver over no protocol is gone at its delivery limit, which is reached at once. Here it is lower.
+// A message that the broker can deliver over no protocol is gone at its delivery limit, which is reached at once. Here,
+// the limit is lower than usual.
 func TestMessageOfNoProtocolDoesNotStopADelayedExchange(t *testing.T) {
 	t.Parallel()
 	e := newExchange(t, "1m", "100ms", "work")
@@ -225,7 +227,7 @@ func TestMessageOfNoProtocolDoesNotStopADelayedExchange(t *testing.T) {
 	require.Equal(t, 1, r.Log.Count("a message was left to the broker"))
 }
 
-// A worker with the permissions that the provider lists can do all that it has to.
+// A worker needs no more permissions than the provider lists.
 func TestListedPermissionsOfADelayedExchangeSuffice(t *testing.T) {
 	t.Parallel()
 	e := newExchange(t, "1m", "100ms", "work")
@@ -243,7 +245,7 @@ func TestListedPermissionsOfADelayedExchangeSuffice(t *testing.T) {
 	}
 }
 
-// A publisher with the permissions that the provider lists can write to no level.
+// With the permissions that the provider lists, a publisher cannot write to a level.
 func TestPublisherPermissionsOfADelayedExchange(t *testing.T) {
 	t.Parallel()
 	e := newExchange(t, "1m", "100ms", "work")
@@ -273,8 +275,8 @@ func (e *testExchange) start(t *testing.T) *sidecartest.Process {
 	return sidecartest.Start(t, []string{"RABBITMQ_URI=" + e.URI, "RABBITMQ_RETRY_CONFIG_JSON=" + string(exchangesOf(t, e.spec.Worker()))})
 }
 
-// A sidecar that is stopped again and again loses nothing, doubles nothing and delivers nothing early; one that is killed loses
-// nothing and delivers nothing early.
+// A sidecar that is stopped again and again loses nothing, duplicates nothing and delivers nothing early. A killed
+// sidecar loses nothing and delivers nothing early.
 func TestStopsAndKillsOfADelayedExchange(t *testing.T) {
 	t.Parallel()
 	for name, signal := range map[string]syscall.Signal{"stops": syscall.SIGTERM, "kills": syscall.SIGKILL} {
@@ -303,13 +305,13 @@ func TestStopsAndKillsOfADelayedExchange(t *testing.T) {
 	}
 }
 
-// A pipeline and delayed exchanges live in one vhost and one process, whatever their names have in common.
+// A pipeline and delayed exchanges can share a vhost and a process, even if their names are similar.
 func TestPipelineAndDelayedExchangesInOneProcess(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "events", []string{"100ms"}, 3, "work")
 	first := newExchangeIn(t, p.testVhost, "events", "1m", "100ms", "first")
 	second := newExchangeIn(t, p.testVhost, "events.more", "1m", "70ms", "second")
-	// What is due goes to the pipeline's work queue as well.
+	// Due messages go to the pipeline's work queue as well.
 	require.NoError(t, p.Channel(t).QueueBind("work", "work", first.names.DeliverExchange(), false, nil))
 	configured, err := json.Marshal(map[string]any{
 		"pipelines": []pipeline.Worker{p.spec.Worker()}, "delayed_exchanges": []delayed.Worker{first.spec.Worker(), second.spec.Worker()},
@@ -341,7 +343,7 @@ func TestPipelineAndDelayedExchangesInOneProcess(t *testing.T) {
 	require.Len(t, c.deliveries(), 3)
 }
 
-// A reload starts what is new, and lets what left finish. Nothing else is touched.
+// A reload starts new flows, and lets removed flows finish. It touches no others.
 func TestReloadAddsAndRemovesDelayedExchanges(t *testing.T) {
 	t.Parallel()
 	a := newExchange(t, "1m", "100ms", "a")
@@ -369,7 +371,7 @@ func TestReloadAddsAndRemovesDelayedExchanges(t *testing.T) {
 	require.Equal(t, 3, r.Log.Count("msg=consuming"))
 }
 
-// A check says what is missing of each.
+// A check says which parts of each delayed exchange are missing.
 func TestCheckOfADelayedExchange(t *testing.T) {
 	t.Parallel()
 	e := newExchange(t, "1m", "1s")

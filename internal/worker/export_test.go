@@ -19,7 +19,7 @@ const (
 // WithUnboundTimeout parks messages earlier when no delay is bound.
 func (o *Options) WithUnboundTimeout(timeout time.Duration) { o.unboundTimeout = timeout }
 
-// WithAckPatience waits longer for the last acknowledgements.
+// WithAckPatience sets how long a stopping worker waits for the last acknowledgements.
 func (o *Options) WithAckPatience(patience time.Duration) { o.ackPatience = patience }
 
 // WithFaults makes the worker panic over messages that ask for it.

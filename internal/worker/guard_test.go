@@ -20,7 +20,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 )
 
-// Messages that the client library cannot decode go to the failed queue, and take no other message along, with TLS or without.
+// Messages that the client library cannot decode go to the failed queue, with and without TLS. Other messages are not
+// affected.
 func TestUndecodableMessages(t *testing.T) {
 	t.Parallel()
 	server, ca := brokertest.ServerTLS(t)
@@ -51,7 +52,7 @@ func TestUndecodableMessages(t *testing.T) {
 // goods is how many good messages publishPoisons publishes.
 const goods = 20
 
-// has is an error unless so many good messages have come.
+// has returns an error unless this many good messages have come.
 func (c *consumer) has(n int) error {
 	got := map[string]bool{}
 	for _, d := range c.deliveries() {
@@ -65,8 +66,8 @@ func (c *consumer) has(n int) error {
 	return nil
 }
 
-// publishPoisons publishes messages that the library cannot decode, each between good ones, and
-// returns the ids of those that the broker passes on as they are.
+// publishPoisons publishes messages that the library cannot decode, each between good ones. It returns the ids of the
+// messages that the broker passes on unchanged.
 func (p *testPipeline) publishPoisons(t *testing.T) (ids []string) {
 	t.Helper()
 	disguised := p.disguised(t)
@@ -86,7 +87,7 @@ func (p *testPipeline) publishPoisons(t *testing.T) (ids []string) {
 		}
 		exchange, key := "", "orders.created"
 		if id == direct {
-			// What a queue dead-letters is encoded again, with known types only.
+			// A dead-lettering queue encodes the message again, with known types only.
 			exchange = p.names.DeadLetterExchange()
 		}
 		disguised(t, exchange, key, amqp.Publishing{MessageId: id, Headers: headers})
@@ -97,8 +98,7 @@ func (p *testPipeline) publishPoisons(t *testing.T) (ids []string) {
 	return ids
 }
 
-// disguised returns a function that publishes through a proxy, which gives the header "Lunknown" the
-// type L.
+// disguised returns a function that publishes through a proxy, which gives the header "Lunknown" the type L.
 func (p testVhost) disguised(t *testing.T) func(*testing.T, string, string, amqp.Publishing) {
 	t.Helper()
 	uri := p.throughProxy(t, &proxy{rewrite: func(frame []byte) {
@@ -123,7 +123,7 @@ func (p testVhost) disguised(t *testing.T) func(*testing.T, string, string, amqp
 	}
 }
 
-// apiMessage is a message as the management API shows it, which can decode any.
+// apiMessage is a message in the management API, which can decode every message.
 type apiMessage struct {
 	Properties struct {
 		ID      string         `json:"message_id"`
@@ -155,8 +155,8 @@ func (p *testPipeline) expectOriginals(t *testing.T, ids []string) {
 	require.Subset(t, slices.Collect(maps.Keys(found)), ids)
 }
 
-// Together with ours the headers are too many for the library. It could publish them, but their return
-// would not say whose it is.
+// With the worker's headers, these are too many for the library to read. It could publish them, but their return would
+// not identify the message.
 func TestReturnOfMoreHeadersThanCanBeRead(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
@@ -172,7 +172,8 @@ func TestReturnOfMoreHeadersThanCanBeRead(t *testing.T) {
 	p.expectOriginals(t, []string{"many"})
 }
 
-// The headers fit a frame, but not together with ours: the history goes first, and then the message.
+// The headers fit a frame, but not with the worker's headers. First the history is dropped, and then the message is
+// left to the broker.
 func TestLargeHeadersWithHistory(t *testing.T) {
 	t.Parallel()
 	for size, left := range map[int]bool{100_000: false, 128_800: false, 130_000: true, 130_200: true} {
@@ -196,7 +197,7 @@ func TestLargeHeadersWithHistory(t *testing.T) {
 					require.Equal(t, "exhausted", d.Headers["dead-letter-reason"], d.MessageId)
 					continue
 				}
-				// The broker has moved it as it was.
+				// The broker has moved it unchanged.
 				expectHeaders(t, d, amqp.Table{"k": large, "retry-count": nil, "dead-letter-reason": nil})
 				death := d.Headers["x-death"].([]any)[0].(amqp.Table)
 				require.Equal(t, []any{"orders.inbox", "rejected"}, []any{death["queue"], death["reason"]})
@@ -207,13 +208,13 @@ func TestLargeHeadersWithHistory(t *testing.T) {
 	}
 }
 
-// A message that makes the worker panic is parked, and takes no other message along.
+// A message that makes the worker panic is parked, and other messages are not affected.
 func TestPanicOverAMessage(t *testing.T) {
 	t.Parallel()
 	for appID, reason := range map[string]any{
 		worker.PanicDeciding: "worker_error",
 		worker.PanicRetrying: "worker_error",
-		// Nothing can be published, so the broker moves it.
+		// The worker can publish nothing, so the broker moves the message.
 		worker.PanicPublishing: nil,
 	} {
 		t.Run(appID, func(t *testing.T) {

@@ -28,7 +28,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
-// testVhost is a vhost of a test's own.
+// testVhost is a test's own vhost.
 type testVhost struct{ *brokertest.Broker }
 
 // testPipeline is a retry pipeline on a broker, in a vhost of its own.
@@ -73,7 +73,7 @@ func newPipelineOf(t *testing.T, spec pipeline.Pipeline) *testPipeline {
 	return p
 }
 
-// apply makes all objects, the policies first: a queue has its policy from the first moment then.
+// apply makes all objects. The policies come first, so that each queue has its policy from the first moment.
 func (p testVhost) apply(t *testing.T, objects topology.Topology) {
 	t.Helper()
 	for name, policy := range objects.Policies {
@@ -128,7 +128,7 @@ func arguments(a topology.Arguments) map[string]any {
 	return copied
 }
 
-// fixedBrokers are brokers whose addresses and credentials stay the same.
+// fixedBrokers returns brokers with fixed addresses and credentials.
 func fixedBrokers(uris ...amqpconn.URI) amqpconn.Brokers {
 	return func() ([]amqpconn.URI, error) { return uris, nil }
 }
@@ -160,7 +160,7 @@ func (p *testPipeline) workAs(t *testing.T, rawURI string, w pipeline.Worker) *r
 	return p.workWith(t, rawURI, w, func(context.Context, *worker.Options) {})
 }
 
-// workWith starts a worker on brokers with options that may be changed.
+// workWith starts a worker on brokers, with options that the test can change.
 func (p *testPipeline) workWith(t *testing.T, rawURIs string, w pipeline.Worker, change func(context.Context, *worker.Options)) *running {
 	t.Helper()
 	return p.workOn(t, rawURIs, configOf(t, w), change)
@@ -200,13 +200,13 @@ func (r *running) stop(t *testing.T) {
 	brokertest.Receive(t, r.done)
 }
 
-// consumer rejects everything and keeps what it got.
+// consumer keeps the deliveries of a queue.
 type consumer struct {
 	mu  sync.Mutex
 	got []amqp.Delivery
 }
 
-// consume handles each delivery of a queue; without a handler it rejects them.
+// consume handles each delivery of a queue. Without a handler, it rejects them.
 func (p testVhost) consume(t *testing.T, queue string, handle func(amqp.Delivery) error) *consumer {
 	t.Helper()
 	if handle == nil {
@@ -269,8 +269,8 @@ func (p testVhost) expectEmpty(t *testing.T, queue string) {
 	}
 }
 
-// lastAttempt are the headers of a message of orders.created that has failed once: with two attempts in
-// all, its next failure is the last.
+// lastAttempt returns the headers of a message of orders.created that has failed once. With two attempts in all, its
+// next failure is the last.
 func lastAttempt() amqp.Table {
 	return amqp.Table{"retry-pipeline": "orders", "retry-queue": "orders.created", "retry-count": int64(1)}
 }
@@ -283,7 +283,7 @@ func withUser(t *testing.T, rawURI, user, password string) string {
 	return u.String()
 }
 
-// countIs compares the number of messages, ready or not, that the management API shows.
+// countIs compares the number of messages, ready or not, with the number in the management API.
 func (p testVhost) countIs(t *testing.T, queue string, want int) error {
 	t.Helper()
 	_, answer := p.Request(t, "GET", p.Path("queues", queue), nil)
@@ -360,8 +360,7 @@ func (p testVhost) fillQueue(t *testing.T, queue string) {
 	t.Fatalf("%s does not fill up", queue)
 }
 
-// awaitAll takes messages off orders.created until each of the ids has come. It returns how many came more
-// than once.
+// awaitAll takes messages off orders.created until each of the ids has come. It returns how many came more than once.
 func (p *testPipeline) awaitAll(t *testing.T, ids map[string]bool) (duplicates int) {
 	t.Helper()
 	const queue = "orders.created"
@@ -380,12 +379,12 @@ func (p *testPipeline) awaitAll(t *testing.T, ids map[string]bool) (duplicates i
 	return duplicates
 }
 
-// toRetry is a message that goes back to orders.created.
+// toRetry returns a message that goes back to orders.created.
 func toRetry(int) amqp.Publishing {
 	return amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created"}}
 }
 
-// toPark is a message that fails for the last time of two.
+// toPark returns a message that fails for the second and last time.
 func toPark(int) amqp.Publishing { return amqp.Publishing{Headers: lastAttempt()} }
 
 // expectHeaders compares some headers of a delivery.
@@ -394,7 +393,7 @@ func expectHeaders(t *testing.T, d amqp.Delivery, want amqp.Table) {
 	require.Equal(t, want, some(d.Headers, want), "all headers: %v", d.Headers)
 }
 
-// some are the headers with these names.
+// some returns the headers with these names.
 func some(headers, names amqp.Table) amqp.Table {
 	found := amqp.Table{}
 	for name := range names {
@@ -403,7 +402,7 @@ func some(headers, names amqp.Table) amqp.Table {
 	return found
 }
 
-// nested are headers that the client library cannot decode.
+// nested returns headers that the client library cannot decode.
 func nested() amqp.Table {
 	headers := amqp.Table{}
 	for range 40 {

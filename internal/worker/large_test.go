@@ -16,7 +16,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 )
 
-// Messages of any size, after small ones that widen the window, leave a worker small, and all of them come back.
+// After small messages have widened the window, messages of any size come back, and the worker stays small.
 //
 //nolint:paralleltest // measures, and needs the processors for itself
 func TestLargeMessagesLeaveTheWorkerSmall(t *testing.T) {
@@ -27,7 +27,7 @@ func TestLargeMessagesLeaveTheWorkerSmall(t *testing.T) {
 		most           float64 // MiB
 	}{
 		{100, mib, "48MiB", 75},
-		{12, 16*mib - 4096, "48MiB", 130}, // of 192, while other tests keep the processors busy
+		{12, 16*mib - 4096, "48MiB", 130}, // of 192 MiB in all, while other tests keep the processors busy
 	} {
 		t.Run(fmt.Sprintf("%d KiB %s", c.size>>10, c.limit), func(t *testing.T) {
 			p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
@@ -64,7 +64,7 @@ func large(headers amqp.Table) func(int) amqp.Publishing {
 	return func(int) amqp.Publishing { return amqp.Publishing{Body: body, Headers: headers} }
 }
 
-// What fills the window in bytes, and cannot be published, keeps a worker neither from stopping nor from going on.
+// Messages that fill the window in bytes and cannot be published do not keep the worker from stopping or going on.
 func TestWorkerWithAFullWindowInBytes(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
@@ -87,7 +87,7 @@ func TestWorkerWithAFullWindowInBytes(t *testing.T) {
 	require.Equal(t, 1, again.Log.Count("msg=consuming"))
 }
 
-// The window in bytes is full before the broker has answered to the second consumer.
+// The window in bytes is full before the broker has answered the second consumer.
 func TestLargeMessagesAreTheFirstOfAWideWindow(t *testing.T) {
 	t.Parallel()
 	for _, queueType := range []string{topology.Quorum, topology.Classic} {
@@ -109,7 +109,7 @@ func TestLargeMessagesAreTheFirstOfAWideWindow(t *testing.T) {
 	}
 }
 
-// What a broker with an alarm has sent, and nobody reads, goes back to it: it may be what the alarm is about.
+// During an alarm, unread messages go back to the broker, since they can be the cause of the alarm.
 func TestLargeMessagesGoBackDuringAnAlarm(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")

@@ -26,7 +26,7 @@ const (
 	basicAck       = 60<<16 | 80
 )
 
-// method is that of a frame, 0 if it has none.
+// method returns the method of a frame, or 0 if the frame has none.
 func method(frame []byte) uint32 {
 	if frame[0] != 1 {
 		return 0
@@ -34,8 +34,8 @@ func method(frame []byte) uint32 {
 	return endian.BigEndian.Uint32(frame[7:])
 }
 
-// lateAcks is what a broker that is slow sees of a worker that stops: the last acknowledgements come once nothing is consumed
-// any more, a while after they were sent, and with them all that the worker sent meanwhile.
+// lateAcks makes a broker seem slow to a worker that stops. The last acknowledgements arrive after the end of the
+// consumers, a while after they were sent. So does everything that the worker sends meanwhile.
 type lateAcks struct {
 	by        time.Duration
 	stopping  atomic.Bool
@@ -71,7 +71,7 @@ func (l *lateAcks) toBroker(frame []byte) {
 	}
 }
 
-// A worker that stops waits until the inbox has its acknowledgements, however late they come, also beside other consumers.
+// A stopping worker waits until the inbox has its acknowledgements, even if they are late or there are other consumers.
 func TestLateAcknowledgements(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -111,13 +111,13 @@ func TestLateAcknowledgements(t *testing.T) {
 	}
 }
 
-// patiently leaves a stopping worker all the time that a busy machine needs.
+// patiently gives a stopping worker all the time that a busy machine needs.
 func patiently(_ context.Context, o *worker.Options) {
 	o.DrainTimeout = brokertest.Patience
 	o.WithAckPatience(brokertest.Patience)
 }
 
-// A worker that stops does not wait for the consumers of one that comes meanwhile, as in a rolling update.
+// A stopping worker does not wait for the consumers of a worker that starts meanwhile, as in a rolling update.
 func TestOtherWorkerComesWhileOneStops(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
@@ -126,7 +126,7 @@ func TestOtherWorkerComesWhileOneStops(t *testing.T) {
 	var seen sync.Once
 	r := p.workWith(t, p.throughProxy(t, &proxy{rewriteBack: func(frame []byte) {
 		switch m := method(frame); {
-		case m == queueDeclareOK && frame[len(frame)-2] == 2: // the consumers
+		case m == queueDeclareOK && frame[len(frame)-2] == 2: // the number of consumers
 			seen.Do(func() { close(counted) })
 		case m == basicAck:
 			select {
@@ -138,7 +138,7 @@ func TestOtherWorkerComesWhileOneStops(t *testing.T) {
 	}}), p.spec.Worker(), patiently)
 	r.Log.Await(t, "msg=consuming", 1)
 	close(stopping)
-	// In flight until the other one is there.
+	// This message is in flight until the other worker is there.
 	p.Publish(t, "orders.dlx", "", amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created"}})
 	a.awaitAtLeast(t, 1)
 	r.cancel()
@@ -149,7 +149,7 @@ func TestOtherWorkerComesWhileOneStops(t *testing.T) {
 	}
 }
 
-// holdOne has other consumers hold a message of the inbox each, until the function that it returns is called.
+// holdOne makes other consumers hold one message of the inbox each, until the returned function is called.
 func (p *testPipeline) holdOne(t *testing.T, consumers int) (letGo func()) {
 	t.Helper()
 	ch := p.Channel(t)

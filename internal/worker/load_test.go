@@ -24,8 +24,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
-// A queue refuses messages for ten minutes, while sidecars are killed. The other one gets all of them as fast as before, and each no
-// more than twice, but for those that were in flight at a kill.
+// A queue refuses messages for ten minutes, while sidecars are killed. The other queue gets all of them as fast as
+// before. It gets each no more than twice, apart from messages in flight at a kill.
 func TestLongRefusal(t *testing.T) {
 	t.Parallel()
 	for name, flow := range refusals() {
@@ -36,7 +36,7 @@ func TestLongRefusal(t *testing.T) {
 	}
 }
 
-// Minutes after it has room, a queue has each refused message once, whether another queue gets them, too, or not.
+// Minutes after a queue has room again, it has each refused message once, whether another queue gets them, too, or not.
 func TestLongRefusalEnds(t *testing.T) {
 	t.Parallel()
 	const n = 200
@@ -71,7 +71,7 @@ func TestLongRefusalEnds(t *testing.T) {
 	}
 }
 
-// awaitRefused makes room in the full queue, and waits until it has so many messages.
+// awaitRefused makes room in the full queue, and waits until it has this many messages.
 func (r refusal) awaitRefused(t *testing.T, n int) *consumer {
 	t.Helper()
 	r.limit(t, r.full, 1_000_000)
@@ -103,7 +103,7 @@ func (r refusal) run(t *testing.T) {
 			time.Sleep(every)
 		}
 	}
-	// pace is how many of the messages of a minute come within it.
+	// pace is the part of a minute's messages that arrives within the minute.
 	pace := func() float64 {
 		_, before, _ := good.count()
 		publish(many, time.Second/rate)
@@ -127,7 +127,7 @@ func (r refusal) run(t *testing.T) {
 		replicas = append(replicas[1:], r.start(t))
 	}
 	brokertest.Eventually(t, func() error { return good.hasAll(sent) })
-	r.awaitRefused(t, sent-many) // the first ones came before the queue
+	r.awaitRefused(t, sent-many) // the first messages were published before the queue existed
 	twice, more := good.copies()
 	t.Logf("RabbitMQ %s: %d messages, in time %.2f before and %.2f then; in the good queue %d came twice and %d more often",
 		r.Version, sent, alone, beside, twice, more)
@@ -143,7 +143,7 @@ func (c *consumer) hasAll(n int) error {
 	return nil
 }
 
-// copies is how many messages came twice, and more often.
+// copies returns how many messages came twice, and how many came more often.
 func (c *consumer) copies() (twice, more int) {
 	for _, n := range copiesIn(c) {
 		switch {
@@ -156,7 +156,7 @@ func (c *consumer) copies() (twice, more int) {
 	return twice, more
 }
 
-// As long as there is no refused queue, messages are published to all queues again each time after twice as many attempts.
+// Without a refused queue, messages go to all queues again, each time after twice as many attempts.
 func TestLongRefusalWithoutRefusedQueue(t *testing.T) {
 	t.Parallel()
 	const mostCopies = 5 // in half a minute; 9 or more if each attempt went to all queues
@@ -172,7 +172,7 @@ func TestLongRefusalWithoutRefusedQueue(t *testing.T) {
 // stops is how often a worker is stopped.
 const stops = 20
 
-// A worker that is stopped again and again, whatever it is doing, loses nothing and doubles nothing.
+// A worker that is stopped again and again, at any point, loses nothing and duplicates nothing.
 func TestLoadStops(t *testing.T) {
 	t.Parallel()
 	interrupted(t, func(t *testing.T, p *testPipeline) {
@@ -185,7 +185,7 @@ func TestLoadStops(t *testing.T) {
 	})
 }
 
-// The same if the pipeline leaves the configuration, and is back before the worker has stopped, or after it.
+// The same holds if the pipeline leaves the configuration and comes back, before or after the worker has stopped.
 func TestLoadRemovals(t *testing.T) {
 	t.Parallel()
 	interrupted(t, func(t *testing.T, p *testPipeline) {
@@ -206,7 +206,7 @@ func TestLoadRemovals(t *testing.T) {
 	})
 }
 
-// interrupted has a pipeline worked on under load, and expects each message to come once.
+// interrupted runs a pipeline under load, and expects each message to come once.
 func interrupted(t *testing.T, work func(*testing.T, *testPipeline)) {
 	t.Helper()
 	for _, queueType := range []string{topology.Quorum, topology.Classic} {
@@ -227,8 +227,8 @@ func interrupted(t *testing.T, work func(*testing.T, *testPipeline)) {
 	}
 }
 
-// keepFilling publishes to the inbox, so that there is always something, until the function that it returns is called. That
-// returns how many there were.
+// keepFilling publishes to the inbox, so that it is never empty, until the returned function is called. That function
+// returns the number of messages.
 func (p *testPipeline) keepFilling(t *testing.T) (stop func() int) {
 	t.Helper()
 	const ahead = 5000
@@ -298,7 +298,7 @@ func TestLoadRetryAfterOfKilledWorkers(t *testing.T) {
 	p.killWorkers(t, 1000, 90*time.Second, 2*time.Second)
 }
 
-// A full queue stops nobody for a minute, either.
+// A queue that is full for a minute stops no messages, either.
 func TestLoadFullFailedQueueOfATeam(t *testing.T) {
 	t.Parallel()
 	testFullFailedQueue(t, time.Minute)

@@ -17,8 +17,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
-// series are the metrics of the pipeline by their name and labels, as in messages_parked_total{reason=exhausted};
-// prefix, pipeline and vhost are left out. Those of a work queue count in those without it, too.
+// series returns the pipeline's metrics by name and labels, as in messages_parked_total{reason=exhausted}. It leaves
+// out the prefix, pipeline and vhost. Metrics of a work queue also count in the series without it.
 func (r *running) series(t *testing.T) map[string]float64 {
 	t.Helper()
 	families, err := r.seen.Gatherer().Gather()
@@ -71,7 +71,7 @@ func (r *running) awaitSeries(t *testing.T, want map[string]float64) {
 	})
 }
 
-// awaitReady waits until the pipeline is ready, or until it is not for a reason that has this text.
+// awaitReady waits until the pipeline is ready, or, with a problem, until it is not ready for a reason with this text.
 func (r *running) awaitReady(t *testing.T, problem string) {
 	t.Helper()
 	brokertest.Eventually(t, func() error {
@@ -147,19 +147,19 @@ func TestMetricsCountRescuesAndReturns(t *testing.T) {
 		"publishes_returned_total{exchange=orders.retry}":   0,
 		"messages_parked_total{reason=unknown_queue}":       1,
 		"messages_rescued_total{work_queue=orders.created}": 1,
-		// Of the configuration, though the broker has it no more.
+		// The queue is in the configuration, although the broker no longer has it.
 		"messages_parked_total{work_queue=orders.gone,reason=unknown_queue}": 1,
 	})
 }
 
-// What the broker refuses is kept, and that is red; healed, it is green again.
+// A message that the broker refuses is kept, and the pipeline is not ready. Afterwards, it is ready again.
 func TestBacklogIsSeen(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
 	p.fillRetryQueue(t)
 	p.Publish(t, "", "orders.created", amqp.Publishing{MessageId: "m"})
 	p.rejectOne(t)
-	time.Sleep(2 * time.Second) // for the message to have an age
+	time.Sleep(2 * time.Second) // so that the message has an age
 	r := p.work(t)
 	r.awaitReady(t, "1 message(s) kept unacknowledged")
 	kept := r.series(t)
@@ -170,7 +170,7 @@ func TestBacklogIsSeen(t *testing.T) {
 		t.Errorf("%v", kept)
 	}
 
-	// The session is renewed, and the metrics do not forget about the message meanwhile.
+	// The session is renewed, and meanwhile the metrics still count the message.
 	r.Log.Await(t, "refused every message", 1)
 	brokertest.Eventually(t, func() error {
 		now := r.series(t)
@@ -191,7 +191,7 @@ func TestBacklogIsSeen(t *testing.T) {
 	}
 }
 
-// The messages that wait for an exchange which is missing count as backlog, too, and returned when it is back
+// Messages that wait for a missing exchange count as backlog, too. They count as returned when the exchange is back
 // without its binding.
 func TestMissingExchangeIsSeen(t *testing.T) {
 	t.Parallel()
@@ -248,7 +248,7 @@ func TestReadinessFollowsTheConnection(t *testing.T) {
 	r.awaitReady(t, "")
 }
 
-// A loop that hangs in a write cannot say so itself.
+// A loop that hangs in a write cannot report it.
 func TestHangingSessionIsSeen(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
@@ -274,7 +274,7 @@ func TestHangingSessionIsSeen(t *testing.T) {
 	a.awaitAtLeast(t, 40+rampMessages)
 }
 
-// Nothing that stands in a message becomes a label, or the metrics could be made to grow indefinitely.
+// No label comes from a message, since messages could otherwise make the metrics grow indefinitely.
 func TestMessagesMakeNoLabels(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")

@@ -17,7 +17,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/sidecartest"
 )
 
-// get asks the process that was started to listen.
+// get sends a request to a process that was started to listen.
 func get(t *testing.T, w *sidecartest.Process, path string) (status int, body string) {
 	t.Helper()
 	match := regexp.MustCompile(`address"?[=:]"?(127\.0\.0\.1:\d+)`).FindStringSubmatch(w.Log.String())
@@ -36,7 +36,7 @@ func get(t *testing.T, w *sidecartest.Process, path string) (status int, body st
 	return answer.StatusCode, string(data)
 }
 
-// A worker that cannot get rid of a message is not ready, and neither when it stops; it is alive.
+// A worker that cannot get rid of a message is alive but not ready, and it is not ready while it stops.
 func TestProbesOfTheProcess(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
@@ -74,7 +74,7 @@ const (
 	secret = "the body of a message"
 )
 
-// rejectTraced has one message retried, and then parked.
+// rejectTraced makes one message retry, and then parks it.
 func (p *testPipeline) rejectTraced(t *testing.T) {
 	t.Helper()
 	p.Publish(t, "", "orders.created", amqp.Publishing{

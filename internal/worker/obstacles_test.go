@@ -19,7 +19,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// tune changes what the broker offers to a connection.
+// tune changes the limits that the broker offers to a connection.
 func tune(frame []byte, change func(channelMax, frameMax []byte)) {
 	const method, connection, tune = 1, 10, 30
 	if p := frame[7:]; frame[0] == method && endian.BigEndian.Uint16(p) == connection && endian.BigEndian.Uint16(p[2:]) == tune {
@@ -27,7 +27,7 @@ func tune(frame []byte, change func(channelMax, frameMax []byte)) {
 	}
 }
 
-// The smallest frames that AMQP allows cut bodies in many pieces.
+// The smallest frames that AMQP allows cut bodies into many pieces.
 func TestSmallestFrames(t *testing.T) {
 	t.Parallel()
 	for _, frameMax := range []uint32{4096, 8192} {
@@ -50,7 +50,7 @@ func TestSmallestFrames(t *testing.T) {
 	}
 }
 
-// A broker that allows too few channels is named, and the worker resumes when it allows more.
+// If a broker allows too few channels, the log says so. When the broker allows more, the worker resumes.
 func TestTooFewChannels(t *testing.T) {
 	t.Parallel()
 	for _, channelMax := range []uint32{1, 2, 44} {
@@ -69,7 +69,7 @@ func TestTooFewChannels(t *testing.T) {
 	}
 }
 
-// The worker finds a limit of connections reached, says so, and resumes when there is room.
+// If a limit of connections is reached, the worker says so, and resumes when there is room.
 func TestConnectionLimitIsReached(t *testing.T) {
 	t.Parallel()
 	for _, of := range []string{"vhost", "user"} {
@@ -84,7 +84,7 @@ func TestConnectionLimitIsReached(t *testing.T) {
 			ids := p.fillInbox(t, 100, toRetry)
 			limit := 1 // for the first of two connections
 			if of == "vhost" {
-				limit++ // the test's own
+				limit++ // the test's own connection
 			}
 			p.set(t, "PUT", limits, map[string]any{"value": limit})
 			r := p.workAs(t, uri, p.spec.Worker())
@@ -97,7 +97,7 @@ func TestConnectionLimitIsReached(t *testing.T) {
 	}
 }
 
-// slowly passes on what one side sends, a while later, and so many bytes a second.
+// slowly passes on the bytes of one side after a delay, and at this many bytes a second.
 func slowly(to io.WriteCloser, from io.Reader, delay time.Duration, bytesPerSecond int) {
 	type piece struct {
 		data []byte
@@ -116,7 +116,7 @@ func slowly(to io.WriteCloser, from io.Reader, delay time.Duration, bytesPerSeco
 		}
 	}()
 	defer func() { _ = to.Close() }()
-	var free time.Time // when the line has sent what came before; a late wake-up costs no speed
+	var free time.Time // when the line has sent all earlier bytes; a late wake-up costs no speed
 	for p := range pieces {
 		if free.Before(p.at) {
 			free = p.at
@@ -129,7 +129,7 @@ func slowly(to io.WriteCloser, from io.Reader, delay time.Duration, bytesPerSeco
 	}
 }
 
-// Nothing is given up or handled twice because the network is slow.
+// On a slow network, no message is given up or handled twice.
 func TestSlowNetwork(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
@@ -153,7 +153,7 @@ func TestSlowNetwork(t *testing.T) {
 	}
 }
 
-// A network that swallows everything, without a word, is noticed by the heartbeat.
+// A network that swallows everything is noticed by the heartbeat.
 func TestSilentNetwork(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
@@ -183,8 +183,7 @@ func TestSilentNetwork(t *testing.T) {
 	p.awaitAll(t, ids)
 }
 
-// smallFrames makes broker and worker agree on a frame_max, and keeps the largest frame that the
-// worker sent.
+// smallFrames makes broker and worker agree on a frame_max, and keeps the size of the worker's largest frame.
 func smallFrames(frameMax uint32, largest *atomic.Int64) *proxy {
 	return &proxy{
 		rewrite: func(frame []byte) {
@@ -204,8 +203,8 @@ func smallFrames(frameMax uint32, largest *atomic.Int64) *proxy {
 	}
 }
 
-// Headers of all sizes up to the limit, for as many attempts as fill a history: what fits on the first
-// attempt fits on all of them, together with what the broker adds, and what does not is left alone.
+// Headers of all sizes up to the limit, for as many attempts as fill a history. If headers fit on the first attempt,
+// they fit on all, together with the broker's additions. Otherwise, the worker leaves the message alone.
 func TestAddedHeadersStayWithinASmallFrame(t *testing.T) {
 	t.Parallel()
 	const frameMax, attempts, first, last, step = 8192, 40, 5000, 7500, 250
@@ -249,7 +248,7 @@ func TestAddedHeadersStayWithinASmallFrame(t *testing.T) {
 	t.Logf("%d messages: retried up to %d bytes, left to the broker from %d; largest frame %d", sent, largestRetried, smallestLeft, largest.Load())
 }
 
-// What a consumer says about its failure is cut to what fits.
+// A consumer's error text is cut to the available size.
 func TestErrorTextsAreCutToASmallFrame(t *testing.T) {
 	t.Parallel()
 	const frameMax = 8192

@@ -14,7 +14,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
-// Whatever happens to a message, the permissions that the provider lists are enough for it.
+// The permissions that the provider lists are enough for every kind of message.
 func TestListedPermissionsSuffice(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms", "0s"}, 3, "orders.created", "orders.unbound", "orders.gone")
@@ -40,8 +40,8 @@ func TestListedPermissionsSuffice(t *testing.T) {
 	}
 }
 
-// None of them can be left out, but for that on the default exchange (see TestRescueIsRefused). The log
-// says which one is missing, and the messages wait until it is granted.
+// Every permission is needed, apart from the one on the default exchange (see TestRescueIsRefused). The log says which
+// one is missing, and the messages wait until it is granted.
 func TestEachListedPermissionIsNeeded(t *testing.T) {
 	t.Parallel()
 	const kept = "messages kept unacknowledged: this user may not write to the exchange; grant it the permission"
@@ -93,7 +93,7 @@ func (p testVhost) grant(t *testing.T, user string, permissions pipeline.Permiss
 	})
 }
 
-// without takes the permission on one exchange or queue away.
+// without removes the permission on one exchange or queue.
 func without(all pipeline.Permissions, name string) pipeline.Permissions {
 	name = regexp.QuoteMeta(name)
 	all.Write = strings.ReplaceAll(all.Write, name, "none")
@@ -101,7 +101,7 @@ func without(all pipeline.Permissions, name string) pipeline.Permissions {
 	return all
 }
 
-// rejectAs publishes a message as a consumer does that has more to say than a nack.
+// rejectAs publishes a message like a consumer that says more than a nack.
 func (p *testPipeline) rejectAs(t *testing.T, headers amqp.Table) {
 	t.Helper()
 	p.Publish(t, p.names.DeadLetterExchange(), "", amqp.Publishing{Headers: headers})

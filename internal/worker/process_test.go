@@ -19,7 +19,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker/session"
 )
 
-// TestMain fails if a session leaves a goroutine behind, whatever the tests did to it.
+// TestMain fails if a session leaves a goroutine behind.
 func TestMain(m *testing.M) {
 	// The tests' own requests keep connections alive.
 	known := []goleak.Option{
@@ -28,14 +28,13 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(patient{m, known}, known...)
 }
 
-// patient lets what was given up end: a connection that a stopped worker no longer waits for takes until the broker answers,
-// or for as long as a handshake may.
+// patient gives abandoned goroutines time to end. A connection that a stopped worker no longer waits for ends when the
+// broker answers, or when the handshake times out.
 type patient struct {
 	*testing.M
 	known []goleak.Option
 }
 
-// Run runs the tests.
 func (p patient) Run() int {
 	code := p.M.Run()
 	for deadline := time.Now().Add(time.Minute); code == 0 && time.Now().Before(deadline) && goleak.Find(p.known...) != nil; {
@@ -44,14 +43,13 @@ func (p patient) Run() int {
 	return code
 }
 
-// start runs the command with the pipeline's configuration and more environment, and waits until it
-// consumes.
+// start runs the command with the pipeline's configuration and more environment, and waits until it consumes.
 func (p *testPipeline) start(t *testing.T, env ...string) *sidecartest.Process {
 	t.Helper()
 	return sidecartest.Start(t, append(env, p.environment(t, p.URI)...))
 }
 
-// environment is what the command needs.
+// environment returns the variables that the command needs.
 func (p *testPipeline) environment(t *testing.T, uri string) []string {
 	t.Helper()
 	return []string{"RABBITMQ_URI=" + uri, "RABBITMQ_RETRY_CONFIG_JSON=" + string(configOf(t, p.spec.Worker()))}
@@ -82,7 +80,7 @@ func (p *testPipeline) collect(t *testing.T, queue string) *arrivals {
 	return a
 }
 
-// copies is how many messages came once more.
+// copies returns how many messages came once more.
 func (a *arrivals) copies() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -133,7 +131,7 @@ func TestKilledWorkerLosesNothing(t *testing.T) {
 	}
 }
 
-//nolint:paralleltest // has to stop amid full speed, and needs the processors for itself
+//nolint:paralleltest // must stop at full speed, and needs the processors for itself
 func TestSIGTERMFinishesWhatIsInFlight(t *testing.T) {
 	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
 	const messages = 10_000
@@ -159,7 +157,7 @@ func TestSIGTERMWhileTheInboxGoes(t *testing.T) {
 	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
 	w := p.start(t)
 	p.set(t, "DELETE", p.Path("queues", "orders.inbox"), nil)
-	time.Sleep(200 * time.Millisecond) // for the broker to cancel the consumer
+	time.Sleep(200 * time.Millisecond) // so that the broker cancels the consumer
 	require.Zero(t, w.End(t, syscall.SIGTERM), w.Log)
 }
 
@@ -168,7 +166,7 @@ func TestSecondSignalStopsAtOnce(t *testing.T) {
 	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
 	w := p.keepOne(t)
 	w.Signal(t, syscall.SIGTERM)
-	time.Sleep(time.Second) // for the first signal to be taken
+	time.Sleep(time.Second) // so that the first signal is taken
 	if code := w.End(t, syscall.SIGTERM); code != 3 {
 		t.Errorf("exit code %d:\n%s", code, w.Log)
 	}
@@ -177,7 +175,7 @@ func TestSecondSignalStopsAtOnce(t *testing.T) {
 	}
 }
 
-// stopsWithin is how long a worker takes at most to stop.
+// stopsWithin bounds how long a worker takes to stop.
 func stopsWithin(drainTimeout time.Duration) time.Duration {
 	return drainTimeout + brokertest.Slow(session.DefaultAckPatience)
 }

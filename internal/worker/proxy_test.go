@@ -12,19 +12,18 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
 
-// proxy stands between a worker and the broker, for what a broker that others use cannot be made to do.
+// proxy stands between a worker and the broker. It plays situations that a shared broker cannot be put into.
 type proxy struct {
-	// rewrite changes a frame that the worker sends, and rewriteBack one that it is sent, keeping its
-	// length.
+	// rewrite changes a frame that the worker sends. rewriteBack changes a frame for the worker. Both keep its length.
 	rewrite, rewriteBack func(frame []byte)
-	// answers receives the frames of a broker that are for this worker.
+	// answers receives the broker's frames for this worker.
 	answers func(worker io.Writer) io.Writer
 
 	mu      sync.Mutex
 	workers []*workerConn
 }
 
-// workerConn is a connection of a worker's, to which whole frames are written. One that does not read holds up no other.
+// workerConn is a worker's connection for whole frames. A connection that does not read holds up no other.
 type workerConn struct {
 	net.Conn
 	mu sync.Mutex
@@ -51,7 +50,7 @@ func (x *proxy) serve(conn, broker net.Conn) {
 		return
 	}
 	if string(greeting) != "AMQP\x00\x00\x09\x01" {
-		brokertest.Join(conn, broker) // AMQP 1.0, whose frames are others
+		brokertest.Join(conn, broker) // AMQP 1.0, which has other frames
 		return
 	}
 	worker := &workerConn{Conn: conn}
@@ -90,7 +89,7 @@ func (x *proxy) forward(to io.Writer, from io.Reader, rewrite func([]byte)) {
 	}
 }
 
-// block tells the worker that the broker blocks its connections, and unblock that it does not any more.
+// block tells the worker that the broker blocks its connections. unblock ends that.
 func (x *proxy) block()   { x.tell("\x01\x00\x00\x00\x00\x00\x09\x00\x0a\x00\x3c\x04test\xce") }
 func (x *proxy) unblock() { x.tell("\x01\x00\x00\x00\x00\x00\x04\x00\x0a\x00\x3d\xce") }
 
@@ -111,7 +110,7 @@ func (x *proxy) tell(frame string) {
 	}
 }
 
-// invalidate makes the broker refuse each message with this header: it becomes a BCC that is no list.
+// invalidate makes the broker refuse each message with this header, which becomes a BCC that is no list.
 func invalidate(frame []byte) {
 	if at := bytes.Index(frame, []byte("\x03bad")); at >= 0 {
 		copy(frame[at:], "\x03BCC")

@@ -14,7 +14,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 )
 
-// A message that ends every session uses up its own delivery limit, and no other's.
+// A message that ends every session uses up only its own delivery limit.
 func TestMessageThatEndsSessionsGoesAlone(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
@@ -47,13 +47,13 @@ func TestMessageThatEndsSessionsGoesAlone(t *testing.T) {
 	}
 }
 
-// A connection that is lost under load has nothing to do with a message: the next session soon takes the whole window.
+// A lost connection under load is no message's fault, so the next session soon takes the whole window.
 func TestSessionAfterALostConnectionSoonTakesTheWholeWindow(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
 	const messages = 2000
 	p.fillInbox(t, messages, toRetry)
-	var consumers, alone atomic.Int32 // of all sessions, and the messages that the second one takes one at a time
+	var consumers, alone atomic.Int32 // of all sessions, and the messages that the second session takes one at a time
 	unconfirmed, done := make(chan struct{}), make(chan struct{})
 	defer close(done)
 	var once sync.Once
@@ -95,7 +95,7 @@ func TestSessionAfterALostConnectionSoonTakesTheWholeWindow(t *testing.T) {
 // rampMessages are enough for a session to take the whole window.
 const rampMessages = 40
 
-// endRamp has the session take the whole window.
+// endRamp makes the session take the whole window.
 func (p *testPipeline) endRamp(t *testing.T, a *arrivals) {
 	t.Helper()
 	p.fillInbox(t, rampMessages, func(i int) amqp.Publishing {

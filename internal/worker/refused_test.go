@@ -21,7 +21,7 @@ import (
 
 func acknowledge(d amqp.Delivery) error { return d.Ack(false) }
 
-// count is how many messages came in all, how many different ones, and how often the one that came most often.
+// count returns the number of messages, the number of different ones, and the highest number of copies of one.
 func (c *consumer) count() (all, different, most int) {
 	ids := map[string]int{}
 	for _, d := range c.deliveries() {
@@ -45,7 +45,7 @@ func (p testVhost) declareFull(t *testing.T, queue string, from topology.Binding
 	p.fillQueue(t, queue)
 }
 
-// limit has a queue refuse more messages than that.
+// limit makes a queue refuse messages above this length.
 func (p testVhost) limit(t *testing.T, queue string, length int) {
 	t.Helper()
 	p.set(t, http.MethodPut, p.Path("policies", queue), map[string]any{
@@ -54,17 +54,18 @@ func (p testVhost) limit(t *testing.T, queue string, length int) {
 	})
 }
 
-// refusal is a flow that publishes to a queue, and to another one behind the same exchange once that is bound.
+// refusal is a flow that publishes to a queue. Once a second queue is bound to the same exchange, it publishes to that,
+// too.
 type refusal struct {
 	testVhost
 	objects topology.Topology
-	// good takes all messages. What full refuses waits in refused.
+	// good takes all messages. The messages that full refuses wait in refused.
 	good, full, refused string
-	// binding is that of the full queue.
+	// binding is the full queue's binding.
 	binding topology.Binding
-	// way is the kind of object without which nothing gets to the refused queue.
+	// way is the kind of object that leads to the refused queue.
 	way string
-	// series counts what has left the inbox.
+	// series counts the messages that have left the inbox.
 	series  string
 	work    func(*testing.T) *running
 	start   func(*testing.T) *sidecartest.Process
@@ -85,7 +86,7 @@ func refusals() map[string]func(*testing.T) refusal {
 				},
 			}
 		},
-		// Whether their work queues have failed queues of their own or not.
+		// The work queues can have failed queues of their own or not.
 		"parked": func(t *testing.T) refusal {
 			t.Helper()
 			p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
@@ -106,7 +107,7 @@ func refusals() map[string]func(*testing.T) refusal {
 	}
 }
 
-// forEachRefusal runs a test with a queue that is full beside a good one.
+// forEachRefusal runs a test with a full queue beside a good one.
 func forEachRefusal(t *testing.T, test func(*testing.T, refusal)) {
 	t.Helper()
 	for name, flow := range refusals() {
@@ -119,7 +120,7 @@ func forEachRefusal(t *testing.T, test func(*testing.T, refusal)) {
 	}
 }
 
-// publish publishes so many messages.
+// publish publishes n messages.
 func (r refusal) publish(t *testing.T, n int) {
 	t.Helper()
 	for i := range n {
@@ -128,8 +129,8 @@ func (r refusal) publish(t *testing.T, n int) {
 	}
 }
 
-// A queue beside one that is full gets no more than two copies of what is delivered at once, or of failed messages. The broker offers
-// some of them to both again.
+// A queue beside a full one gets no more than two copies of a message that is delivered at once, or of a failed one.
+// The broker offers some of them to both queues again.
 func TestFullQueueBesideAGoodOne(t *testing.T) {
 	t.Parallel()
 	const n = 200
@@ -154,7 +155,7 @@ func TestFullQueueBesideAGoodOne(t *testing.T) {
 	})
 }
 
-// A queue of others beside the unrouted queue does not hold up or multiply what goes there, and the others go on.
+// A full queue beside the unrouted queue neither holds up nor duplicates unrouted messages. Other messages go on.
 func TestFullQueueBesideTheUnroutedQueue(t *testing.T) {
 	t.Parallel()
 	const n = 50
@@ -187,7 +188,7 @@ func TestFullQueueBesideTheUnroutedQueue(t *testing.T) {
 	}
 }
 
-// As long as there is no refused queue, messages are published again.
+// While there is no refused queue, messages are published again.
 func TestRefusedQueueIsMissing(t *testing.T) {
 	t.Parallel()
 	withoutRefusedQueue(t, func(t *testing.T, good *consumer) {
@@ -201,7 +202,8 @@ func TestRefusedQueueIsMissing(t *testing.T) {
 	})
 }
 
-// withoutRefusedQueue has queues refuse messages beside others, and does something before there is a refused queue.
+// withoutRefusedQueue makes queues refuse messages beside other queues, and calls meanwhile before there is a refused
+// queue.
 func withoutRefusedQueue(t *testing.T, meanwhile func(t *testing.T, good *consumer)) {
 	t.Helper()
 	const n = 5
@@ -221,7 +223,7 @@ func withoutRefusedQueue(t *testing.T, meanwhile func(t *testing.T, good *consum
 	})
 }
 
-// What the refused queue itself does not take waits for it, and is not published to the others again.
+// A message that the refused queue itself refuses waits for it, and is not published to the other queues again.
 func TestRefusedQueueRefuses(t *testing.T) {
 	t.Parallel()
 	const n = 20

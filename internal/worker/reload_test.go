@@ -74,7 +74,7 @@ func withDelays(w pipeline.Worker, delays ...string) pipeline.Worker {
 	return w
 }
 
-// Each message fails once, and comes back after the delay of whichever schedule was in force.
+// Each message fails once, and comes back after the delay of the schedule then in force.
 func TestChangedDelaysTakeNeitherMessagesNorConnections(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms", "200ms"}, 3, "orders.created")
@@ -174,7 +174,7 @@ func TestPipelinesComeAndGoWithTheFile(t *testing.T) {
 	}
 
 	file.replace(t, configOf(t, p.spec.Worker(), q.spec.Worker()))
-	r.Log.Await(t, "msg=consuming pipeline=orders", 2) // the inbox may have been empty before
+	r.Log.Await(t, "msg=consuming pipeline=orders", 2) // the inbox can have been empty before
 	a.awaitAtLeast(t, messages)
 	p.expectSettled(t, r, a)
 	t.Logf("%d of %d messages had arrived when the pipeline had drained", stopped, messages)
@@ -183,7 +183,7 @@ func TestPipelinesComeAndGoWithTheFile(t *testing.T) {
 	}
 }
 
-// A message that nobody has taken yet is judged by the new configuration.
+// An unpublished message is judged by the new configuration.
 func TestBacklogIsJudgedAgain(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
@@ -214,14 +214,14 @@ func (a *arrivals) has(id string) bool {
 	return a.seen[id]
 }
 
-// connections is how many the worker has opened so far.
+// connections is how many connections the worker has opened so far.
 func (x *proxy) connections() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return len(x.workers)
 }
 
-// What waits for an exchange that is missing need not go there any more.
+// With the new configuration, messages that wait for a missing exchange can go elsewhere.
 func TestWaitingMessagesFollowTheNewConfiguration(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")

@@ -15,12 +15,13 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// retryAfter asks for a wait.
+// retryAfter returns a message that asks for a wait.
 func retryAfter(wait time.Duration) amqp.Publishing {
 	return amqp.Publishing{Headers: amqp.Table{"retry-queue": "orders.created", "retry-after-ms": wait.Milliseconds()}}
 }
 
-// A wait that is longer than any delay is made of several, as one attempt. The worker needs no more permissions for it.
+// A wait longer than any delay combines several delays, and counts as one attempt. The worker needs no more permissions
+// for it.
 func TestRetryAfterLongerThanAnyDelay(t *testing.T) {
 	t.Parallel()
 	for _, queueType := range []string{topology.Quorum, topology.Classic} {
@@ -59,14 +60,14 @@ func TestRetryAfterThatIsParked(t *testing.T) {
 	p.expectEmpty(t, "orders.created")
 }
 
-// Workers that are killed while messages wait lose none, and bring none back early.
+// Workers that are killed while messages wait lose no message, and bring no message back early.
 func TestRetryAfterOfKilledWorkers(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"1s", "2s"}, 2, "orders.created")
 	p.killWorkers(t, 200, 5*time.Second, 300*time.Millisecond)
 }
 
-// killWorkers has messages wait, and kills one of two workers again and again until all are back.
+// killWorkers makes messages wait, and kills one of two workers again and again until all messages are back.
 func (p *testPipeline) killWorkers(t *testing.T, messages int, wait, every time.Duration) {
 	t.Helper()
 	w, kills := p.start(t), 0
@@ -81,7 +82,7 @@ func (p *testPipeline) killWorkers(t *testing.T, messages int, wait, every time.
 	p.expectEmpty(t, p.names.FailedQueue())
 }
 
-// askFor has messages wait. It returns what says how many of them are not back. None is to be early.
+// askFor makes messages wait, and returns a function that counts the missing ones. No message must be early.
 func (p *testPipeline) askFor(t *testing.T, n int, wait time.Duration) (missing func() int) {
 	t.Helper()
 	asked, back, latest := make([]time.Time, n), &arrivals{seen: map[string]bool{}}, time.Now()
@@ -111,7 +112,7 @@ func (p *testPipeline) askFor(t *testing.T, n int, wait time.Duration) (missing 
 	}
 }
 
-// What is changed while a message waits does not lose it, nor bring it back early.
+// Changes while a message waits neither lose it nor bring it back early.
 func TestRetryAfterAcrossChanges(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -65,7 +65,7 @@ func TestRetriesWithBackoffUntilExhausted(t *testing.T) {
 	p.expectEmpty(t, p.names.FailedQueue())
 }
 
-// From RabbitMQ 4.0 to 4.2 a quorum queue without a limit dead-letters what is returned to it 21 times.
+// From RabbitMQ 4.0 to 4.2, a quorum queue without a limit dead-letters a message after 21 returns.
 func TestLooksAtARetryQueueReturnNothingEarly(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"1h"}, 2, "orders.created")
@@ -79,7 +79,7 @@ func TestLooksAtARetryQueueReturnNothingEarly(t *testing.T) {
 	p.await(t, queue)
 }
 
-// publishingOf is a delivery as it would be published, with those of its headers that were sent.
+// publishingOf returns a delivery as a publisher would send it, with only the headers that were sent.
 func publishingOf(d amqp.Delivery, sent amqp.Table) amqp.Publishing {
 	return amqp.Publishing{
 		Headers: some(d.Headers, sent), ContentType: d.ContentType, ContentEncoding: d.ContentEncoding, DeliveryMode: d.DeliveryMode,
@@ -113,7 +113,7 @@ func TestNamesOfAnyCharacters(t *testing.T) {
 	}
 }
 
-// What the guide says about putting failed messages back by hand.
+// The guide describes how to put failed messages back by hand.
 func TestFailedMessageThatIsPutBack(t *testing.T) {
 	t.Parallel()
 	const queue, key = "orders.created", "order.created.eu"
@@ -127,8 +127,7 @@ func TestFailedMessageThatIsPutBack(t *testing.T) {
 	for name, test := range map[string]struct {
 		exchange, key string
 		headers       func(amqp.Delivery) amqp.Table
-		// deliveries are those that come after, the first of them with this key; then count is in the
-		// failed queue.
+		// deliveries is how many deliveries follow, the first with this key. Then count is in the failed queue.
 		deliveries int
 		delivered  string
 		count      int64
@@ -181,8 +180,8 @@ func withCC(headers func(amqp.Delivery) amqp.Table, addresses ...any) func(amqp.
 	}
 }
 
-// A consumer that publishes its message to the dead-letter exchange with a copy of all headers looks
-// like a message whose queue vanished.
+// A consumer publishes its message to the dead-letter exchange with a copy of all headers. That looks like a message
+// whose queue vanished.
 func TestConsumerRepublishesWithCopiedHeaders(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 4, "orders.created")
@@ -206,8 +205,8 @@ func TestConsumerRepublishesWithCopiedHeaders(t *testing.T) {
 	p.expectEmpty(t, p.names.FailedQueue())
 }
 
-// The copied x-death of a message that was dead-lettered on its way to the work queue names a queue that
-// the pipeline has nothing to do with.
+// If a message was dead-lettered on its way to the work queue, a copy of its x-death names a queue outside the
+// pipeline.
 func TestConsumerRepublishesWithHeadersOfAnotherDeath(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 4, "orders.created")
@@ -222,7 +221,7 @@ func TestConsumerRepublishesWithHeadersOfAnotherDeath(t *testing.T) {
 			original = d.Headers
 		}
 		copied := publishingOf(d, d.Headers)
-		// Not the one of the retry queue, which is known to be the pipeline's.
+		// This is not the x-death of the retry queue, which is known to belong to the pipeline.
 		copied.Headers["x-death"], copied.Headers["retry-queue"] = original["x-death"], "orders.created"
 		if err := ch.PublishWithContext(t.Context(), "orders.dlx", "consumer", true, false, copied); err != nil {
 			return err

@@ -18,11 +18,10 @@ import (
 
 const (
 	reconnectAfter = 500 * time.Millisecond
-	// reconnectAtMost is doubled by the jitter at worst.
+	// reconnectAtMost bounds the wait before the jitter, which at worst doubles it.
 	reconnectAtMost = 15 * time.Second
 )
 
-// flow is for what is configured.
 func (o Options) flow(c session.Config, log *slog.Logger) session.Flow {
 	switch c := c.(type) {
 	case *delaying.Exchange:
@@ -37,8 +36,8 @@ func (o Options) flow(c session.Config, log *slog.Logger) session.Flow {
 	panic(fmt.Sprintf("no flow is for %T", c))
 }
 
-// runFlow keeps a session of the flow alive until the context is done. The error is that of a session that did not stop
-// cleanly, or says that no broker is RabbitMQ.
+// runFlow keeps a session of the flow alive until the context is done. It returns an error if the last session did not
+// stop cleanly, or if no broker is RabbitMQ.
 func (o Options) runFlow(ctx context.Context, c session.Config, changes <-chan session.Config) error {
 	id := c.ID()
 	log := o.Logger.With(string(id.Kind), id.Name, "vhost", id.Vhost)
@@ -105,8 +104,8 @@ func (o Options) runFlow(ctx context.Context, c session.Config, changes <-chan s
 	}
 }
 
-// newBackOff spreads the waits from zero to double: workers that lost the same broker do not come
-// back all at once.
+// newBackOff spreads each wait between zero and twice its length. Workers that lost the same broker then reconnect at
+// different times.
 func newBackOff() backoff.BackOff {
 	wait := &backoff.ExponentialBackOff{
 		InitialInterval:     reconnectAfter,

@@ -16,8 +16,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 )
 
-// What a delayed exchange sets aside stays with the message at each failure in a pipeline behind it, in the failed queue, and
-// in another pipeline to which somebody moves it.
+// Headers that a delayed exchange sets aside stay with the message. They survive each failure in a pipeline behind it,
+// the failed queue, and a move to another pipeline.
 func TestWhatADelayedExchangeSetsAsideStays(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 3, "work")

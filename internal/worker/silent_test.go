@@ -19,20 +19,21 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 )
 
-// silentQueue stands for a queue without a majority: the broker neither confirms nor refuses what is published to the exchange with
-// the key. If its node is frozen, the broker answers nothing that comes later on the channel either.
+// silentQueue plays a queue without a majority. The broker neither confirms nor refuses publishes to the exchange with
+// the key. If the queue's node is frozen, the broker does not answer later publishes on the channel either.
 type silentQueue struct {
 	exchange, key string
 	frozen        bool
 
 	mu        sync.Mutex
 	published map[uint16]uint64 // by channel
-	// settled are the tags that were answered, or never are.
+	// settled are the tags that were answered or never will be.
 	settled map[uint16]map[uint64]bool
-	// hangs are the channels that answer nothing, and behind are the messages that were published to them for other queues.
+	// hangs are the channels that answer nothing. behind are the messages on them for other queues.
 	hangs  map[uint16]bool
 	behind []string
-	// latest is the exchange of a channel's latest publish, and ways are those of each message for another queue, in their order.
+	// latest is the exchange of a channel's latest publish. ways are the exchanges of each message for another queue,
+	// in order.
 	latest map[uint16]string
 	ways   map[string][]string
 }
@@ -63,7 +64,7 @@ func (q *silentQueue) again() bool {
 	return false
 }
 
-// published counts the publishes of a channel.
+// fromWorker counts the publishes of a channel.
 func (q *silentQueue) fromWorker(frame []byte) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -98,7 +99,7 @@ type mutedAnswers struct {
 	queue *silentQueue
 }
 
-// Write answers each message by itself.
+// Write answers each message separately.
 func (a mutedAnswers) Write(frame []byte) (int, error) {
 	const nack = 120
 	m := method(frame)
@@ -137,7 +138,7 @@ func copiesIn(consumers ...*consumer) map[string]int {
 	return copies
 }
 
-// A queue that does not answer holds up no other, and none gets more than two copies.
+// A silent queue holds up no other queue, and no queue gets more than two copies.
 func TestQueueThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	const n = 400
@@ -203,7 +204,7 @@ func TestQueueThatDoesNotAnswer(t *testing.T) {
 					doubled++
 				}
 			}
-			// A busy machine can be as slow to confirm as a queue that does not answer.
+			// A busy machine can be as slow to confirm as a silent queue.
 			if doubled > n/4 {
 				t.Errorf("%d of %d messages for the queue that answers came twice", doubled, n)
 			}
@@ -214,8 +215,8 @@ func TestQueueThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// What waits behind a message for a queue on a frozen node is published once more, instead of going where the messages of that queue
-// wait. The next session puts nothing behind it.
+// A message behind one for a queue on a frozen node is published once more, and does not go where that queue's messages
+// wait. The next session puts no message behind the silent queue's.
 func TestMessagesBehindAFrozenQueue(t *testing.T) {
 	t.Parallel()
 	const n = 200
@@ -240,7 +241,7 @@ func TestMessagesBehindAFrozenQueue(t *testing.T) {
 		}
 		return nil
 	})
-	q.mu.Lock() // the channel that hangs gets nothing more
+	q.mu.Lock() // the channel that hangs gets no further message
 	before := q.behind
 	q.behind = nil
 	q.mu.Unlock()
@@ -262,8 +263,8 @@ func TestMessagesBehindAFrozenQueue(t *testing.T) {
 	}
 }
 
-// A cluster that elects a leader nacks some messages before it has answered those before them, and then
-// acks those in one: measured with RabbitMQ 3.10, where it lost 13 of 63,000 messages.
+// A cluster that elects a leader nacks some messages before it has answered earlier ones, and then acks those in one.
+// Measured with RabbitMQ 3.10, where it lost 13 of 63,000 messages.
 func TestNackBeforeAnAckOfSeveralIsANack(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"1h"}, 3, "orders.created")
@@ -271,19 +272,19 @@ func TestNackBeforeAnAckOfSeveralIsANack(t *testing.T) {
 	r := p.workAs(t, p.throughProxy(t, &proxy{answers: nacks.before}), p.spec.Worker())
 	const messages = 300
 	p.fillInbox(t, messages, toRetry)
-	// Not the inbox: its count may be that of the time before it was filled.
+	// The inbox is no good for this, since its count can be the one before it was filled.
 	brokertest.Eventually(t, func() error { return p.countIs(t, "orders.retry.1h", messages+nacks.count()) })
 	r.stop(t)
 	n := nacks.count()
 	if n == 0 {
 		t.Fatal("the broker answered every message alone")
 	}
-	// The broker has kept what the proxy says it refused.
+	// The broker has kept the messages that the proxy reports as refused.
 	brokertest.Eventually(t, func() error { return p.countIs(t, "orders.retry.1h", messages+n) })
 }
 
-// overtakingNacks answers in the place of the broker: the last of several messages with a nack, and then
-// all with an ack, which holds for the others.
+// overtakingNacks answers in the broker's place. It nacks the last of several messages, and then acks all of them,
+// which counts for the others.
 type overtakingNacks struct {
 	mu    sync.Mutex
 	nacks int
@@ -333,7 +334,7 @@ func (a *answers) answer(channel uint16) {
 	a.answered[channel] = last
 }
 
-// answer is a basic.ack or basic.nack.
+// answer builds a basic.ack or basic.nack.
 func answer(channel, method uint16, tag uint64, multiple byte) []byte {
 	frame := endian.BigEndian.AppendUint16([]byte{1}, channel)
 	frame = endian.BigEndian.AppendUint32(frame, 13)

@@ -17,35 +17,33 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
-// supervisor runs each flow of the configuration that is in force.
+// supervisor runs each flow of the configuration in force.
 type supervisor struct {
-	// run works on a flow until the context is done. The error is about what it could not finish.
+	// run works on a flow until the context is done. It returns an error if it could not finish a message.
 	run     func(ctx context.Context, c session.Config, changes <-chan session.Config) error
 	options Options
 	runners map[workerconfig.ID]*runner
 	running sync.WaitGroup
-	// stop ends all work.
-	stop context.CancelFunc
+	stop    context.CancelFunc
 
 	mu   sync.Mutex
 	errs []error
 }
 
-// runner is the work on one flow.
 type runner struct {
 	config session.Config
-	// changes has the latest change, until the runner takes it.
+	// changes has the latest change until the runner takes it.
 	changes chan session.Config
 	stop    context.CancelFunc
 }
 
-// compiled is a configuration that is valid.
+// compiled is a valid configuration.
 type compiled struct {
 	pipelines []*deadletter.Pipeline
 	exchanges []*delaying.Exchange
 }
 
-// compile reports the first element that is not valid.
+// compile reports the first invalid element.
 func compile(config workerconfig.Config) (c compiled, err error) {
 	if c.pipelines, err = compileList("pipelines", config.Pipelines, deadletter.NewPipeline); err != nil {
 		return c, err
@@ -65,7 +63,6 @@ func compileList[W, C any](key string, workers []W, compile func(W) (C, error)) 
 	return list, nil
 }
 
-// flows are all that is configured.
 func (c compiled) flows() []session.Config {
 	flows := make([]session.Config, 0, len(c.pipelines)+len(c.exchanges))
 	for _, p := range c.pipelines {
@@ -77,7 +74,7 @@ func (c compiled) flows() []session.Config {
 	return flows
 }
 
-// follow puts a configuration in force. One that is not valid changes nothing.
+// follow puts a configuration in force. An invalid configuration changes nothing.
 func (s *supervisor) follow(ctx context.Context, config workerconfig.Config) error {
 	valid, err := compile(config)
 	if err != nil {
@@ -115,17 +112,16 @@ func (s *supervisor) start(ctx context.Context, c session.Config) *runner {
 	return r
 }
 
-// ended notes the error that a runner ended with.
 func (s *supervisor) ended(ctx context.Context, c session.Config, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case product.IsOtherError(err) && ctx.Err() != nil:
-		return // as the one that stopped all work
+		return // another runner with the same error has stopped all work
 	case product.IsOtherError(err):
 		s.stop()
 	case ctx.Err() == nil:
-		// It left the configuration; the others go on.
+		// This flow left the configuration, and the others go on.
 		s.options.Logger.Error("work did not stop cleanly", "error", fmt.Errorf("%s: %w", c.ID(), err))
 		return
 	default:
@@ -134,13 +130,12 @@ func (s *supervisor) ended(ctx context.Context, c session.Config, err error) {
 	s.errs = append(s.errs, err)
 }
 
-// wait waits until all flows have stopped.
 func (s *supervisor) wait() error {
 	s.running.Wait()
 	return errors.Join(s.errs...)
 }
 
-// change hands a configuration over if it differs. One that was not taken yet is superseded.
+// change hands a configuration over if it differs. It replaces a configuration that the runner has not taken yet.
 func (r *runner) change(c session.Config) {
 	if reflect.DeepEqual(r.config, c) {
 		return
@@ -150,7 +145,7 @@ func (r *runner) change(c session.Config) {
 	case <-r.changes:
 	default:
 	}
-	r.changes <- c // has room, since nobody else sends
+	r.changes <- c // has room, since this is the only sender
 }
 
 // maxLooks is more than several workers have in flight.
@@ -159,13 +154,13 @@ const maxLooks = 1024
 // search looks for messages that the broker cannot deliver.
 type search struct {
 	inbox undeliverable.Inbox
-	// looks is how many others it passes at least before it gives up. One that was passed may be in front of the next time:
-	// so the number doubles until there is a success.
+	// looks is the least number of other messages that a search passes before it gives up. A passed message can be at
+	// the head again the next time, so the number doubles until a search succeeds.
 	looks int
 }
 
-// take parks the messages over which the broker ended the last session, which are among so many at the head of the inbox, and
-// reports whether there were any.
+// take parks the messages that made the broker end the last session, and reports whether it found any. They are among
+// the first messages of the inbox, and among is how many.
 func (s *search) take(
 	ctx context.Context, o Options, uri amqpconn.URI, flow session.Flow, among int, log *slog.Logger,
 ) bool {

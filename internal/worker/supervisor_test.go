@@ -20,14 +20,14 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
-// supervised is a supervisor whose pipelines do nothing but note what they are told.
+// supervised is a supervisor whose pipelines only note their configurations.
 type supervised struct {
 	*supervisor
 	mu      sync.Mutex
-	running map[string]int // of changes, by the pipeline's name
+	running map[string]int // number of changes, by the pipeline's name
 }
 
-// supervise has pipelines take so long to stop, and then fail if their name says so.
+// supervise makes pipelines take this long to stop, and then fail if their name says so.
 func supervise(stopping time.Duration) *supervised {
 	s := &supervised{running: map[string]int{}}
 	options := Options{Logger: slog.New(slog.DiscardHandler), Metrics: metrics.New("")}
@@ -58,7 +58,7 @@ func (s *supervised) note(change func()) {
 	change()
 }
 
-// expect compares what is running, as soon as nothing else happens.
+// expect compares the running pipelines once all goroutines are idle.
 func (s *supervised) expect(t *testing.T, want map[string]int) {
 	t.Helper()
 	synctest.Wait()
@@ -111,7 +111,7 @@ func TestSupervisorFollowsTheConfiguration(t *testing.T) {
 	})
 }
 
-// Only what could not finish when the worker stopped is its error.
+// The worker's error is only about flows that could not finish when the worker stopped.
 func TestSupervisorReportsWhatDidNotFinish(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

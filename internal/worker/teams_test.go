@@ -17,14 +17,15 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker/session"
 )
 
-// parkIn has the failed messages of a work queue go to a queue of their own.
+// parkIn sends the failed messages of a work queue to a queue of their own.
 func (p *testPipeline) parkIn(t *testing.T, workQueue, failedQueue string) {
 	t.Helper()
 	p.DeclareQueue(t, failedQueue, "quorum", nil)
 	p.bind(t, topology.Binding{Source: p.names.FailedRouteExchange(), Destination: failedQueue, RoutingKey: pipeline.FailedKey(workQueue)})
 }
 
-// Each team gets its own failures, whatever key its publishers use; what has no queue of its own goes to the pipeline's.
+// Each team gets its own failures, with any key of its publishers. Without a queue of its own, failures go to the
+// pipeline's.
 func TestTeamsHaveFailedQueuesOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.a", "orders.b", "orders.c")
@@ -44,18 +45,19 @@ func TestTeamsHaveFailedQueuesOfTheirOwn(t *testing.T) {
 		}
 		p.expectEmpty(t, failedQueue)
 	}
-	// Nobody knows where this one failed.
+	// This message's work queue is not known.
 	p.rejectAs(t, amqp.Table{"retry-queue": "elsewhere"})
 	p.awaitFailed(t, "unknown_queue")
 }
 
-// A team's queue that is full stops nobody, for longer than a worker tries again: the retries of the others go on, and nothing is lost.
+// A team's queue is full for longer than the worker waits before it tries again. The others' retries go on, and nothing
+// is lost.
 func TestFullFailedQueueOfATeam(t *testing.T) {
 	t.Parallel()
 	testFullFailedQueue(t, 15*time.Second)
 }
 
-// testFullFailedQueue has a team's queue be full for as long, under one worker and under two.
+// testFullFailedQueue keeps a team's queue full for this long, under one worker and under two.
 func testFullFailedQueue(t *testing.T, long time.Duration) {
 	t.Helper()
 	for _, replicas := range []int{1, 2} {
@@ -111,7 +113,7 @@ func testFullFailedQueue(t *testing.T, long time.Duration) {
 	}
 }
 
-// publishFor publishes a message to each of the queues again and again, and checks that the deliveries of the consumer never
+// publishFor publishes a message to each of the queues again and again, and checks that the consumer's deliveries never
 // pause. It returns how many each queue got.
 func (p *testPipeline) publishFor(t *testing.T, long time.Duration, watched *consumer, queues ...string) (sent int) {
 	t.Helper()
@@ -150,7 +152,8 @@ func (p *testPipeline) awaitParkedAgain(t *testing.T, workQueue, failedQueue str
 	})
 }
 
-// A team's queue that is deleted takes along what it has. What fails later is in the pipeline's, until the queue is there again.
+// If a team's queue is deleted, its messages are lost. Later failures are in the pipeline's queue until the queue is
+// there again.
 func TestFailedQueueOfATeamIsDeleted(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
@@ -170,7 +173,7 @@ func TestFailedQueueOfATeamIsDeleted(t *testing.T) {
 	})
 	p.set(t, http.MethodDelete, p.Path("queues", "failures"), nil)
 	p.fillInbox(t, 500, last("after"))
-	// A deletion amid a publish can cost a session, whose messages the next one takes one by one.
+	// A deletion during a publish can cost a session, and the next session takes its messages one by one.
 	brokertest.Eventually(t, func() error { return p.countIs(t, "orders.inbox", 0) })
 	parked := p.collect(t, "orders.failed")
 	brokertest.Eventually(t, func() error {
@@ -185,13 +188,14 @@ func TestFailedQueueOfATeamIsDeleted(t *testing.T) {
 	p.consume(t, "orders.created", nil)
 	p.awaitParkedAgain(t, "orders.created", "failures")
 	brokertest.Eventually(t, func() error { return p.countIs(t, "orders.inbox", 0) })
-	// RabbitMQ 3.10 may fail over a publish to a queue that is being deleted, which costs a session.
+	// RabbitMQ 3.10 can fail on a publish to a queue that is being deleted, which costs a session.
 	if n := r.Log.Count("session ended") - r.Log.Count("INTERNAL_ERROR"); n != 0 {
 		t.Errorf("%d sessions ended:\n%.2000s", n, r.Log)
 	}
 }
 
-// Without the exchange that leads to the failed queues, or the permission to write to it, everything is parked in the pipeline's.
+// If the exchange that leads to the failed queues is missing or forbidden, everything is parked in the pipeline's
+// failed queue.
 func TestWayToTheFailedQueuesIsClosed(t *testing.T) {
 	t.Parallel()
 	for why, bar := range map[string]func(*testing.T, *testPipeline, string){
@@ -230,7 +234,7 @@ func TestWayToTheFailedQueuesIsClosed(t *testing.T) {
 	}
 }
 
-// readyIn is how many messages of a queue are ready.
+// readyIn returns how many messages of a queue are ready.
 func (p *testPipeline) readyIn(t *testing.T, queue string) int {
 	t.Helper()
 	declared, err := p.Channel(t).QueueDeclarePassive(queue, true, false, false, false, nil)

@@ -25,8 +25,8 @@ func (p *testPipeline) unbindDelays(t *testing.T, delays ...string) {
 	}
 }
 
-// The configuration comes before the schedule is applied: once it is, all messages go on. Until then one message after the other
-// tries, while the others are not sent and returned again and again.
+// The configuration comes before the schedule is applied. After that, all messages go on. Until then, one message after
+// the other tries, so that the others are not sent and returned again and again.
 func TestMessagesWaitUntilADelayIsBound(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms", "200ms"}, 3, "orders.created")
@@ -55,7 +55,7 @@ func TestMessagesWaitUntilADelayIsBound(t *testing.T) {
 	}
 }
 
-// The configuration comes after the schedule was applied: once it is there, all messages go on.
+// The configuration comes after the schedule was applied. Once it is there, all messages go on.
 func TestMessagesWaitForTheConfigurationThatWasApplied(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
@@ -71,8 +71,8 @@ func TestMessagesWaitForTheConfigurationThatWasApplied(t *testing.T) {
 	p.expectEmpty(t, "orders.failed")
 }
 
-// A schedule that begins with 0s has one delay that takes no queue. Used in place of all others, it would use
-// up the attempts within moments.
+// A schedule that begins with 0s has one delay without a queue. As a substitute for all others, it would use up the
+// attempts within moments.
 func TestMessagesDoNotReturnAtOnceInsteadOfWaiting(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"0s", "200ms"}, 3, "orders.created")
@@ -98,7 +98,7 @@ func TestMessagesThatFindNoDelayForLongAreParked(t *testing.T) {
 	r.Log.Await(t, "still no delay of the configuration is bound", 1)
 }
 
-// From 4.3 on a broker cancels the consumer of a quorum queue for that, and does not say why.
+// From RabbitMQ 4.3 on, the broker cancels a quorum queue's consumer after this timeout, and does not say why.
 func TestConsumerTimeoutIsNamed(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
@@ -114,7 +114,7 @@ func TestConsumerTimeoutIsNamed(t *testing.T) {
 	r.Log.Await(t, "a message was unacknowledged for longer than consumer_timeout", 1)
 }
 
-// A return that is missed is a message that is lost: its confirm arrives all the same.
+// A missed return is a lost message, since its confirm still arrives.
 func TestReturnsAreNeverMissed(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms", "200ms"}, 9, "orders.created")

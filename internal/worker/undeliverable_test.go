@@ -23,10 +23,10 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// longestPause is how long a message that cannot be delivered may keep the others waiting.
+// longestPause is how long an undeliverable message can keep the others waiting.
 var longestPause = brokertest.Slow(8 * time.Second)
 
-// newPipelineForAMQP10 is skipped on brokers that do not speak AMQP 1.0 by themselves.
+// newPipelineForAMQP10 skips brokers that do not speak AMQP 1.0 by themselves.
 func newPipelineForAMQP10(t *testing.T, queueType string) (*testPipeline, *amqp10.Client) {
 	t.Helper()
 	p := newPipelineOf(t, newSpec(queueType, []string{"100ms"}, 3, "orders.created"))
@@ -48,19 +48,19 @@ func forEachQueueType(t *testing.T, test func(*testing.T, *testPipeline, *amqp10
 	}
 }
 
-// withID is a message with a message-id, which says what it is.
+// withID returns a message with a message-id, which names its purpose.
 func withID(id string) amqp10.Message {
 	return amqp10.Message{Properties: amqp10.List(amqp10.Text(id)), Data: []byte("body of " + id)}
 }
 
-// withUUID cannot be delivered.
+// withUUID returns a message that cannot be delivered.
 func withUUID(id string) amqp10.Message {
 	m := withID(id)
 	m.ApplicationProperties = amqp10.Map(amqp10.Text("order"), amqp10.UUID(), amqp10.Text("tenant"), amqp10.Text("a"))
 	return m
 }
 
-// undeliverable are messages that a broker cannot deliver over AMQP 0-9-1, by what dead-letter-error says of them.
+// undeliverable returns messages that a broker cannot deliver over AMQP 0-9-1, by their dead-letter-error.
 func (p *testPipeline) undeliverable() map[string]amqp10.Message {
 	long := strings.Repeat("x", 300)
 	messages := map[string]amqp10.Message{}
@@ -82,7 +82,7 @@ func (p *testPipeline) undeliverable() map[string]amqp10.Message {
 		add(change, func(m *amqp10.Message) { m.Annotations = amqp10.Map(amqp10.Symbol("x-k"), value) })
 	}
 	if !p.VersionAtLeast("4.1") {
-		// In an annotation it could not be delivered over AMQP 1.0, either.
+		// In an annotation, this value could not be delivered over AMQP 1.0, either.
 		for change, value := range map[string]amqp10.Value{
 			"a decimal number, its bytes written as text": amqp10.Fixed(0x74, 0, 0, 0, 1),
 			"NaN, written as text":                        amqp10.Fixed(0x72, 0x7f, 0xc0, 0, 0),
@@ -154,7 +154,7 @@ func TestUndeliverableMessagesAreParked(t *testing.T) {
 	})
 }
 
-// A queue behind the failed exchange that does not answer holds up what cannot be delivered no more than anything else.
+// A silent queue behind the failed exchange holds up undeliverable messages no more than others.
 func TestUndeliverableMessagesBesideASilentQueue(t *testing.T) {
 	t.Parallel()
 	const n = 5
@@ -171,11 +171,11 @@ func TestUndeliverableMessagesBesideASilentQueue(t *testing.T) {
 	}
 	brokertest.Eventually(t, func() error { return good.has(n) })
 	brokertest.Eventually(t, func() error { return p.countIs(t, p.names.Inbox(), 0) })
-	// From the queue that only the answer is missing of, and from the refused queue.
+	// They come from the queue whose answer alone is missing, and from the refused queue.
 	brokertest.Eventually(t, func() error { return p.countIs(t, p.names.FailedQueue(), 2*n) })
 }
 
-// Those in front of them may be for a queue that does not answer.
+// The messages in front can be for a silent queue.
 func TestUndeliverableMessagesBehindUnansweredOnes(t *testing.T) {
 	t.Parallel()
 	const n = 20
@@ -198,7 +198,7 @@ func TestUndeliverableMessagesBehindUnansweredOnes(t *testing.T) {
 	brokertest.Eventually(t, func() error { return p.countIs(t, p.names.Inbox(), 0) })
 }
 
-// Two workers meet the same messages, and get each other's.
+// Two workers meet the same messages, and each gets some of the other's.
 func TestUndeliverableMessagesAmongMany(t *testing.T) {
 	t.Parallel()
 	forEachQueueType(t, func(t *testing.T, p *testPipeline, client *amqp10.Client) {
@@ -258,7 +258,7 @@ func TestUndeliverableMessagesAmongMany(t *testing.T) {
 	})
 }
 
-// The window is wide when the message comes: those that were in flight with it are handled one by one.
+// The window is wide when the message comes. The next session handles all messages that were in flight one by one.
 func TestUndeliverableMessageInAWideWindow(t *testing.T) {
 	t.Parallel()
 	forEachQueueType(t, func(t *testing.T, p *testPipeline, client *amqp10.Client) {
@@ -284,13 +284,13 @@ func TestUndeliverableMessageInAWideWindow(t *testing.T) {
 		if a.copies() > 0 && caused == 0 {
 			t.Errorf("%d copies, but no redelivery is counted", a.copies())
 		}
-		if sessions > half/10 { // a busy machine takes some more than an idle one
+		if sessions > half/10 { // a busy machine takes more sessions than an idle one
 			t.Errorf("%d sessions, want far fewer than there were messages in flight", sessions)
 		}
 	})
 }
 
-// The original stays where it is for as long as nobody keeps its copy.
+// The original stays in place until its copy is kept.
 func TestUndeliverableMessageStaysWhileItCannotBeParked(t *testing.T) {
 	t.Parallel()
 	for name, warning := range map[string]string{"unbound": "the failed or unrouted exchange has no queue", "missing": "NOT_FOUND"} {
@@ -317,7 +317,7 @@ func TestUndeliverableMessageStaysWhileItCannotBeParked(t *testing.T) {
 	}
 }
 
-// The names need escaping in an address, the connection is secured, and the user may do nothing that is not needed.
+// The names need escaping in an address, the connection is secured, and the user has only the needed permissions.
 func TestUndeliverableMessageOverTLS(t *testing.T) {
 	t.Parallel()
 	spec := newSpec(topology.Quorum, []string{"100ms"}, 3, "orders.created")
@@ -335,7 +335,7 @@ func TestUndeliverableMessageOverTLS(t *testing.T) {
 	p.await(t, "orders.created")
 }
 
-// A body that is no data is kept as it is encoded, as the broker does.
+// A body that is no data stays encoded, as the broker keeps it.
 func TestUndeliverableMessageWithAValueForABody(t *testing.T) {
 	t.Parallel()
 	p, client := newPipelineForAMQP10(t, topology.Quorum)
@@ -348,7 +348,7 @@ func TestUndeliverableMessageWithAValueForABody(t *testing.T) {
 	}
 }
 
-// Later brokers leave numbers out that AMQP 0-9-1 has not: such a message is like any other, and ends no session.
+// Later brokers leave out numbers that AMQP 0-9-1 lacks. Such a message is like any other, and ends no session.
 func TestNumbersThatOnlyAMQP10Has(t *testing.T) {
 	t.Parallel()
 	p, client := newPipelineForAMQP10(t, topology.Quorum)
@@ -376,7 +376,7 @@ func TestNumbersThatOnlyAMQP10Has(t *testing.T) {
 	require.Equal(t, 1, r.Log.Count("msg=consuming"))
 }
 
-// A worker that is killed when the copy is parked, and the original is not accepted yet, leaves one copy too many.
+// If a worker is killed after it parked the copy and before it accepted the original, there is one copy too many.
 func TestWorkerIsKilledBeforeItAcceptsTheOriginal(t *testing.T) {
 	t.Parallel()
 	p, client := newPipelineForAMQP10(t, topology.Quorum)
@@ -427,8 +427,8 @@ func TestWorkerIsKilledBeforeItAcceptsTheOriginal(t *testing.T) {
 	require.Zero(t, again.End(t, syscall.SIGTERM), again.Log)
 }
 
-// undeliverableOfPlugin are messages that RabbitMQ 3 takes over AMQP 1.0 and cannot deliver over AMQP 0-9-1, by what
-// dead-letter-error says of them.
+// undeliverableOfPlugin returns messages that RabbitMQ 3 takes over AMQP 1.0 and cannot deliver over AMQP 0-9-1, by
+// their dead-letter-error.
 func undeliverableOfPlugin() map[string]amqp10.Message {
 	long, number := strings.Repeat("x", 300), amqp10.Fixed(0x80, 0, 0, 0, 0, 0, 0, 0, 7)
 	messages := map[string]amqp10.Message{}
@@ -460,7 +460,7 @@ func undeliverableOfPlugin() map[string]amqp10.Message {
 	return messages
 }
 
-// The plugin rabbitmq_amqp1_0 lets messages in over which the broker closes each connection of AMQP 0-9-1.
+// The plugin rabbitmq_amqp1_0 accepts messages that make the broker close each AMQP 0-9-1 connection.
 func TestUndeliverableMessagesOfThePluginAreParked(t *testing.T) {
 	t.Parallel()
 	for _, queueType := range []string{topology.Quorum, topology.Classic} {
@@ -475,7 +475,7 @@ func TestUndeliverableMessagesOfThePluginAreParked(t *testing.T) {
 			bad := undeliverableOfPlugin()
 			for _, m := range bad {
 				sender.Send(t, m.Encode())
-				// What the plugin leaves to those who read it: 0-9-1 has bytes for it.
+				// The plugin leaves this value to the reader, since 0-9-1 has bytes for it.
 				sender.Send(t, withUUID("good").Encode())
 			}
 			client.Reject(t, "orders.created", 2*len(bad))
@@ -507,7 +507,7 @@ func TestUndeliverableMessagesOfThePluginAreParked(t *testing.T) {
 	}
 }
 
-// A broker closes the channel over a reply-to that it would have to replace: what is under way must not come twice.
+// A broker closes the channel over a reply-to that it would replace. Outstanding messages must not come twice.
 func TestDirectReplyToAmongMany(t *testing.T) {
 	t.Parallel()
 	forEachQueueType(t, func(t *testing.T, p *testPipeline, client *amqp10.Client) {

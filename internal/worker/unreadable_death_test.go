@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Before RabbitMQ 3.13, one message with an x-death that the broker cannot read, left to the broker, ends the
-// at-least-once dead-lettering of all queues of the node for good. So this test runs against a node of its own.
+// Before RabbitMQ 3.13, the broker cannot dead-letter a message with an unreadable x-death. One such message ends the
+// at-least-once dead-lettering of all queues of the node for good. So this test has a node of its own.
 func TestUnreadableDeathsStopNoDeadLettering(t *testing.T) {
 	t.Parallel()
 	e := newExchange(t, "1m", "100ms", "work")
@@ -53,7 +53,7 @@ func TestUnreadableDeathsStopNoDeadLettering(t *testing.T) {
 	require.Equal(t, "good", e.await(t, "work").MessageId)
 }
 
-// unreadableDeaths are headers with an x-death over each of which the broker fails.
+// unreadableDeaths returns headers with an x-death that the broker fails on.
 func unreadableDeaths(inboxes ...string) map[string]amqp.Table {
 	deaths := map[string]amqp.Table{
 		"number":  {"x-death": []any{int32(1)}},

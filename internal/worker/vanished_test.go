@@ -12,8 +12,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
-// Without the permission to publish to the default exchange a message cannot be rescued; the broker
-// closes the channel over each attempt, and the others have to go on.
+// Without the permission to publish to the default exchange, a message cannot be rescued. The broker closes the channel
+// over each attempt, and the other messages must go on.
 func TestRescueIsRefused(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created", "orders.paid")
@@ -38,7 +38,7 @@ func TestRescueIsRefused(t *testing.T) {
 	require.Equal(t, 1, r.Log.Count("grant it the permission"))
 
 	p.grant(t, user, pipeline.WorkerPermissions(p.names))
-	// A queue that is gone has no binding to wait for, whether the worker has the permission by now or not.
+	// A deleted queue has no binding to wait for, with or without the permission.
 	p.set(t, "DELETE", p.Path("queues", "orders.created"), nil)
 	fastest := time.Hour
 	for began := time.Now(); time.Since(began) < 4*time.Second; {
@@ -61,7 +61,7 @@ func TestRescueIsRefused(t *testing.T) {
 	})
 }
 
-// A work queue that is full refuses what is published to it directly.
+// A full work queue refuses messages that are published to it directly.
 func TestRescueThatIsNackedGoesRoundAgain(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
@@ -89,7 +89,7 @@ func TestRescueThatIsNackedGoesRoundAgain(t *testing.T) {
 	require.Zero(t, running.Log.Count("session ended"))
 }
 
-// recreate deletes a queue and declares it again, as an application does: without the binding.
+// recreate deletes a queue and declares it again without the binding, as an application does.
 func (p *testPipeline) recreate(t *testing.T, queue string) {
 	t.Helper()
 	p.set(t, "DELETE", p.Path("queues", queue), nil)

@@ -1,8 +1,8 @@
-// Package worker runs the retry pipelines and the delayed exchanges of a configuration: a session of package session for each, again
-// after it ended, and its changes while it lives.
+// Package worker runs the retry pipelines and the delayed exchanges of a configuration. Each has a session of package
+// session, which is opened again after it ends, and follows changes of the configuration.
 //
-// It loses no message: what was not confirmed, or was returned, is not acknowledged. It may duplicate
-// one, when a session ends between a confirm and the acknowledgement.
+// It loses no message: an unconfirmed or returned message is not acknowledged. It can duplicate a message if a session
+// ends between a confirm and the acknowledgement.
 package worker
 
 import (
@@ -27,45 +27,45 @@ import (
 const (
 	// DefaultPrefetch is how many messages of a pipeline or delayed exchange are in flight at a time.
 	DefaultPrefetch = 256
-	// DefaultDrainTimeout bounds how long a stopping worker finishes what is in flight. It leaves a moment
-	// to close connections before orchestrators kill, after 30 s.
+	// DefaultDrainTimeout bounds how long a stopping worker finishes the messages in flight. It leaves some time to
+	// close connections before orchestrators kill the process, after 30 s.
 	DefaultDrainTimeout = 25 * time.Second
 	// MaxPrefetch is the largest window that AMQP 0-9-1 can ask for.
 	MaxPrefetch = 65_535
 )
 
-// Options are what the worker needs to run.
+// Options are the parameters of the worker.
 type Options struct {
-	// Config is the first configuration, and Configs brings later ones. It is never closed.
+	// Config is the first configuration, and Configs brings later ones. Configs is never closed.
 	Config  workerconfig.Config
 	Configs <-chan workerconfig.Config
 	Brokers amqpconn.Brokers
 	// Prefetch is the window of each pipeline and delayed exchange, from 1 to [MaxPrefetch].
 	Prefetch int
-	// DrainTimeout bounds how long what is in flight is finished; 0 is [DefaultDrainTimeout].
+	// DrainTimeout bounds how long the worker finishes the messages in flight. 0 is [DefaultDrainTimeout].
 	DrainTimeout time.Duration
 	// Version is shown to the broker.
 	Version string
-	// Logger gets a line per message that is parked in a failed queue, none per retried one.
+	// Logger gets a line for each message that is parked in a failed queue, and no line for a retried one.
 	Logger *slog.Logger
-	// Metrics may be nil.
+	// Metrics can be nil.
 	Metrics *metrics.Set
 
-	// unfamiliar is for all flows.
+	// unfamiliar is shared by all flows.
 	unfamiliar *sync.Once
-	// judge is a test's; nil is the one for production.
+	// judge is for tests. nil is the judge for production.
 	judge *session.Judge
-	// unboundTimeout and ackPatience are a test's; 0 is the one for production.
+	// unboundTimeout and ackPatience are for tests. 0 is the value for production.
 	unboundTimeout, ackPatience time.Duration
 }
 
-// Run works on all pipelines and delayed exchanges until the context is done and what is in flight is finished. What goes
-// wrong with one of them is logged and tried again, and does not stop the others. The error is about
-// those that could not finish in time; their messages will be delivered again. Only where none of the brokers, which are
-// the same for all, is RabbitMQ, everything stops: nothing will work there.
+// Run works on all pipelines and delayed exchanges until the context is done and the messages in flight are finished.
+// It logs the errors of one of them and tries again, while the others carry on. It returns an error about flows that
+// could not finish in time: the broker delivers their messages again. Only if no broker is RabbitMQ, Run stops
+// everything, since all flows have the same brokers.
 //
-// A later configuration touches only what differs: one that is new starts, one that is
-// gone drains, and one that changed keeps its connections and what it has in flight.
+// A later configuration touches only the differences. A new flow starts, and a removed one drains. A changed flow keeps
+// its connections and its messages in flight.
 func Run(ctx context.Context, o Options) error {
 	if o.Metrics == nil {
 		o.Metrics = metrics.New("")
@@ -90,10 +90,9 @@ func Run(ctx context.Context, o Options) error {
 	}
 }
 
-// Check connects to the vhost of each pipeline and delayed exchange, on the first broker that serves it, and looks for its
-// inbox and the exchanges that the worker publishes to. It writes a line for each, and one for each
-// broker that did not serve, and returns an error if any of them cannot be worked on. It consumes and
-// changes nothing.
+// Check connects to the vhost of each pipeline and delayed exchange, on the first broker that serves it. It looks for
+// the inbox and the exchanges that the worker publishes to. It writes a line for each flow, and for each broker that
+// did not serve one. It returns an error if the worker cannot run one of the flows. It consumes and changes nothing.
 func Check(ctx context.Context, o Options, out io.Writer) error {
 	valid, err := compile(o.Config)
 	if err != nil {
@@ -106,7 +105,7 @@ func Check(ctx context.Context, o Options, out io.Writer) error {
 		}
 		queue, unserved, err := o.checkBrokers(ctx, c)
 		if product.IsOtherError(err) {
-			return err // the same for all
+			return err // the error is the same for all flows
 		}
 		severity := "warning"
 		if err != nil {
@@ -122,7 +121,7 @@ func Check(ctx context.Context, o Options, out io.Writer) error {
 	return failed
 }
 
-// checkBrokers asks one broker after the other until one serves, and says why others do not.
+// checkBrokers asks one broker after the other until one serves, and says why the others do not.
 func (o Options) checkBrokers(ctx context.Context, c session.Config) (queue amqp.Queue, unserved []error, err error) {
 	_, err = o.Brokers.Try(ctx, slog.New(slog.DiscardHandler), 0, func(uri amqpconn.URI) (err error) {
 		if queue, err = checkFlow(ctx, uri, c, o.Version); err != nil {
@@ -131,7 +130,7 @@ func (o Options) checkBrokers(ctx context.Context, c session.Config) (queue amqp
 		return err
 	})
 	if err != nil && unserved == nil {
-		unserved = []error{err} // nobody was asked
+		unserved = []error{err} // no broker was asked
 	}
 	return queue, unserved, err
 }

@@ -6,15 +6,15 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// alarm follows the broker's resource alarms, during which it accepts no messages.
+// alarm follows the broker's resource alarms. While one is active, the broker accepts no messages.
 type alarm struct {
 	notices chan amqp.Blocking
 	active  bool
-	// clearedAt is when the last one cleared, zero if there was none.
+	// clearedAt is when the last alarm cleared. It is zero if there was no alarm.
 	clearedAt time.Time
 }
 
-// waited is how long ago something was, without the time until the broker's last alarm cleared.
+// waited returns the time since then, but counts only from the moment when the broker's last alarm cleared.
 func (a alarm) waited(then, now time.Time) time.Duration {
 	if then.Before(a.clearedAt) {
 		then = a.clearedAt
@@ -22,7 +22,7 @@ func (a alarm) waited(then, now time.Time) time.Duration {
 	return now.Sub(then)
 }
 
-// unlessBlocked are the deliveries, or a channel that is never ready during an alarm.
+// unlessBlocked returns the deliveries. During an alarm, it returns nil, a channel that is never ready.
 func (a alarm) unlessBlocked(deliveries <-chan amqp.Delivery) <-chan amqp.Delivery {
 	if a.active {
 		return nil
@@ -30,10 +30,10 @@ func (a alarm) unlessBlocked(deliveries <-chan amqp.Delivery) <-chan amqp.Delive
 	return deliveries
 }
 
-// alarmChanged resumes what an alarm has stopped, once it clears.
+// alarmChanged notes the start of an alarm. When the alarm clears, it resumes the work.
 func (s *Session) alarmChanged(b amqp.Blocking, ok bool) error {
 	if !ok {
-		// The connection is closed: so are the publishers, and they know why.
+		// The connection is closed. The publishers are closed, too, and they know why.
 		s.alarm.notices = nil
 		return nil
 	}

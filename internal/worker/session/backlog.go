@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// backlog is the unacknowledged backlog: messages whose publish did not succeed and is tried again a
-// little later, the next one first.
+// backlog holds unacknowledged messages that could not be published. Each is tried again a little later, and the first
+// one due comes first.
 type backlog struct {
 	messages []*message
-	// timer fires when the first of them is due.
+	// timer fires when the first message is due.
 	timer *time.Timer
 }
 
-// keep takes a message for a moment that doubles each time.
+// keep holds a message back for a time that doubles with each deferral.
 func (b *backlog) keep(m *message, now time.Time) {
 	if m.refused {
 		m.dueAt = now.Add(backOff(m.deferrals))
@@ -25,7 +25,7 @@ func (b *backlog) keep(m *message, now time.Time) {
 	b.messages = slices.Insert(b.messages, at, m)
 }
 
-// next takes the next message that is due, nil if there is none.
+// next removes and returns the next message that is due. It returns nil if no message is due.
 func (b *backlog) next(now time.Time) *message {
 	if len(b.messages) == 0 || b.messages[0].dueAt.After(now) {
 		return nil
@@ -35,22 +35,21 @@ func (b *backlog) next(now time.Time) *message {
 	return m
 }
 
-// schedule sets the timer.
 func (b *backlog) schedule(now time.Time) {
 	if len(b.messages) > 0 {
 		b.timer.Reset(b.messages[0].dueAt.Sub(now))
 	}
 }
 
-// pause is a moment that doubles each time, from 100 ms to 2 s.
+// pause doubles with each attempt, from 100 ms to 2 s.
 func pause(times int) time.Duration { return min(backOff(times), 2*time.Second) }
 
-// backOff is one that goes on doubling, up to a minute.
+// backOff doubles with each attempt, from 100 ms to one minute.
 func backOff(times int) time.Duration {
 	return min(100*time.Millisecond<<min(times, 10), time.Minute)
 }
 
-// keep keeps a message, unacknowledged, to publish it again a little later.
+// keep leaves a message unacknowledged, to publish it again a little later.
 func (s *Session) keep(m *message) {
 	s.inbox.slow = true
 	now := time.Now()
@@ -58,7 +57,7 @@ func (s *Session) keep(m *message) {
 	s.backlog.schedule(now)
 }
 
-// publishBacklog publishes the messages that are due.
+// publishBacklog publishes the messages that are due. During an alarm, it does nothing.
 func (s *Session) publishBacklog() error {
 	if s.alarm.active {
 		return nil

@@ -6,25 +6,27 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// suspension is a closed channel: its publisher keeps what it cannot publish until the channel is open again. The others go on.
+// suspension is the state of a closed channel. Until the channel is open again, its publisher keeps its messages. The
+// other publishers carry on.
 type suspension struct {
-	// shut says that the channel is closed, and is being opened again.
+	// shut says that the channel is closed and is being opened again.
 	shut bool
-	// forbidden says that it closed because the user is not allowed to publish to the exchange.
+	// forbidden says that the channel closed because the user must not publish to the exchange.
 	forbidden bool
-	// closures is how often in a row the broker closed the channel, and warned says that the log says that the
-	// exchange is missing or forbidden.
+	// closures counts how often in a row the broker closed the channel. warned says that the log already reports the
+	// exchange as missing or forbidden.
 	closures int
 	warned   bool
-	// stale says that the channel is to be opened again as soon as nothing is outstanding on it, and renewed when it last was.
+	// stale asks for a new channel as soon as no confirm is outstanding. renewed is when the last such request was
+	// made.
 	stale   bool
 	renewed time.Time
 
-	// waiting are the messages that are published next, in this order.
+	// waiting are the messages to publish next, in this order.
 	waiting []*message
 }
 
-// suspend makes everything outstanding wait for the next channel.
+// suspend makes all outstanding messages wait for the next channel.
 func (p *publisher) suspend() {
 	if p.suspects == 0 {
 		p.suspects = len(p.outstanding)
@@ -34,22 +36,21 @@ func (p *publisher) suspend() {
 	p.outstanding, p.returned, p.nackedSince = nil, map[string]bool{}, time.Time{}
 }
 
-// resume continues with a new channel.
 func (p *publisher) resume(o confirmChannel) {
 	p.confirmChannel, p.shut, p.forbidden, p.stale = o, false, false, false
 }
 
-// next takes the message that waits longest.
+// next removes and returns the message that has waited longest.
 func (s *suspension) next() *message {
 	m := s.waiting[0]
-	s.waiting[0] = nil // or the body would stay in memory
+	s.waiting[0] = nil // else the body would stay in memory
 	s.waiting = s.waiting[1:]
 	return m
 }
 
-// channelClosed decides what becomes of the messages whose channel the broker has closed. An exchange that is
-// missing or closed to this user, or a message that the broker does not accept, must not stop the rest. Nor must it end the session:
-// the next one would only publish its messages again.
+// channelClosed decides what happens to the messages of a channel that the broker has closed. A missing or forbidden
+// exchange, or a message that the broker refuses, must not stop the other messages. It must not end the session either:
+// the next session would only publish its messages again.
 func (s *Session) channelClosed(p *publisher) error {
 	reason := p.closeReason()
 	err := closedError("publishing", reason)
@@ -82,7 +83,7 @@ func (s *Session) channelClosed(p *publisher) error {
 	return s.aimWaiting()
 }
 
-// forgo tries the next best for the messages that cannot be published to an exchange.
+// forgo sends the messages that cannot be published to an exchange on their next best way.
 func (s *Session) forgo(p *publisher) error {
 	waiting := p.waiting
 	p.waiting, p.suspects = nil, 0
@@ -94,7 +95,7 @@ func (s *Session) forgo(p *publisher) error {
 	return nil
 }
 
-// aimWaiting publishes again what waits for closed channels: it can go elsewhere by now.
+// aimWaiting publishes the messages that wait for closed channels again, since their route can differ by now.
 func (s *Session) aimWaiting() error {
 	for _, p := range s.publishers.all {
 		if !p.shut || s.alarm.active {
@@ -112,13 +113,13 @@ func (s *Session) aimWaiting() error {
 	return nil
 }
 
-// reopen opens the channel again after a moment.
+// reopen opens the channel again after a pause.
 func (s *Session) reopen(p *publisher) {
 	s.openSoon(p, pause(p.closures))
 	p.closures++
 }
 
-// release publishes as much of what waits as can be published now.
+// release publishes the waiting messages for as long as the publisher is ready for them.
 func (s *Session) release(p *publisher) error {
 	for len(p.waiting) > 0 && p.ready(p.waiting[0]) && !s.alarm.active {
 		if err := s.sendNext(p); err != nil {

@@ -11,8 +11,9 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 )
 
-// Delaying is the flow of a delayed exchange. A message has one way. If it is delivered at once or unrouted, it has another one
-// after a queue refused it. What the broker does not take otherwise is kept until it does, or until the configuration leads elsewhere.
+// Delaying is the flow of a delayed exchange. Each message has one way. If a queue refuses a message that is delivered
+// at once or unrouted, the message has a second way. The flow keeps every other message that the broker refuses. It
+// tries again until the broker accepts the message, or until the configuration leads elsewhere.
 type Delaying struct {
 	config   *delaying.Exchange
 	watch    *metrics.DelayedExchange
@@ -20,7 +21,7 @@ type Delaying struct {
 	refusals refusals
 }
 
-// NewDelaying is a delayed exchange's flow.
+// NewDelaying returns the flow of a delayed exchange.
 func NewDelaying(e *delaying.Exchange, watch *metrics.DelayedExchange, log *slog.Logger) *Delaying {
 	return &Delaying{config: e, watch: watch, log: log, refusals: refusals{log: log}}
 }
@@ -44,16 +45,17 @@ func (f *Delaying) undeliverable(d *amqp.Delivery, why string) verdict {
 	return f.decided(delaying.Undeliverable(d, why))
 }
 
-// diedAt is not known: publishers can write any time into the headers.
+// diedAt returns zero, since publishers can write any time into the headers.
 func (*Delaying) diedAt(*amqp.Delivery) time.Time { return time.Time{} }
 
-// setsAside is about what is delivered at once, or unrouted: others have queues there, each with limits of its own. All other
-// exchanges lead to one queue, so what happens to one message happens to all.
+// setsAside reports true for messages that are delivered at once or unrouted. Users have queues behind those exchanges,
+// each with limits of its own. Every other exchange leads to one queue, which treats all messages alike.
 func (f *Delaying) setsAside(exchange string) bool {
 	return exchange == f.config.Names.DeliverExchange() || exchange == f.config.Names.UnroutedExchange()
 }
 
-// shut is about what a queue refused: without a refused queue, or if that is closed to this user, the other way is open.
+// shut reports true for the exchanges of refused messages. If the refused queue is missing or forbidden, the other way
+// is open.
 func (f *Delaying) shut(exchange string, _ *amqp.Error) (forgo bool) {
 	return exchange == f.config.Names.Refused() || exchange == f.config.Names.OnlyUnrouted()
 }
@@ -74,7 +76,7 @@ func (f *Delaying) Park(d *amqp.Delivery, why string, stamp deadletter.Stamp) (P
 	return parked, err
 }
 
-// delayed is the verdict about a message of a delayed exchange.
+// delayed is the verdict on a message of a delayed exchange.
 type delayed struct {
 	*Delaying
 	delaying.Verdict
@@ -124,7 +126,8 @@ func (v *delayed) nacked(m *message) step {
 	return stepSetAside
 }
 
-// accepted counts and logs: a line for each message that is refused, none for the others, of which there can be thousands a second.
+// accepted counts and logs. The log gets a line for each refused message, and no line for the thousands a second that
+// are delivered.
 func (v *delayed) accepted(m *message, verbose bool) {
 	switch v.Action {
 	case delaying.Refuse:
@@ -144,7 +147,7 @@ func (v *delayed) accepted(m *message, verbose bool) {
 	case delaying.Delay:
 		v.watch.Delayed()
 	}
-	if verbose { // or the line would be put together for nothing
+	if verbose { // else the line would be built for nothing
 		v.log.Debug("message sent on", details(m, "delay", v.Delay)...)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 )
 
-// receive takes a delivery of a consumer of the inbox and publishes it to where it belongs.
+// receive takes a delivery from a consumer of the inbox and publishes it to where it belongs.
 func (s *Session) receive(consumer *<-chan amqp.Delivery, d amqp.Delivery, ok bool) error {
 	if !ok {
 		*consumer = nil
@@ -26,7 +26,7 @@ func (s *Session) receive(consumer *<-chan amqp.Delivery, d amqp.Delivery, ok bo
 	return s.publish(m)
 }
 
-// deliveriesEnded is an error unless this is what the session waits for.
+// deliveriesEnded returns an error unless the session expects the end of the deliveries.
 func (s *Session) deliveriesEnded(consumer *<-chan amqp.Delivery) error {
 	if err := s.inbox.lost(); err != nil {
 		return err
@@ -68,7 +68,6 @@ func (s *Session) publish(m *message) error {
 	return s.send(p, m)
 }
 
-// send publishes a message now.
 func (s *Session) send(p *publisher, m *message) error {
 	m.publishID = s.ids.next()
 	route, publishing, err := s.build(m, deadletter.Stamp{
@@ -103,18 +102,17 @@ func closedError(what string, reason *amqp.Error) error {
 	return fmt.Errorf("the broker closed the channel for %s: %w", what, reason)
 }
 
-// lateAfter is how long a broker can take to confirm a message before it counts as kept.
+// lateAfter is how long the broker can take to confirm a message before the message counts in the backlog.
 const lateAfter = 10 * time.Second
 
-// arrived counts a delivery.
 func (s *Session) arrived(m *message) {
 	s.watch.Received()
 	m.diedAt = s.Flow.diedAt(&m.delivery)
 	s.oldest = earlier(s.oldest, m.diedAt)
 }
 
-// details tells which message a line is about: never its body, and of its headers only the one that
-// leads to its trace. What a publisher wrote there is quoted by the handler.
+// details returns log attributes that identify a message. They never contain its body. Of its headers, they contain
+// only the traceparent, and the log handler quotes a publisher's text.
 func details(m *message, attributes ...any) []any {
 	attributes = append(attributes, "message_id", m.delivery.MessageId)
 	if parent := traceparent(m.delivery.Headers); parent != "" {
@@ -123,7 +121,7 @@ func details(m *message, attributes ...any) []any {
 	return attributes
 }
 
-// report tells once a second what the session is busy with.
+// report tells the metrics once a second how busy the session is.
 func (s *Session) report() {
 	r := metrics.Report{InFlight: s.inbox.inFlight, Blocked: s.alarm.active, Oldest: s.oldest}
 	s.oldest = time.Time{}
@@ -144,13 +142,13 @@ func (s *Session) report() {
 	s.watch.Report(r)
 }
 
-// unanswered reports whether the broker takes too long to confirm a message. What waits for an alarm to
-// clear is not late.
+// unanswered reports whether the broker takes too long to confirm a message. A message that waits for an alarm to clear
+// is not late.
 func (s *Session) unanswered(m *message, now time.Time) bool {
 	return !s.alarm.active && s.alarm.waited(m.publishedAt, now) > lateAfter
 }
 
-// earlier ignores times that are not known.
+// earlier returns the earlier of two times, and ignores a zero time.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -158,11 +156,11 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// traceContext is version 00 of W3C Trace Context. Anything else in the header can be of any
-// length, and must not get into the log.
+// traceContext matches version 00 of W3C Trace Context. Anything else in the header can have any length, and must not
+// get into the log.
 var traceContext = regexp.MustCompile(`^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
 
-// traceparent is the trace that the message belongs to, "" if it does not say.
+// traceparent returns the message's trace context, or "" if its header is missing or invalid.
 func traceparent(h amqp.Table) string {
 	parent, _ := h["traceparent"].(string)
 	if !traceContext.MatchString(parent) {

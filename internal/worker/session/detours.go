@@ -11,23 +11,22 @@ import (
 )
 
 const (
-	// detourAfter is how long a delay's queue can leave a message unanswered while the broker accepts
-	// later ones. Electing a leader takes less.
+	// detourAfter is how long a delay's queue can leave a message unanswered while the broker accepts later messages.
+	// The election of a leader takes less.
 	detourAfter = 15 * time.Second
-	// probePeriod passes between two messages that try a delay whose queue did not answer.
+	// probePeriod is the time between two messages that try a delay whose queue did not answer.
 	probePeriod = 2 * time.Minute
 )
 
-// AvoidedDelays are the delays whose queues accept nothing, each with the time when a message can try it
-// again. A quorum queue without a majority of its members, or without any, refuses messages or leaves them
-// unanswered for a minute and more. What waits for it occupies the window, and would hold up all other
-// delays.
+// AvoidedDelays are the delays whose queues accept nothing. The value says when a message can try the delay again. A
+// quorum queue without a majority of its members refuses messages, or leaves them unanswered for a minute or longer.
+// Messages that wait for it fill the window and would hold up all other delays.
 type AvoidedDelays map[time.Duration]time.Time
 
-// detours are other delays that messages take in place of those whose queues accept nothing.
+// detours send messages to another delay if the queue of their own accepts nothing.
 type detours struct {
 	avoided AvoidedDelays
-	// refusedSince is when the queue of a delay began to refuse messages.
+	// refusedSince is when a delay's queue began to refuse messages.
 	refusedSince map[time.Duration]time.Time
 	log          *slog.Logger
 }
@@ -42,8 +41,8 @@ func (d AvoidedDelays) avoids(delay time.Duration, now time.Time) bool {
 	return avoided
 }
 
-// around takes another delay in place of one whose queue accepts nothing, as for one that is not bound.
-// If no other is left but to return at once, the message waits for its own.
+// around replaces a delay whose queue accepts nothing by another delay, as if the delay were not bound. If an immediate
+// return is the only other way, the message waits for its own delay.
 func (d *detours) around(p *deadletter.Pipeline, v deadletter.Verdict, now time.Time) deadletter.Verdict {
 	if len(d.avoided) == 0 || !v.Waits() {
 		return v
@@ -59,15 +58,15 @@ func (d *detours) around(p *deadletter.Pipeline, v deadletter.Verdict, now time.
 	return other
 }
 
-// observe begins detours around the queues that have refused everything for too long, and around those
-// that have not answered; the latter is an error.
+// observe begins detours around queues that have refused everything for too long, and around queues that have not
+// answered. In the second case, it returns an error.
 func (d *detours) observe(p *deadletter.Pipeline, outstanding []*message, a alarm, now time.Time) error {
 	d.avoidRefusing(p, a, now)
 	return d.avoidSilent(p, outstanding, a, now)
 }
 
-// avoidRefusing begins detours around the queues that have refused everything for too long. The next
-// message still tries: if the session ends over it, too, its successor's channel can be served at once.
+// avoidRefusing begins detours around queues that have refused everything for too long. The next message still tries
+// the delay. If the session ends over it, the channel of the next session can be served at once.
 func (d *detours) avoidRefusing(p *deadletter.Pipeline, a alarm, now time.Time) {
 	for delay, since := range d.refusedSince {
 		if a.waited(since, now) > nackTimeout {
@@ -76,10 +75,10 @@ func (d *detours) avoidRefusing(p *deadletter.Pipeline, a alarm, now time.Time) 
 	}
 }
 
-// avoidSilent begins detours around the queues that have not answered for too long while the broker
-// accepted later messages. The session has to be renewed then: the library keeps back the confirms of
-// what follows an unanswered message, and what waits fills the window. If nothing is answered, the first
-// message can be what the channel hangs at.
+// avoidSilent begins detours around queues that have not answered for too long, although the broker accepted later
+// messages. It then returns an error to renew the session: the library holds back the confirms after an unanswered
+// message, and waiting messages fill the window. If no message is answered, the first message can be the reason why the
+// channel hangs.
 func (d *detours) avoidSilent(p *deadletter.Pipeline, outstanding []*message, a alarm, now time.Time) error {
 	silent, acceptedLater := false, false
 	for i, m := range slices.Backward(outstanding) {
@@ -101,7 +100,7 @@ func (d *detours) avoidSilent(p *deadletter.Pipeline, outstanding []*message, a 
 	return nil
 }
 
-// avoid begins a detour. The next message tries the delay again after the given time.
+// avoid begins a detour. The first message from the given time on tries the delay again.
 func (d *detours) avoid(p *deadletter.Pipeline, delay time.Duration, next time.Time) {
 	if _, avoided := d.avoided[delay]; avoided {
 		return
@@ -118,9 +117,8 @@ func (d *detours) refused(v deadletter.Verdict, now time.Time) {
 	}
 }
 
-// accepted notes that the queue of a delay accepted a message. If that ends a detour, all others end with
-// it: after an outage of the whole broker, nothing should take a much shorter delay than its own for
-// longer than need be.
+// accepted notes that the queue of a delay accepted a message. If that ends a detour, all other detours end, too. After
+// an outage of the whole broker, no message should take a much shorter delay than its own for longer than necessary.
 func (d *detours) accepted(p *deadletter.Pipeline, v deadletter.Verdict) {
 	if v.Action != deadletter.Retry {
 		return
@@ -132,17 +130,17 @@ func (d *detours) accepted(p *deadletter.Pipeline, v deadletter.Verdict) {
 	}
 }
 
-// reconfigure forgets what was refused, and the delays that left the configuration.
+// reconfigure forgets all refusals, and the delays that left the configuration.
 func (d *detours) reconfigure(p *deadletter.Pipeline) {
 	clear(d.refusedSince)
 	maps.DeleteFunc(d.avoided, func(delay time.Duration, _ time.Time) bool { return !slices.Contains(p.Delays(), delay) })
 }
 
 const (
-	// DefaultUnboundTimeout is how long messages are kept because no delay of the schedule is bound, before
-	// they are parked. It is for a schedule that is applied a while after the worker's configuration, or before.
+	// DefaultUnboundTimeout is how long messages are kept while no delay of the schedule is bound. After that, they are
+	// parked. It covers the time between applying the schedule and configuring the worker, in either order.
 	DefaultUnboundTimeout = 10 * time.Minute
-	// unboundProbe passes between two messages that try all delays meanwhile.
+	// unboundProbe is the time between two messages that try all delays meanwhile.
 	unboundProbe = time.Second
 )
 
@@ -150,16 +148,16 @@ const (
 type unbound struct {
 	timeout time.Duration
 	log     *slog.Logger
-	// since is when the first message found no delay bound, zero if the latest one found some.
+	// since is when the first message found no delay bound. It is zero if the latest message found one.
 	since time.Time
-	// probe tries all delays, and the next one does after nextProbe: all others wait, instead of being sent
-	// and returned again and again.
+	// probe is the message that tries all delays. From nextProbe on, the next message tries them. All other messages
+	// wait, since the broker would only return them again and again.
 	probe     *message
 	nextProbe time.Time
 	parking   bool
 }
 
-// holds reports whether the message waits for a delay to be bound, without being published.
+// holds reports whether the message waits, unpublished, for a delay to be bound.
 func (u *unbound) holds(m *message, v deadletter.Verdict, now time.Time) bool {
 	if u.since.IsZero() || u.parking || m == u.probe || !v.Waits() {
 		return false
@@ -171,7 +169,7 @@ func (u *unbound) holds(m *message, v deadletter.Verdict, now time.Time) bool {
 	return false
 }
 
-// returned notes that a message found no delay bound, and reports whether it is kept, or else parked.
+// returned notes that a message found no delay bound. It reports true to keep the message and false to park it.
 func (u *unbound) returned(m *message, now time.Time) bool {
 	if u.since.IsZero() {
 		u.since, u.nextProbe = now, now.Add(unboundProbe)
@@ -190,7 +188,6 @@ func (u *unbound) returned(m *message, now time.Time) bool {
 	return false
 }
 
-// accepted notes that a delay is bound.
 func (u *unbound) accepted(v deadletter.Verdict) {
 	if u.since.IsZero() || !v.Waits() {
 		return
@@ -199,5 +196,5 @@ func (u *unbound) accepted(v deadletter.Verdict) {
 	u.log.Info("a delay of the schedule is bound again")
 }
 
-// reset forgets what was found out about another schedule.
+// reset forgets what it knew about another schedule.
 func (u *unbound) reset() { *u = unbound{timeout: u.timeout, log: u.log} }

@@ -17,7 +17,7 @@ import (
 
 const short, medium, long = time.Second, 5 * time.Second, 30 * time.Second
 
-// detouring is a session of a pipeline with these delays.
+// detouring returns a session of a pipeline with these delays.
 func detouring(t *testing.T, delays ...string) (*Session, *Retrying) {
 	t.Helper()
 	if len(delays) == 0 {
@@ -36,7 +36,7 @@ func detouring(t *testing.T, delays ...string) (*Session, *Retrying) {
 	return s, f
 }
 
-// sentBy is the verdict about a message that was published by it, too.
+// sentBy returns a verdict that the message was also published by.
 func (f *Retrying) sentBy(v deadletter.Verdict) *retried {
 	return &retried{Retrying: f, Verdict: v, sent: v}
 }
@@ -70,7 +70,7 @@ func TestDetour(t *testing.T) {
 	}
 }
 
-// Rather late than at once, as often as there are attempts.
+// A message is late rather than back at once, which would use up its attempts.
 func TestNoDetourWithoutADelay(t *testing.T) {
 	t.Parallel()
 	_, f := detouring(t, "0s", "5s")
@@ -80,7 +80,7 @@ func TestNoDetourWithoutADelay(t *testing.T) {
 	}
 }
 
-// What does not wait does not go through the retry exchange.
+// Messages without a wait do not go through the retry exchange.
 func TestNoDetourForOthers(t *testing.T) {
 	t.Parallel()
 	_, f := detouring(t)
@@ -158,7 +158,7 @@ func TestDelayIsAvoidedWhenItsQueueRefuses(t *testing.T) {
 	}
 }
 
-// A new channel may be served at once where the old one is not.
+// A new channel can be served at once when the old one is not.
 func TestOneMessageStillTriesADelayAtOnce(t *testing.T) {
 	t.Parallel()
 	_, f := detouring(t)
@@ -171,7 +171,7 @@ func TestOneMessageStillTriesADelayAtOnce(t *testing.T) {
 	}
 }
 
-// Where one queue is back, so may be the others: nothing should take a shorter delay than need be.
+// If one queue is back, the others can be back, too. No message should take a shorter delay than necessary.
 func TestDetoursEndWithAnAnswer(t *testing.T) {
 	t.Parallel()
 	s, f := detouring(t)
@@ -188,7 +188,7 @@ func TestDetoursEndWithAnAnswer(t *testing.T) {
 	}
 }
 
-// The own delay is bound, as far as anybody knows: a substitute that is not is no reason to park the message.
+// The message's own delay is still bound. So an unbound substitute is no reason to park the message.
 func TestSubstituteThatIsNotBoundIsNoReasonToPark(t *testing.T) {
 	t.Parallel()
 	s, f := detouring(t)
@@ -209,7 +209,7 @@ func TestConfigurationOfAnotherKind(t *testing.T) {
 	require.Same(t, before, f.config)
 }
 
-// What is not in the configuration any more is not tried again either.
+// A delay that has left the configuration is not tried again.
 func TestReloadForgetsDelays(t *testing.T) {
 	t.Parallel()
 	s, f := detouring(t)

@@ -13,88 +13,92 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
-// Config is what is configured of a flow.
+// Config is the configuration of a flow.
 type Config interface {
 	ID() workerconfig.ID
-	// Inbox is the queue that is consumed.
+	// Inbox is the queue that the flow consumes.
 	Inbox() string
-	// Exchanges are those of its own that messages are published to.
+	// Exchanges are the flow's own exchanges that messages are published to.
 	Exchanges() []string
-	// Last is where the broker puts what the worker cannot publish: the exchange, and its queue.
+	// Last is the exchange, and its queue, where the broker puts a message that the worker cannot publish.
 	Last() (exchange, queue string)
-	// PublishIDHeader names the header that tells one publish from another.
+	// PublishIDHeader names the header that identifies a publish.
 	PublishIDHeader() string
 }
 
-// Flow is what differs between a pipeline and a delayed exchange. It outlives sessions. While one lives, only its loop must use the flow.
+// Flow holds the differences between a pipeline and a delayed exchange. It outlives sessions. During a session, only
+// the session's loop must use the flow.
 type Flow interface {
-	// Config is the configuration in force. Configure puts another one of its kind in its place, and forgets what was about the
-	// configuration or the session before.
+	// Config is the configuration in force. Configure replaces it by another of its kind, and forgets all that
+	// belongs to the old configuration or the last session.
 	Config() Config
 	Configure(c Config)
-	// Watch is what it counts in.
+	// Watch returns the flow's metrics.
 	Watch() *metrics.Flow
-	// Park builds what takes the place of a message that the broker cannot deliver, and why says the reason. It is for the time
-	// between sessions.
+	// Park builds the replacement for a message that the broker cannot deliver, for the reason why. It is used between
+	// sessions.
 	Park(d *amqp.Delivery, why string, stamp deadletter.Stamp) (Parked, error)
 
-	// judge decides what happens to a delivery. It can panic: unjudged decides then.
+	// judge decides what happens to a delivery. It can panic: then unjudged decides.
 	judge(d *amqp.Delivery, now time.Time) verdict
 	unjudged(d *amqp.Delivery) verdict
-	// undeliverable decides what happens to a delivery that is not what the broker has, and why says the reason.
+	// undeliverable decides about a delivery that differs from the broker's message, for the reason why.
 	undeliverable(d *amqp.Delivery, why string) verdict
-	// diedAt is when the broker dead-lettered a delivery, zero if that is not known.
+	// diedAt is when the broker dead-lettered a delivery. It is zero if the time is not known.
 	diedAt(d *amqp.Delivery) time.Time
-	// setsAside reports whether what a queue behind an exchange does not take goes to the refused queue.
+	// setsAside reports whether a message goes to the refused queue if a queue behind the exchange refuses it.
 	setsAside(exchange string) bool
 
-	// shut is told that the broker closed the channel to an exchange. It reports whether what waits for that counts as returned.
+	// shut notes that the broker closed the channel to an exchange. It reports whether messages that wait for the
+	// exchange count as returned.
 	shut(exchange string, reason *amqp.Error) (forgo bool)
 }
 
-// observer is a flow that has to know that time passes.
+// observer is a flow that must know how time passes.
 type observer interface {
-	// observe is an error if the session has to be renewed.
+	// observe returns an error if the session must be renewed.
 	observe(ps publishers, a alarm, now time.Time) error
 }
 
-// verdict is what a flow has decided about one message. It knows how the message is built, and what comes next if the broker does not
-// take it.
+// verdict is a flow's decision about one message. It knows how to build the message, and what comes next if the broker
+// refuses it.
 type verdict interface {
 	// aim returns where the message goes now, and whether it is kept for a while. It can change the verdict.
 	aim(m *message, a alarm, now time.Time) (route deadletter.Route, kept bool)
-	// build builds what is published now, and says where. It can panic. Then unbuilt reports whether something else can be built.
+	// build returns what to publish now, and where. It can panic: then unbuilt reports whether another version can be
+	// built.
 	build(d *amqp.Delivery, stamp deadletter.Stamp) (deadletter.Route, amqp.Publishing, error)
 	unbuilt() (again bool)
-	// delay is how long the message waits by what was built.
+	// delay is how long the built message waits.
 	delay() time.Duration
 
-	// returned and nacked are told that the broker did not take the message, and change the verdict to what comes next.
+	// returned and nacked learn that the broker did not take the message. They change the verdict to the next one.
 	returned(m *message) step
 	nacked(m *message) step
-	// accepted is told that the message is acknowledged, and whether the log takes a line for each. left is told that the message is
-	// left to the broker.
+	// accepted learns that the message is acknowledged, and whether the log gets a line for each message. left learns
+	// that the message is left to the broker.
 	accepted(m *message, verbose bool)
 	left(m *message, reason error)
 }
 
-// step is what a session does with a message that the broker did not take.
+// step is the session's reaction to a message that the broker did not take.
 type step int
 
 const (
-	// stepPublish publishes it by its new verdict.
+	// stepPublish publishes the message by its new verdict.
 	stepPublish step = iota
-	// stepSetAside does so after a queue refused it that is not the only one behind the exchange.
+	// stepSetAside does the same. It follows the refusal of one queue out of several behind the exchange.
 	stepSetAside
-	// stepKeep keeps it for a while, and stepRejudge judges it again.
+	// stepKeep keeps the message for a while. stepRejudge also judges it again.
 	stepKeep
 	stepRejudge
-	// stepUnrouted keeps it because the exchange has no queue for it. With stepProbe, one message at a time then tries the exchange.
+	// stepUnrouted keeps the message because the exchange has no queue for it. After stepProbe, one message at a time
+	// tries the exchange.
 	stepUnrouted
 	stepProbe
-	// stepImpede keeps it because the only queue of the exchange refused it.
+	// stepImpede keeps the message because the only queue of the exchange refused it.
 	stepImpede
-	// stepRefused keeps it because a queue of ours refused it, which can be the channel's fault.
+	// stepRefused keeps the message because a queue of the pipeline refused it. The channel can be the cause.
 	stepRefused
 )
 
@@ -125,13 +129,13 @@ func (s *Session) proceed(p *publisher, m *message, next step) error {
 	return nil
 }
 
-// Parked is what takes the place of a message that the broker cannot deliver.
+// Parked is the replacement for a message that the broker cannot deliver.
 type Parked struct {
 	Route      deadletter.Route
 	Publishing amqp.Publishing
-	// SetAside is what takes its place if a queue refuses it, nil if nothing does.
+	// SetAside is the replacement if a queue refuses this one. It is nil if there is no other.
 	SetAside *Parked
-	// Done counts and logs it.
+	// Done counts and logs the message.
 	Done func()
 }
 
@@ -139,48 +143,51 @@ type Parked struct {
 type message struct {
 	delivery amqp.Delivery
 	verdict  verdict
-	// diedAt is when the broker dead-lettered the message, zero if that is not known.
+	// diedAt is when the broker dead-lettered the message. It is zero if the time is not known.
 	diedAt time.Time
 	// judgedBy is the configuration that the verdict comes from.
 	judgedBy Config
 
-	// undecodable says why the headers, and with them the verdict, are not known.
+	// undecodable says why the headers, and thus the verdict, are not known.
 	undecodable error
-	// unreadable says that the broker could not dead-letter the message, and replaced, if a copy takes its place, why.
+	// unreadable says that the broker could not dead-letter the message. If a copy replaces the message, replaced says
+	// why.
 	unreadable bool
 	replaced   error
-	// panicked says that the worker panicked over the message, and that the log says so.
+	// panicked says that the worker panicked over the message, and that the log reports it.
 	panicked bool
 
-	// publishID, publishTag, publishedAt and confirmation are those of the latest publish.
+	// publishID, publishTag, publishedAt and confirmation belong to the latest publish.
 	publishID    string
 	publishTag   uint64
 	publishedAt  time.Time
 	confirmation interface{ Acked() bool }
-	// route is where it goes.
+	// route is where the message goes.
 	route deadletter.Route
 
-	// refused says that a queue has refused it, and that another one can have it: publishing it again can double it there.
+	// refused says that one queue has refused the message, and that another queue can have it. A second publish can
+	// duplicate it there.
 	refused bool
 
-	// again says that it has waited behind another one for the broker's answer, and was published once more.
+	// again says that the message waited for an answer behind another message, and was then published once more.
 	again bool
 
-	// deferrals is how often in a row the publish was deferred, and dueAt when it is tried again.
+	// deferrals counts the deferred publishes in a row. dueAt is the time of the next attempt.
 	deferrals int
 	dueAt     time.Time
 }
 
-// staysRefused reports whether a message that found no refused queue tries only that one again. To publish it to the others again
-// doubles it in those that have it, so that comes each time after twice as many attempts.
+// staysRefused reports whether a message that found no refused queue tries only that queue again. Another publish to
+// the other queues duplicates the message in each queue that has it. So the message goes to them rarely: each time
+// after twice as many attempts.
 func (m *message) staysRefused() bool { return bits.OnesCount(uint(m.deferrals+1)) > 1 }
 
-// accepted reports whether the broker has confirmed that it keeps the message. What the library notifies of
-// does not: where a nack overtook the confirm of an earlier message and an ack of multiple ones follows,
-// it calls the nack an ack. The deferred confirmation has what the broker said.
+// accepted reports whether the broker has confirmed that it keeps the message. It asks the deferred confirmation, which
+// has the broker's own answer. The library's notification can be wrong: if a nack overtakes an earlier confirm and an
+// ack of multiple messages follows, the nack becomes an ack.
 func (m *message) accepted() bool { return m.confirmation.Acked() }
 
-// judge decides what happens to a delivery. One that cannot be judged is parked.
+// judge decides what happens to a delivery. It parks a delivery that it cannot judge.
 func (s *Session) judge(m *message) (v verdict) {
 	m.judgedBy = s.Flow.Config()
 	judge := func() { v = s.Flow.judge(&m.delivery, time.Now()) }
@@ -193,8 +200,7 @@ func (s *Session) judge(m *message) (v verdict) {
 	return v
 }
 
-// build builds what is published for a message. After a [panicError], something else can perhaps be
-// built.
+// build builds the message to publish. After a [panicError], the verdict can perhaps build another version.
 func (s *Session) build(m *message, stamp deadletter.Stamp) (route deadletter.Route, publishing amqp.Publishing, err error) {
 	if panicked := s.survive(m, func() {
 		route, publishing, err = m.verdict.build(&m.delivery, stamp)
@@ -204,8 +210,8 @@ func (s *Session) build(m *message, stamp deadletter.Stamp) (route deadletter.Ro
 	return route, publishing, err
 }
 
-// survive turns a panic over one message into an error: ending the process would take all that is in
-// flight along, again and again.
+// survive turns a panic over one message into an error. The end of the process would interrupt all messages in flight,
+// again and again.
 func (s *Session) survive(m *message, handle func()) (err error) {
 	defer func() {
 		fault := recover()
@@ -223,17 +229,16 @@ func (s *Session) survive(m *message, handle func()) (err error) {
 	return nil
 }
 
-// panicError is a panic that was survived.
+// panicError is a panic that the session survived.
 type panicError struct{ fault any }
 
 func (e panicError) Error() string { return fmt.Sprintf("panic: %v", e.fault) }
 
-// reconfigure puts a new configuration of the session's flow in force. What was sent to the broker
-// keeps its verdict. What the broker does not accept is judged again before it is published again, as it
-// would be if it were delivered again.
+// reconfigure puts a new configuration of the session's flow in force. A message that was sent to the broker keeps its
+// verdict. If the broker refuses it, it is judged again before the next publish, as after another delivery.
 func (s *Session) reconfigure(c Config) {
 	for _, publisher := range s.publishers.all {
-		// What was refused can go elsewhere now, and no answer here would end that.
+		// Refused messages can go elsewhere now, and no answer would come here to clear this time.
 		publisher.nackedSince = time.Time{}
 	}
 	s.Flow.Configure(c)

@@ -14,47 +14,47 @@ import (
 const (
 	// rampAfter is how many messages a session usually finishes one by one before it takes the whole window.
 	rampAfter = 30
-	// rampSlow is how long one message may keep the others waiting.
+	// rampSlow is how long one message can keep the others waiting.
 	rampSlow = 2 * time.Second
 
 	firstTag = "rabbitmq-retry-first"
-	// restTag begins the tag of the second consumer.
+	// restTag is the prefix of the second consumer's tag.
 	restTag = "rabbitmq-retry"
 )
 
-// inbox is what consumes the inbox. It begins with one message in flight at a time: a message that ends the
-// session, or the process, again and again then takes no other along. Each time counts against the
-// delivery limit of all that is in flight, and may duplicate it.
+// inbox consumes the inbox. It begins with one message in flight. If a message ends the session or the process again
+// and again, it then interrupts no other message. Each interruption counts against the delivery limit of all messages
+// in flight, and can duplicate them.
 //
-// A prefetch is for new consumers only, so the rest of the window belongs to a second one. That one ends if the
-// messages turn out to be much larger than those before, and the session takes one at a time again.
+// A prefetch applies to new consumers only, so a second consumer has the rest of the window. If the messages turn out
+// to be much larger than before, the second consumer ends. The session then takes one message at a time again.
 type inbox struct {
 	queue string
-	// inflow is what the connection has read.
+	// inflow is the reading side of the connection.
 	inflow inflow
 	window
-	// ramp is how many messages are finished one by one before the whole window is taken.
+	// ramp is how many messages are finished one by one before the session takes the whole window.
 	ramp    int
 	channel *amqp.Channel
 	closed  chan *amqp.Error
-	// first and others are the two consumers, nil when they have ended. There are no others until the
-	// window is widened.
+	// first and others are the deliveries of the two consumers. Each is nil when its consumer has ended. others is nil
+	// until the window is widened.
 	first, others <-chan amqp.Delivery
-	// widenings is how many second consumers there were. Each has a tag of its own: RabbitMQ 3.10 closes the channel with
-	// 541 over one that was cancelled while it had messages in flight, and comes again.
+	// widenings counts the second consumers. Each has a tag of its own. If a tag comes again after its consumer was
+	// cancelled with messages in flight, RabbitMQ 3.10 closes the channel with 541.
 	widenings int
 
 	finished   int
 	receivedAt time.Time // of the latest delivery
-	unheard    int       // how many messages are acknowledged since, so that nothing shows whether the broker has read it
-	slow       bool      // a message is kept, or takes long: it does no harm, but the others wait
+	unheard    int       // messages acknowledged since: nothing shows yet whether the broker has read that
+	slow       bool      // a message is kept or takes long: it is harmless, but the others wait
 	widened    bool
-	widening   bool // the second consumer is on its way
-	narrowing  bool // it is about to end
-	cancelling bool // the broker has not answered to that
+	widening   bool // the second consumer is starting
+	narrowing  bool // the second consumer is ending
+	cancelling bool // the broker has not answered the cancellation
 }
 
-// inflow is bounded by what is not released.
+// inflow stops reading while too many bytes are not released.
 type inflow interface {
 	Release(bytes int)
 	Full() bool
@@ -70,9 +70,9 @@ func openInbox(ctx context.Context, conn amqpconn.Bounded, queue string, message
 	return i, err
 }
 
-// subscribe begins to consume the inbox. The prefetch is that of this consumer alone. A broker may send deliveries
-// before it answers to a consumer: the answer to a second one would be behind those that are not read, so it is not
-// waited for. An error closes the channel.
+// subscribe begins to consume the inbox. The prefetch applies to this consumer alone. A broker can send deliveries
+// before it answers a basic.consume. With noWait, the session does not wait for the answer, which would be stuck behind
+// unread deliveries. An error closes the channel.
 func (i *inbox) subscribe(ctx context.Context, tag string, prefetch int, noWait bool) (<-chan amqp.Delivery, error) {
 	return amqpconn.Await(ctx, "consume "+i.queue, func() (<-chan amqp.Delivery, error) {
 		if err := i.channel.Qos(prefetch, 0, false); err != nil {
@@ -87,7 +87,6 @@ func (i *inbox) due() bool {
 	return (i.slow || i.sampled >= i.ramp) && !i.widened && i.messages > 1
 }
 
-// received counts a delivery.
 func (i *inbox) received(d amqp.Delivery, now time.Time) {
 	i.window.received(d)
 	i.receivedAt, i.unheard = now, 0
@@ -99,17 +98,16 @@ func (i *inbox) settled(d amqp.Delivery) {
 	i.inflow.Release(len(d.Body))
 }
 
-// full reports whether what was asked for does not fit, and is not read.
+// full reports whether the deliveries no longer fit, so that the connection does not read them.
 func (i *inbox) full() bool { return i.widened && i.inflow.Full() }
 
-// observe notes when what is in flight takes long.
+// observe notes when the messages in flight take long.
 func (i *inbox) observe(now time.Time) {
 	if i.inFlight > 0 && now.Sub(i.receivedAt) > rampSlow {
 		i.slow = true
 	}
 }
 
-// restTag is the tag of the second consumer.
 func (i *inbox) restTag() string { return restTag + "-" + strconv.Itoa(i.widenings) }
 
 // acknowledge finishes a message that the broker has accepted again.
@@ -123,7 +121,7 @@ func (i *inbox) acknowledge(d amqp.Delivery) error {
 	return nil
 }
 
-// reject finishes a message that the broker moves to the failed queue itself.
+// reject finishes a message that the broker itself moves to the failed queue.
 func (i *inbox) reject(d amqp.Delivery) error {
 	if err := d.Reject(false); err != nil {
 		return fmt.Errorf("reject: %w", err)
@@ -134,7 +132,7 @@ func (i *inbox) reject(d amqp.Delivery) error {
 	return nil
 }
 
-// lost is an error if the inbox's channel is closed: nothing can be acknowledged any more.
+// lost returns an error if the inbox's channel is closed, since it can no longer acknowledge messages.
 func (i *inbox) lost() error {
 	select {
 	case reason := <-i.closed:
@@ -144,19 +142,17 @@ func (i *inbox) lost() error {
 	}
 }
 
-// tags are those of the consumers.
 func (i *inbox) tags() []string { return []string{firstTag, i.restTag()} }
 
-// cancelAll stops the deliveries. A consumer's channel closes when the broker has answered and what it had already sent is
-// taken.
+// cancelAll stops the deliveries. The Go channel of a consumer closes after the broker's answer, once the last delivery
+// is taken.
 func cancelAll(channel *amqp.Channel, tags []string) {
 	for _, tag := range tags {
-		// An error says that the channel is closed, and then so are the deliveries.
+		// An error says that the channel is closed, and then the deliveries have ended, too.
 		_ = channel.Cancel(tag, false)
 	}
 }
 
-// consumers is how many there are.
 func (i *inbox) consumers() int {
 	if i.others != nil {
 		return 2
@@ -164,20 +160,20 @@ func (i *inbox) consumers() int {
 	return 1
 }
 
-// calling reports whether a call of the channel is under way: the library takes one at a time.
+// calling reports whether a call of the channel is under way. The library allows one at a time.
 func (i *inbox) calling() bool { return i.widening || i.cancelling }
 
 // cancelled reports whether both consumers have ended.
 func (i *inbox) cancelled() bool { return i.first == nil && i.others == nil && !i.widening }
 
-// widenIfDue takes the whole window from now on if it is time to.
+// widenIfDue takes the whole window if it is time to.
 func (s *Session) widenIfDue(ctx context.Context) {
 	if !s.inbox.due() || s.draining {
 		return
 	}
 	s.inbox.widened, s.inbox.widening = true, true
 	s.inbox.widenings++
-	// A stopping session still has to know how it ends.
+	// A session that stops must still know how the call ends.
 	ctx, tag, prefetch := context.WithoutCancel(ctx), s.inbox.restTag(), s.inbox.widen()
 	go func() {
 		deliveries, err := s.inbox.subscribe(ctx, tag, prefetch, true)
@@ -185,7 +181,7 @@ func (s *Session) widenIfDue(ctx context.Context) {
 	}()
 }
 
-// widened resumes with both consumers.
+// widened continues with both consumers.
 func (s *Session) widened(deliveries <-chan amqp.Delivery, err error) error {
 	s.inbox.widening = false
 	if err != nil {
@@ -207,7 +203,7 @@ func (s *Session) narrowIfCrowded() {
 	s.inbox.narrowing, s.inbox.cancelling = true, true
 	channel, tag := s.inbox.channel, s.inbox.restTag()
 	go func() {
-		// An error says that the channel is closed, and then so are the deliveries.
+		// An error says that the channel is closed, and then the deliveries have ended, too.
 		_ = channel.Cancel(tag, false)
 		s.complete(func() error {
 			s.inbox.cancelling = false
@@ -220,7 +216,7 @@ func (s *Session) narrowIfCrowded() {
 	}()
 }
 
-// narrowed resumes with one consumer, once the other one's deliveries have all come.
+// narrowed continues with one consumer, once the second one's last delivery is taken.
 func (s *Session) narrowed() {
 	if s.inbox.cancelling || s.inbox.others != nil {
 		return
@@ -230,30 +226,30 @@ func (s *Session) narrowed() {
 }
 
 const (
-	// bytesPerMessage is how large the messages in flight may be on average for there to be as many as the window has.
+	// bytesPerMessage is the largest average body for which the window holds its full number of messages.
 	bytesPerMessage = 32 << 10
-	// mostOnTheWay is how many times the window in bytes may be on its way before fewer messages are asked for.
+	// mostOnTheWay bounds the bytes on their way, in windows. Above it, the session asks for fewer messages.
 	mostOnTheWay = 4
 )
 
-// WindowBytes is the window in bytes of bodies. What comes when it is exceeded stays in the network, and with the
-// broker, until there is room: the connection does not read it.
+// WindowBytes is the window in bytes of bodies. If it is exceeded, the connection stops reading, and further messages
+// stay in the network and with the broker until there is room.
 func WindowBytes(messages int) int { return messages * bytesPerMessage }
 
-// window follows how much is in flight. A prefetch counts messages, and the broker keeps in memory what it has sent
-// and nobody reads: so it is asked for as many as fit the window in bytes, going by the size of those before.
+// window follows how much is in flight. A prefetch counts messages, and the broker keeps unread messages in memory. So
+// the session asks for as many messages as fit the window in bytes, at the average size so far.
 type window struct {
 	messages int
 	inFlight int
-	// held are the bytes of the bodies in flight.
+	// held is the number of bytes of the bodies in flight.
 	held int
-	// sampled is how many messages were finished since they are taken one by one, and sampledBytes their size.
+	// sampled is how many messages were finished since the session began to take them one by one. sampledBytes is their
+	// size.
 	sampled, sampledBytes int
 	// rest is the prefetch of the second consumer.
 	rest int
 }
 
-// received counts a delivery.
 func (w *window) received(d amqp.Delivery) {
 	w.inFlight++
 	w.held += len(d.Body)
@@ -267,8 +263,8 @@ func (w *window) settled(d amqp.Delivery) {
 	w.sampledBytes += len(d.Body)
 }
 
-// widen chooses the prefetch of the second consumer. It is one at least, since a message that is kept must not stop
-// the others.
+// widen chooses the prefetch of the second consumer. It is at least one, so that a kept message does not stop the
+// others.
 func (w *window) widen() int {
 	average := (w.sampledBytes + w.held) / max(1, w.sampled+w.inFlight)
 	w.rest = max(1, min(w.messages, WindowBytes(w.messages)/max(1, average))-1)
@@ -278,7 +274,7 @@ func (w *window) widen() int {
 // narrow begins a new sample.
 func (w *window) narrow() { w.sampled, w.sampledBytes, w.rest = 0, 0, 0 }
 
-// crowded reports whether there may be much more on its way than fits.
+// crowded reports whether much more can be on its way than fits.
 func (w *window) crowded() bool {
 	limit := WindowBytes(w.messages)
 	return w.rest > 1 && w.held > limit && w.held/max(1, w.inFlight)*w.rest > mostOnTheWay*limit

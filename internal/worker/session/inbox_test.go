@@ -27,7 +27,7 @@ func TestWindowIsWidenedWhenItIsTime(t *testing.T) {
 	}
 }
 
-// lost is a connection that is closed.
+// lost is a closed connection.
 type lost struct{ acknowledged }
 
 func (*lost) Ack(uint64, bool) error    { return amqp.ErrClosed }
@@ -42,7 +42,7 @@ func TestWhatCannotBeSettledIsInFlight(t *testing.T) {
 	}
 }
 
-// The broker had read what was acknowledged before it delivered another message.
+// The broker had read the earlier acknowledgements before it delivered another message.
 func TestAcknowledgementsSinceTheLatestDelivery(t *testing.T) {
 	t.Parallel()
 	var acks acknowledged
@@ -119,7 +119,7 @@ func TestWindowIsCrowdedByLargeMessages(t *testing.T) {
 	require.False(t, w.crowded(), "crowded without a second consumer")
 }
 
-// Another message that ends the session may be among those that were in flight.
+// Another message that ends the session can be among those that were in flight.
 func TestCarefulSessionHandlesTheWholeWindowOneByOne(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -7,16 +7,16 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 )
 
-// obstruction is what is in the way of messages behind an exchange.
+// obstruction is an obstacle for messages behind an exchange.
 type obstruction struct {
-	// unbound says that the exchange has no queue for messages that can go nowhere else, and that the
-	// log says so.
+	// unbound says that the exchange has no queue for messages that can go nowhere else, and that the log reports it.
 	unbound bool
-	// nextProbe is when a message can try the exchange again whose only queue took none, zero if all of them can.
+	// nextProbe is when a message can try the exchange again after its only queue refused one. It is zero if all
+	// messages can.
 	nextProbe time.Time
 }
 
-// obstruct has one message at a time try the exchange, from time to time.
+// obstruct lets one message at a time try the exchange, from time to time.
 func (o *obstruction) obstruct(now time.Time) { o.nextProbe = now.Add(unboundProbe) }
 
 // obstructed reports whether a message should not try the exchange now.
@@ -27,7 +27,7 @@ func (p *publisher) obstructed(now time.Time) bool {
 // impeded reports whether the log says that the exchange does not take messages.
 func (p *publisher) impeded() bool { return p.warned || p.unbound || !p.nextProbe.IsZero() }
 
-// impede has messages wait for the only queue of an exchange, which refused one.
+// impede makes messages wait for the only queue of an exchange, which refused one.
 func (s *Session) impede(p *publisher) {
 	if !p.impeded() {
 		s.Log.Warn(deferredFull, "exchange", p.exchange)
@@ -42,7 +42,7 @@ func (s *Session) unrouted(p *publisher, m *message) {
 		return
 	}
 	if last, _ := s.Flow.Config().Last(); p.exchange == last {
-		p = s.to(deadletter.Route{Exchange: last}) // which a rejection looks at
+		p = s.to(deadletter.Route{Exchange: last}) // a rejection looks at this publisher
 	}
 	if !p.unbound {
 		s.Log.Warn(deferredUnbound, "exchange", p.exchange, "message_id", m.delivery.MessageId)
@@ -50,23 +50,23 @@ func (s *Session) unrouted(p *publisher, m *message) {
 	p.unbound = true
 }
 
-// mostRefusing bounds how many of them are remembered.
+// mostRefusing bounds how many refusing exchanges or addresses are remembered.
 const mostRefusing = 4096
 
-// refusalsOver is how long an exchange takes everything before the log says that its queues refuse nothing more.
+// refusalsOver is how long an exchange must take all messages before the log says that its queues refuse no more.
 const refusalsOver = 30 * time.Second
 
-// refusals remembers which exchanges have queues that refuse messages, so that the log says so once. Those that lead to the failed
-// queues of work queues have an entry for each.
+// refusals remembers which exchanges have queues that refuse messages, so that the log reports each once. An exchange
+// that leads to the failed queues of work queues has an entry for each work queue.
 type refusals struct {
 	log  *slog.Logger
 	last map[refusing]time.Time
 }
 
-// refusing is an exchange, and the work queue whose messages are refused, if there is one.
+// refusing is an exchange and, if there is one, the work queue whose messages are refused.
 type refusing struct{ exchange, workQueue string }
 
-// refused notes that a message goes elsewhere, which the text says.
+// refused notes that a message goes elsewhere, as the text says.
 func (r *refusals) refused(now time.Time, exchange, workQueue, text string, more ...any) {
 	at := refusing{exchange, workQueue}
 	if _, known := r.last[at]; !known {

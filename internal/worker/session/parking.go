@@ -10,23 +10,24 @@ import (
 )
 
 const (
-	// ParkingPatience is how long the way to the failed queues of work queues can be closed before their messages go to the
-	// pipeline's.
+	// ParkingPatience is how long the way to the failed queues of work queues can be closed. After that, their messages
+	// go to the pipeline's failed queue.
 	ParkingPatience = 5 * time.Second
-	// parkingProbe passes between two messages that try whether it is open again.
+	// parkingProbe is the time between two messages that try whether the way is open again.
 	parkingProbe = 10 * time.Second
 )
 
 // obstacle keeps messages from the exchange that leads to the failed queues of work queues. It outlives a session.
 type obstacle struct {
-	// why is "" as long as there is none.
+	// why is "" while there is no obstacle.
 	why   deadletter.Detour
 	since time.Time
-	// nextProbe is when a message can try again, zero as long as all of them do.
+	// nextProbe is when a message can try again. It is zero while all messages try.
 	nextProbe time.Time
 }
 
-// detour is why a failed message has to go to the pipeline's failed queue now, "" if it has not.
+// detour returns why a failed message must go to the pipeline's failed queue now. It returns "" if the message need
+// not.
 func (o *obstacle) detour(a alarm, now time.Time) deadletter.Detour {
 	if o.why == "" || a.waited(o.since, now) < ParkingPatience {
 		return ""
@@ -41,10 +42,9 @@ func (o *obstacle) detour(a alarm, now time.Time) deadletter.Detour {
 	return o.why
 }
 
-// begun reports whether messages go elsewhere because of it.
+// begun reports whether messages already take the detour.
 func (o *obstacle) begun() bool { return !o.nextProbe.IsZero() }
 
-// shut notes that the broker closed the channel to the exchange.
 func (o *obstacle) shut(reason *amqp.Error, now time.Time) {
 	if o.why == "" {
 		o.since = now
@@ -55,7 +55,7 @@ func (o *obstacle) shut(reason *amqp.Error, now time.Time) {
 	}
 }
 
-// accepted notes that a message went where it belongs.
+// accepted notes that a message reached its own failed queue's exchange.
 func (o *obstacle) accepted(log *slog.Logger) {
 	if o.begun() {
 		log.Info("failed messages go to the failed queues of their work queues again")
@@ -79,10 +79,10 @@ func (v *retried) detour(a alarm, now time.Time) {
 	v.Verdict = v.Detoured(why)
 }
 
-// parkedNacked sets a failed message aside that one of its queues did not take. Others can have taken it, so it is not published there
-// again.
+// parkedNacked sets a failed message aside after one of its queues refused it. Other queues can have taken the message,
+// so it is not published there again.
 func (v *retried) parkedNacked(exchange string) step {
-	if v.ToOwnFailedQueue() { // the exchange has taken it, and one of its queues has not
+	if v.ToOwnFailedQueue() { // the exchange has taken the message, and one of its queues has not
 		v.parking.accepted(v.log)
 	}
 	v.refusals.refused(time.Now(), exchange, v.Letter.Queue, setAside, "refused_queue", v.config.Names.RefusedQueue())

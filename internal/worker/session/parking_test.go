@@ -31,12 +31,12 @@ func TestExchangeOfFailedQueuesIsClosed(t *testing.T) {
 	} {
 		require.Equal(t, step.want, o.detour(alarm{}, now.Add(step.after)), step.after)
 	}
-	// What an alarm has stopped does not count.
+	// Time during an alarm does not count.
 	alarmed.shut(&amqp.Error{Code: amqp.NotFound}, now)
 	require.Empty(t, alarmed.detour(alarm{clearedAt: now.Add(4 * time.Second)}, now.Add(ParkingPatience)), "during an alarm")
 }
 
-// What a queue refuses has got to it: the exchange is there, and open to this user.
+// If a queue refused the message, the exchange is there and open to this user.
 func TestRefusalEndsADetour(t *testing.T) {
 	t.Parallel()
 	s, p := silent(t)
@@ -52,7 +52,7 @@ func TestRefusalEndsADetour(t *testing.T) {
 	}
 }
 
-// What waits for a closed channel leaves once it has another way. The rest stays, one at a time as before.
+// A message that waits for a closed channel leaves once it has another way. The rest stays, one at a time as before.
 func TestWaitingMessagesAreAimedAgain(t *testing.T) {
 	t.Parallel()
 	s, f := detouring(t)
@@ -79,7 +79,7 @@ func TestWaitingMessagesAreAimedAgain(t *testing.T) {
 	}
 }
 
-// Nothing is left to the broker while the failed queue is missing, or may not be bound yet.
+// While the failed queue is missing, or is perhaps not bound yet, no message is left to the broker.
 func TestRejectionsWaitForTheFailedQueue(t *testing.T) {
 	t.Parallel()
 	var r rejections
@@ -108,7 +108,7 @@ func TestRefusalsAreLoggedOnce(t *testing.T) {
 	lines := func() int { return strings.Count(log.String(), "\n") }
 	for i := range 100 {
 		at := now.Add(time.Duration(i) * time.Second)
-		r.accepted(at, "orders.failed", "") // what the full queue is not for
+		r.accepted(at, "orders.failed", "") // a message that the full queue does not get
 		r.refused(at, "orders.failed", "", setAside, "refused_queue", "orders.retry.0.refused")
 	}
 	if lines() != 1 || !strings.Contains(log.String(), "refused_queue=orders.retry.0.refused") {
@@ -126,7 +126,7 @@ func TestRefusalsAreLoggedOnce(t *testing.T) {
 	}
 }
 
-// Whoever makes up names of queues takes no memory.
+// Invented names of queues take no memory.
 func TestManyRefusals(t *testing.T) {
 	t.Parallel()
 	r := refusals{log: slog.New(slog.DiscardHandler)}

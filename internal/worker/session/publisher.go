@@ -17,19 +17,19 @@ import (
 // publisher publishes to one exchange. Only the session's loop must use it.
 type publisher struct {
 	exchange string
-	// idHeader has the publish id of each message.
+	// idHeader names the header with each message's publish id.
 	idHeader string
 	watch    *metrics.Exchange
 	confirmChannel
 
-	// outstanding are the messages without a confirm. The library hands out confirms in the order of
-	// publishing, so the first one is always the next to be confirmed.
+	// outstanding are the messages without a confirm. The library hands out confirms in publishing order, so the first
+	// message is always confirmed next.
 	outstanding []*message
-	// returned has the publish ids of outstanding messages that came back.
+	// returned has the publish ids of outstanding messages that the broker returned.
 	returned map[string]bool
-	// nackedSince is when the broker began to refuse messages, zero after it accepted one.
+	// nackedSince is when the broker began to refuse messages. It is zero once the broker has accepted one.
 	nackedSince time.Time
-	// setsAside says that what a queue behind the exchange does not take goes to the refused queue.
+	// setsAside says that a message goes to the refused queue if a queue behind the exchange refuses it.
 	setsAside bool
 
 	suspension
@@ -37,14 +37,14 @@ type publisher struct {
 	obstruction
 }
 
-// confirmChannel is a channel with the confirms of what is published. It has room for everything outstanding, which the inbox's window
-// bounds.
+// confirmChannel is a channel and its confirms. It has room for all outstanding messages, since the inbox's window
+// bounds them.
 type confirmChannel struct {
 	amqpconn.Confirming
 	confirms chan amqp.Confirmation
 
-	// published is the delivery tag of the latest message, and unheard that of the first one that was given up, 0 if none was, with
-	// its address.
+	// published is the delivery tag of the latest message. unheard and unheardOf are the tag and the address of the
+	// first message that was given up. unheard is 0 while the channel has given up no message.
 	published, unheard uint64
 	unheardOf          address
 }
@@ -57,7 +57,7 @@ func openConfirmChannel(ctx context.Context, conn *amqp.Connection, window int) 
 	return confirmChannel{Confirming: channel, confirms: channel.NotifyPublish(make(chan amqp.Confirmation, window))}, nil
 }
 
-// closeReason is why the channel closed. It must only be called once confirms is closed.
+// closeReason is why the channel closed. It must be called only once confirms is closed.
 func (o confirmChannel) closeReason() *amqp.Error { return <-o.Closed }
 
 func newPublisher(exchange, idHeader string) *publisher {
@@ -69,8 +69,8 @@ func (p *publisher) ready(m *message) bool {
 	return !p.shut && !p.stale && !p.crowded(time.Now()) && (len(p.outstanding) == 0 || p.suspects == 0 && !m.goesAlone())
 }
 
-// publish sends a message. After an error the channel's state is unknown, so the session has to end.
-// A channel that is closed is no error here: confirms is closed, too, and tells the loop.
+// publish sends a message. After an error, the channel's state is unknown, so the session must end. A closed channel is
+// no error here: confirms is closed, too, and tells the loop.
 func (p *publisher) publish(m *message, route deadletter.Route, publishing amqp.Publishing) error {
 	const mandatory, immediate = true, false
 	confirmation, err := p.PublishWithDeferredConfirm(route.Exchange, route.Key, mandatory, immediate, publishing)
@@ -91,25 +91,25 @@ func (p *publisher) publish(m *message, route deadletter.Route, publishing amqp.
 	return nil
 }
 
-// confirmed takes the message that a confirm is for, nil if it is settled.
+// confirmed removes and returns the message that a confirm is for. It returns nil if the message is settled.
 func (p *publisher) confirmed(tag uint64) (m *message) {
 	p.drainReturns()
 	if len(p.outstanding) == 0 || p.outstanding[0].publishTag != tag {
 		return nil
 	}
 	m = p.outstanding[0]
-	p.outstanding[0] = nil // or the body would stay in memory
+	p.outstanding[0] = nil // else the body would stay in memory
 	p.outstanding = p.outstanding[1:]
 	return m
 }
 
-// answered notes that the broker has judged a message itself: the exchange is there, and bound.
+// answered notes that the broker has judged a message itself, so the exchange is there and bound.
 func (p *publisher) answered() {
 	p.cleared()
 	p.closures, p.warned, p.unbound = 0, false, false
 }
 
-// took notes that a message needs no answer from now on, and reports whether it was returned.
+// took notes that a message needs no further answer, and reports whether it was returned.
 func (p *publisher) took(m *message) (returned bool) {
 	returned = p.returned[m.publishID]
 	delete(p.returned, m.publishID)
@@ -129,8 +129,8 @@ func (p *publisher) took(m *message) (returned bool) {
 	return returned
 }
 
-// noteReturn remembers whose a return is. One that does not say can be for any outstanding message: all
-// of them count as returned.
+// noteReturn remembers which message was returned. If a return does not identify its message, all outstanding messages
+// count as returned.
 func (p *publisher) noteReturn(r amqp.Return) {
 	if id, ok := r.Headers[p.idHeader].(string); ok {
 		p.returned[id] = true
@@ -155,19 +155,18 @@ func (p *publisher) drainReturns() {
 	}
 }
 
-// mostAnswers is how many answers wait for the loop at most.
+// mostAnswers bounds how many answers wait for the loop.
 const mostAnswers = 1024
 
-// publishers are one per exchange, each with a channel of its own, so that an exchange that is missing, or whose target has no
-// majority, does not silence the others. A channel is opened for the first message.
+// publishers has one publisher per exchange, each with a channel of its own. So a missing exchange, or one whose target
+// has no majority, does not silence the others. A publisher's first message opens its channel.
 type publishers struct {
-	// all are by [deadletter.Route.Channel], and more for what does not answer.
-	all map[string]*publisher
-	// open opens a channel.
+	// all is keyed by [deadletter.Route.Channel]. Each silent address has a further entry.
+	all  map[string]*publisher
 	open func() (confirmChannel, error)
 }
 
-// to is the publisher for a route.
+// to returns the publisher for a route.
 func (s *Session) to(route deadletter.Route) *publisher {
 	name := route.Channel()
 	if number, silent := s.silence.addresses[addressOf(route)]; silent {
@@ -183,7 +182,7 @@ func (s *Session) to(route deadletter.Route) *publisher {
 	return p
 }
 
-// openSoon opens a publisher's channel, without stopping the loop.
+// openSoon opens a publisher's channel while the loop goes on.
 func (s *Session) openSoon(p *publisher, after time.Duration) {
 	time.AfterFunc(after, func() {
 		o, err := s.publishers.open()
@@ -191,7 +190,7 @@ func (s *Session) openSoon(p *publisher, after time.Duration) {
 	})
 }
 
-// opened publishes what had to wait.
+// opened publishes the messages that waited for the channel.
 func (s *Session) opened(p *publisher, o confirmChannel, err error) error {
 	if err != nil {
 		return err
@@ -201,7 +200,7 @@ func (s *Session) opened(p *publisher, o confirmChannel, err error) error {
 	return s.release(p)
 }
 
-// answer is the broker's answer to a publish, or its last word on a channel.
+// answer is the broker's answer to a publish. If ok is false, the channel has closed.
 type answer struct {
 	*publisher
 	channel *amqp.Channel
@@ -209,11 +208,11 @@ type answer struct {
 	ok bool
 }
 
-// late reports whether the publisher has another channel meanwhile.
+// late reports whether the publisher has another channel by now.
 func (a answer) late() bool { return a.channel != a.Channel }
 
-// forward hands the answers of a channel to the loop, in their order. After the session it only takes them: the library waits for
-// that.
+// forward hands a channel's answers to the loop, in their order. After the session it drops them, since the library
+// waits until they are read.
 func (s *Session) forward(p *publisher, o confirmChannel) {
 	for ok := true; ok; {
 		a := answer{publisher: p, channel: o.Channel}
@@ -226,7 +225,6 @@ func (s *Session) forward(p *publisher, o confirmChannel) {
 	}
 }
 
-// outstanding is how many messages have no confirm yet.
 func (ps publishers) outstanding() (n int) {
 	for _, p := range ps.all {
 		n += len(p.outstanding)
@@ -234,7 +232,7 @@ func (ps publishers) outstanding() (n int) {
 	return n
 }
 
-// outstandingTo are the messages without a confirm that went to an exchange.
+// outstandingTo returns the messages without a confirm that went to an exchange.
 func (ps publishers) outstandingTo(exchange string) []*message {
 	if p, found := ps.all[exchange]; found {
 		return p.outstanding
@@ -242,7 +240,7 @@ func (ps publishers) outstandingTo(exchange string) []*message {
 	return nil
 }
 
-// publishIDs are unique: the prefix is the session's.
+// publishIDs makes unique ids. Each session has its own prefix.
 type publishIDs struct {
 	prefix string
 	count  uint64
@@ -253,8 +251,8 @@ func (ids *publishIDs) next() string {
 	return ids.prefix + strconv.FormatUint(ids.count, 36)
 }
 
-// bindingDeferrals is how often, in nine seconds, a publish is deferred when an exchange that was missing is
-// back and has no binding for the message: its bindings often come a moment later.
+// bindingDeferrals is how often, in nine seconds, a publish is deferred after a missing exchange is back without a
+// binding for the message. Bindings often come a moment after the exchange.
 const bindingDeferrals = 8
 
 // confirm handles the broker's answer to a publish.
@@ -280,7 +278,7 @@ func (s *Session) confirm(a answer) error {
 	return s.release(p)
 }
 
-// answered handles what the broker says of a message.
+// answered handles the broker's answer to a message.
 func (s *Session) answered(p *publisher, m *message) error {
 	impeded := p.impeded()
 	returned := p.took(m)
@@ -295,7 +293,7 @@ func (s *Session) answered(p *publisher, m *message) error {
 	}
 	s.silence.heard(m)
 	switch {
-	case returned && p.warned && p.exchange != "" && m.deferrals < bindingDeferrals: // the default exchange has no bindings to wait for
+	case returned && p.warned && p.exchange != "" && m.deferrals < bindingDeferrals: // the default exchange needs no bindings
 		s.keep(m)
 		return nil
 	case returned:
@@ -305,10 +303,10 @@ func (s *Session) answered(p *publisher, m *message) error {
 }
 
 const (
-	// renewEvery passes between two channels at least that are opened since queues refuse messages.
+	// renewEvery is the least time between two channels that are opened because queues refuse messages.
 	renewEvery = 10 * time.Second
-	// outlivedBy is how long a channel stays open after its successor was asked for. A broker says that one queue has refused a message
-	// while another one has yet to take it from the channel.
+	// outlivedBy is how long a channel stays open after its successor was requested. The broker can report one queue's
+	// refusal before another queue has taken the message from the channel.
 	outlivedBy = 5 * time.Second
 )
 
@@ -319,14 +317,14 @@ func (p *publisher) refusedOne(now time.Time) {
 	}
 }
 
-// renew opens a channel again whose refusals can be its own: on RabbitMQ 3.10, one that a full quorum queue has refused is refused
-// even when the limit is gone. It waits for a moment in which nothing is outstanding.
+// renew replaces a channel that can itself be the cause of refusals. On RabbitMQ 3.10, a channel that a full quorum
+// queue has refused stays refused, even when the queue has room again. renew waits until no message is outstanding.
 func (s *Session) renew(p *publisher) {
 	if !p.stale && !p.crowded(time.Now()) || p.shut || len(p.outstanding) > 0 {
 		return
 	}
 	old := p.Channel
-	time.AfterFunc(outlivedBy, func() { _ = old.Close() }) // what it answers changes nothing
+	time.AfterFunc(outlivedBy, func() { _ = old.Close() }) // its answer changes nothing
 	p.suspend()
 	s.reopen(p)
 }

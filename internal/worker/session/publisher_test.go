@@ -53,7 +53,7 @@ func TestBlockedSessionIsNotStalled(t *testing.T) {
 	require.NoError(t, s.stalled(time.Now()))
 }
 
-// answered is a confirmation of which the broker has said whether it keeps the message.
+// answered is a confirmation with the broker's answer.
 type answered bool
 
 func (a answered) Acked() bool { return bool(a) }
@@ -71,7 +71,7 @@ func TestConfirmOfAnUnknownTagIsIgnored(t *testing.T) {
 	}
 }
 
-// Nothing that may have been returned is taken for kept.
+// A message that can have been returned does not count as kept.
 func TestReturnOfNobodyKnowsWhatConcernsAll(t *testing.T) {
 	t.Parallel()
 	returns := make(chan amqp.Return, 1)
@@ -86,7 +86,7 @@ func TestReturnOfNobodyKnowsWhatConcernsAll(t *testing.T) {
 	}
 }
 
-// What waits for a confirm for long counts as kept, unless the broker has just had an alarm.
+// A message that waits long for a confirm counts as kept, unless the broker has just had an alarm.
 func TestUnansweredCountsAsBacklog(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -138,7 +138,7 @@ func TestBacklogComesInOrderOfItsTime(t *testing.T) {
 	}
 }
 
-// What the broker may refuse for its size has nothing else under way with it.
+// If the broker can refuse a message for its size, no other message is outstanding with it.
 func TestLargeMessageGoesAlone(t *testing.T) {
 	t.Parallel()
 	small, large := &message{}, &message{delivery: amqp.Delivery{Body: make([]byte, alone)}}
@@ -152,7 +152,7 @@ func TestLargeMessageGoesAlone(t *testing.T) {
 	}
 }
 
-// Each message that the broker does not accept makes the others go one at a time for longer.
+// Each message that the broker refuses makes the others go one at a time for longer.
 func TestWariness(t *testing.T) {
 	t.Parallel()
 	const window = 10
@@ -167,7 +167,7 @@ func TestWariness(t *testing.T) {
 	require.True(t, p.ready(&message{}), "not even one goes")
 }
 
-// acknowledged keeps the tags of what was acknowledged.
+// acknowledged keeps the delivery tags of acknowledged messages.
 type acknowledged []uint64
 
 func (a *acknowledged) Ack(tag uint64, _ bool) error {
@@ -177,8 +177,8 @@ func (a *acknowledged) Ack(tag uint64, _ bool) error {
 func (a *acknowledged) Nack(uint64, bool, bool) error { return nil }
 func (a *acknowledged) Reject(uint64, bool) error     { return nil }
 
-// The library holds back the confirms of what follows an unanswered message. What the broker keeps is
-// acknowledged all the same when a session ends, or it would be published once more.
+// The library holds back the confirms after an unanswered message. At the end of a session, the worker still
+// acknowledges the messages that the broker keeps. Otherwise they would be published once more.
 func TestWhatIsAcceptedIsSettled(t *testing.T) {
 	t.Parallel()
 	var acks acknowledged
@@ -188,7 +188,7 @@ func TestWhatIsAcceptedIsSettled(t *testing.T) {
 		{publishTag: 1, confirmation: answered(false)},
 		{publishTag: 2, confirmation: answered(true)},
 		{publishTag: 3, confirmation: answered(true), publishID: "returned"},
-		{publishTag: 0, confirmation: answered(true)}, // that of the time before
+		{publishTag: 0, confirmation: answered(true)}, // from the time before
 		{publishTag: 4, confirmation: answered(true)},
 	} {
 		m.delivery = amqp.Delivery{Acknowledger: &acks, DeliveryTag: uint64(tag)}
@@ -202,7 +202,7 @@ func TestWhatIsAcceptedIsSettled(t *testing.T) {
 	require.Len(t, p.outstanding, 3)
 }
 
-// A session that has to be over waits for no confirms.
+// A session that must end waits for no confirms.
 func TestLastConfirmsAreNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -9,23 +9,23 @@ import (
 )
 
 const (
-	// seenFor is how long the last exchange and queue count as there after they were.
+	// seenFor is how long the result of a look at the last exchange and its queue stays valid.
 	seenFor = time.Second
-	// bindingTime is how long they can be there again without a binding.
+	// bindingTime is how long the last queue can be back without its binding.
 	bindingTime = 9 * time.Second
 )
 
-// rejections are messages that cannot be published again, so that they are left to the broker, which
-// moves the untouched original to the last queue. If that, or its exchange, is missing, a classic inbox
-// drops the message instead: so the session looks before, without stopping the loop.
+// rejections are messages that cannot be published again. The session leaves them to the broker, which moves the
+// untouched original to the last queue. If that queue or its exchange is missing, a classic inbox drops the message. So
+// the session looks for them first, without stopping the loop.
 type rejections struct {
-	// look is an error if the last exchange or its queue is missing.
+	// look returns an error if the last exchange or its queue is missing.
 	look func(exchange, queue string) error
-	// waiting are those that wait for a look.
+	// waiting are the messages that wait for a look.
 	waiting []rejection
 	seenAt  time.Time
 	missing bool
-	backAt  time.Time // they were missing before
+	backAt  time.Time // when the queue and the exchange were found again
 }
 
 // rejection is a message that cannot be published again, and why.
@@ -34,7 +34,7 @@ type rejection struct {
 	reason error
 }
 
-// looked notes what a look has found.
+// looked notes the result of a look.
 func (r *rejections) looked(missing bool, now time.Time) {
 	if r.missing && !missing {
 		r.backAt = now
@@ -42,10 +42,10 @@ func (r *rejections) looked(missing bool, now time.Time) {
 	r.seenAt, r.missing = now, missing
 }
 
-// safe reports whether the last queue is there, and has had the time to be bound.
+// safe reports whether the last queue exists and has had time to get its binding.
 func (r *rejections) safe(now time.Time) bool { return !r.missing && now.Sub(r.backAt) >= bindingTime }
 
-// reject leaves a message to the broker, as soon as the last queue is known to be there.
+// reject leaves a message to the broker, once the last queue is known to exist.
 func (s *Session) reject(m *message, reason error) error {
 	if m.unreadable {
 		return s.replace(m, reason)
@@ -66,8 +66,8 @@ func (s *Session) reject(m *message, reason error) error {
 	return nil
 }
 
-// replace publishes a copy in the place of a message with an x-death that the broker could not read: before RabbitMQ 3.13,
-// the dead-lettering of the whole node would end over it. A copy that does not fit a frame has no headers of the message's.
+// replace publishes a copy of a message whose x-death the broker cannot read. Before RabbitMQ 3.13, a rejection would
+// end the dead-lettering of the whole node. If the copy does not fit a frame, it loses all headers of the message.
 func (s *Session) replace(m *message, reason error) error {
 	switch {
 	case m.undecodable == nil && m.replaced == nil:
@@ -82,7 +82,7 @@ func (s *Session) replace(m *message, reason error) error {
 	return s.publish(m)
 }
 
-// looked resumes what had to wait for the look.
+// looked continues with the messages that waited for the look.
 func (s *Session) looked(err error) error {
 	var answer *amqp.Error
 	if err != nil && (!errors.As(err, &answer) || answer.Code != amqp.NotFound) {

@@ -10,7 +10,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 )
 
-// Retrying is the flow of a pipeline. It takes detours around what accepts nothing.
+// Retrying is the flow of a pipeline. It takes detours around queues that accept nothing.
 type Retrying struct {
 	config *deadletter.Pipeline
 	rules  Judge
@@ -23,7 +23,7 @@ type Retrying struct {
 	unbound  unbound
 }
 
-// NewRetrying is a pipeline's flow. The timeout is how long messages are kept because no delay is bound.
+// NewRetrying returns the flow of a pipeline. The timeout is how long messages are kept while no delay is bound.
 func NewRetrying(p *deadletter.Pipeline, rules Judge, unboundTimeout time.Duration, watch *metrics.Pipeline, log *slog.Logger) *Retrying {
 	return &Retrying{
 		config: p, rules: rules, watch: watch, log: log,
@@ -32,13 +32,13 @@ func NewRetrying(p *deadletter.Pipeline, rules Judge, unboundTimeout time.Durati
 	}
 }
 
-// Judge decides about a pipeline's messages, and builds what is published for them.
+// Judge decides about a pipeline's messages, and builds the messages to publish.
 type Judge struct {
 	Decide func(*deadletter.Pipeline, *amqp.Delivery, time.Time) deadletter.Verdict
 	Build  func(*deadletter.Pipeline, deadletter.Verdict, *amqp.Delivery, deadletter.Stamp) (amqp.Publishing, error)
 }
 
-// NewJudge returns the one for production. Tests put a fault in.
+// NewJudge returns the Judge for production. Tests put a fault in.
 func NewJudge() Judge {
 	return Judge{
 		Decide: func(p *deadletter.Pipeline, d *amqp.Delivery, now time.Time) deadletter.Verdict {
@@ -77,12 +77,12 @@ func (f *Retrying) undeliverable(d *amqp.Delivery, why string) verdict {
 
 func (*Retrying) diedAt(d *amqp.Delivery) time.Time { return deadletter.DiedAt(d.Headers) }
 
-// setsAside is about what is parked.
+// setsAside reports true for the exchanges of parked messages.
 func (f *Retrying) setsAside(exchange string) bool {
 	return exchange == f.config.Names.FailedExchange() || exchange == f.config.Names.FailedRouteExchange()
 }
 
-// shut is about the default exchange: what cannot go straight to its work queue is parked.
+// shut reports true for a forbidden default exchange: messages that cannot go straight to their work queue are parked.
 func (f *Retrying) shut(exchange string, reason *amqp.Error) (forgo bool) {
 	if exchange == f.config.Names.FailedRouteExchange() {
 		f.parking.shut(reason, time.Now())
@@ -94,11 +94,11 @@ func (f *Retrying) observe(ps publishers, a alarm, now time.Time) error {
 	return f.detours.observe(f.config, ps.outstandingTo(f.config.Names.RetryExchange()), a, now)
 }
 
-// retried is the verdict about a message of a pipeline.
+// retried is the verdict on a message of a pipeline.
 type retried struct {
 	*Retrying
 	deadletter.Verdict
-	// sent is what the message was published by: the verdict, or a detour.
+	// sent is the verdict that the message was published by. It differs from Verdict during a detour.
 	sent deadletter.Verdict
 }
 
@@ -124,14 +124,14 @@ func (v *retried) unbuilt() (again bool) {
 
 func (v *retried) delay() time.Duration { return v.sent.Delay }
 
-// returned chooses the next best after the broker had no queue for a message.
+// returned chooses the next best way after the broker had no queue for a message.
 func (v *retried) returned(m *message) step {
 	if v.Refused {
 		v.Refused = m.staysRefused()
 		return stepUnrouted
 	}
 	if v.Action == deadletter.Retry && v.sent.Delay != v.Delay {
-		return stepKeep // its own delay can be bound, and accept it again
+		return stepKeep // its own delay can be bound by now, and accept the message again
 	}
 	next, ok := v.config.Returned(v.Verdict)
 	if !ok {
@@ -144,7 +144,7 @@ func (v *retried) returned(m *message) step {
 	return stepPublish
 }
 
-// nacked keeps what the broker refused, unless it has another way.
+// nacked keeps a message that the broker refused, unless it has another way.
 func (v *retried) nacked(m *message) step {
 	if next, ok := v.config.Nacked(v.Verdict); ok {
 		v.Verdict = next
@@ -157,7 +157,7 @@ func (v *retried) nacked(m *message) step {
 	switch {
 	case v.Refused:
 		return stepImpede
-	case v.ToWorkQueue(): // which can well be full
+	case v.ToWorkQueue(): // a work queue can well be full
 		return stepKeep
 	}
 	v.detours.refused(v.sent, time.Now())
@@ -177,8 +177,8 @@ func (v *retried) accepted(m *message, verbose bool) {
 	v.done(m, verbose)
 }
 
-// done counts and logs a message that was acknowledged: a line for each that is parked, none for
-// those that are sent back, of which there can be thousands a second.
+// done counts and logs an acknowledged message. The log gets a line for each parked message, and no line for the
+// thousands a second that are sent back.
 func (v *retried) done(m *message, verbose bool) {
 	queue, sent := v.Letter.Queue, v.sent
 	switch sent.Action {
@@ -199,7 +199,7 @@ func (v *retried) done(m *message, verbose bool) {
 	case deadletter.Retry:
 		v.watch.Retried(queue, sent.Delay)
 	}
-	if verbose { // or the line would be put together for nothing
+	if verbose { // else the line would be built for nothing
 		v.log.Debug("message sent back", v.details(m, slog.Duration("delay", sent.Delay))...)
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 )
 
-// tick is how often a session looks whether the broker has stalled.
+// tick is how often a session checks whether the broker has stalled.
 const tick = time.Second
 
-// drain stops the deliveries, to finish what is in flight.
+// drain stops the deliveries, to finish the messages in flight.
 func (s *Session) drain() {
 	s.draining, s.drainedBy = true, time.Now().Add(s.DrainTimeout)
 	s.watch.Enter(metrics.Connected)
@@ -26,9 +26,8 @@ func (s *Session) drain() {
 	}
 }
 
-// closeWhenStuck closes the connections of a session that has not stopped long after it should have:
-// its loop hangs in a write, because the broker does not read. The function that it returns calls it
-// off.
+// closeWhenStuck closes the connections of a session that is long overdue to stop: its loop hangs in a write, because
+// the broker does not read. The returned function cancels this.
 func (s *Session) closeWhenStuck(ctx context.Context) (callOff func()) {
 	done := make(chan struct{})
 	forget := context.AfterFunc(ctx, func() {
@@ -44,8 +43,8 @@ func (s *Session) closeWhenStuck(ctx context.Context) (callOff func()) {
 	}
 }
 
-// Run works until the context is done and what is in flight is finished, or until an error ends the
-// session.
+// Run works until the context is done and the messages in flight are finished. It returns the error that ended the
+// session earlier, or an error that says how many messages were still in flight.
 func (s *Session) Run(ctx context.Context) error {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
@@ -71,7 +70,7 @@ func (s *Session) Run(ctx context.Context) error {
 	return s.overdue()
 }
 
-// next handles what comes next.
+// next handles the next event.
 func (s *Session) next(stop <-chan struct{}, ticks <-chan time.Time) (err error) {
 	select {
 	case d, ok := <-s.alarm.unlessBlocked(s.inbox.first):
@@ -99,13 +98,13 @@ func (s *Session) next(stop <-chan struct{}, ticks <-chan time.Time) (err error)
 	return err
 }
 
-// finished reports whether a draining session has nothing left to do, or no time. What a broker that
-// blocks has delivered and nobody has received yet, it delivers again.
+// finished reports whether a draining session has nothing left to do, or no time. During an alarm, the session receives
+// no further deliveries, and the broker delivers those messages again.
 func (s *Session) finished() bool {
 	return s.late || s.draining && s.inbox.inFlight == 0 && (s.inbox.cancelled() || s.alarm.active)
 }
 
-// Unfinished is the error that ended a session that was to stop, or nothing if that has left nothing in flight.
+// Unfinished returns the error that ended a stopping session. If no messages are in flight, it returns nil.
 func (s *Session) Unfinished(err error) error {
 	if s.inbox.inFlight == 0 {
 		return nil
@@ -113,7 +112,7 @@ func (s *Session) Unfinished(err error) error {
 	return err
 }
 
-// overdue is an error when a draining session has not finished what is in flight in time.
+// overdue returns an error if a draining session has not finished the messages in flight in time.
 func (s *Session) overdue() error {
 	if s.inbox.inFlight == 0 {
 		return nil

@@ -1,10 +1,11 @@
-// Package session is one life of the connections of a pipeline or a delayed exchange: it consumes the inbox, publishes
-// every message to where package deadletter or delaying decides, and acknowledges it only after the broker has confirmed that.
+// Package session is one life of the connections of a pipeline or a delayed exchange. It consumes the inbox and
+// publishes every message to where package deadletter or delaying decides. It acknowledges a message only after the
+// broker has confirmed that publish.
 //
-// One goroutine runs the loop and owns the whole state, which is divided into parts: the inbox, a publisher per exchange, the
-// unacknowledged backlog, and rejections. A part knows only itself and is told the time. What concerns several of them is the
-// session's. What differs between a pipeline and a delayed exchange is a [Flow]: it decides about a message, and its verdict says
-// which step the session takes if the broker does not take that message.
+// One goroutine runs the loop and owns the whole state. The parts of the state are the inbox, a publisher per exchange,
+// the unacknowledged backlog, and rejections. A part knows only itself and is told the time. The session handles
+// everything that concerns several parts. A [Flow] holds the differences between a pipeline and a delayed exchange. It
+// decides about a message. If the broker refuses the message, the flow's verdict names the session's next step.
 package session
 
 import (
@@ -23,57 +24,58 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/rules"
 )
 
-// stableAfter is how long a session has to last to count as a success.
+// stableAfter is how long a session must last to count as a success.
 const stableAfter = time.Minute
 
-// channelsFor is how many channels the publishing connection needs: one for each exchange of the flow, and two for what goes to the
-// default exchange, the refused queue or the unrouted queue alone; as many again, since a renewed channel stays open for a while; one
-// to look for the last queue; and one for each address that does not answer.
+// channelsFor returns how many channels the publishing connection needs. Each exchange of the flow needs one. Messages
+// to the default exchange, and messages to the refused queue or the unrouted queue alone, need two more. All of these
+// count twice, since a renewed channel stays open for a while. The look for the last queue needs one, and so does each
+// address that does not answer.
 func channelsFor(exchanges int) int { return 2*(exchanges+2) + 1 + mostSilent }
 
-// Settings are what a session is opened with.
+// Settings are the parameters of a session.
 type Settings struct {
 	Flow Flow
-	// Silent is what the sessions of the flow know of queues that do not answer.
+	// Silent is what the flow's sessions know of queues that do not answer.
 	Silent *Silent
 	// Changes are later configurations of the same flow.
 	Changes <-chan Config
 	// Prefetch is how many messages are in flight at a time, at least 1.
 	Prefetch int
-	// Careful says that the session before ended over one of the messages that were in flight, or while it was looking for
-	// one, and that all of them are at the head of the inbox: they are handled one by one.
+	// Careful says that the last session ended over a message in flight, or while it searched for one. All those
+	// messages are at the head of the inbox, and this session handles them one by one.
 	Careful bool
-	// DrainTimeout bounds how long what is in flight is finished.
+	// DrainTimeout bounds how long a stopping session works on the messages in flight.
 	DrainTimeout time.Duration
-	// AckPatience bounds how long a session that stops waits for the last acknowledgements to arrive.
+	// AckPatience bounds how long a stopping session waits until its last acknowledgements have arrived.
 	AckPatience time.Duration
 	// Version is shown to the broker.
 	Version string
 	Log     *slog.Logger
-	// Unfamiliar is done once a broker has another name than RabbitMQ.
+	// Unfamiliar runs when a broker's name is not RabbitMQ, once for all sessions.
 	Unfamiliar *sync.Once
 }
 
-// Session is one life of a flow's connections. It ends as a whole when one of them closes, or the
-// inbox's channel does, or a consumer is cancelled: what is not acknowledged then is delivered again.
+// Session is one life of a flow's connections. It ends as a whole when a connection or the inbox's channel closes, or
+// when a consumer is cancelled. The broker then delivers all unacknowledged messages again.
 //
-// One goroutine runs the loop and owns all that is below.
+// One goroutine runs the loop and owns all fields below.
 type Session struct {
 	Settings
 	watch    *metrics.Flow
-	verbose  bool // the log takes a line per message
+	verbose  bool // the log gets a line per message
 	openedAt time.Time
-	// ended is closed when the session is, and end closes it.
+	// end closes ended when the session is closed.
 	ended <-chan struct{}
 	end   context.CancelFunc
 
-	// Publishing has a connection of its own: a broker that blocks publishers stops reading from
-	// their connections, and acknowledgements have to get through.
+	// The publishers have a connection of their own: a broker that blocks publishers stops reading from their
+	// connections, and acknowledgements must get through.
 	consuming  amqpconn.Bounded
 	publishing *amqp.Connection
-	// consumingClosed has why the broker closed that connection.
+	// consumingClosed has the broker's reason for closing the consuming connection.
 	consumingClosed chan *amqp.Error
-	// completions are what is left to do after calls that the loop did not wait for.
+	// completions are the final steps of calls that the loop did not wait for.
 	completions chan func() error
 
 	inbox      inbox
@@ -88,9 +90,9 @@ type Session struct {
 	// oldest is when the oldest delivery since the last report was dead-lettered.
 	oldest   time.Time
 	draining bool
-	// drainedBy is when what is in flight has to be finished.
+	// drainedBy is the deadline for the messages in flight.
 	drainedBy time.Time
-	late      bool // to finish what is in flight
+	late      bool // the deadline for the messages in flight has passed
 	acks      acks
 }
 
@@ -108,9 +110,9 @@ func Open(ctx context.Context, uri amqpconn.URI, settings Settings) (*Session, e
 		completions: make(chan func() error),
 		answers:     make(chan answer, min(settings.Prefetch, mostAnswers)),
 	}
-	living, end := context.WithCancel(context.WithoutCancel(ctx)) // longer than the opening
+	living, end := context.WithCancel(context.WithoutCancel(ctx)) // lives longer than the opening
 	s.ended, s.end = living.Done(), end
-	settings.Flow.Configure(settings.Flow.Config()) // what it found out was about another session
+	settings.Flow.Configure(settings.Flow.Config()) // forgets what it learned about another session
 	if err := s.open(ctx, living, uri); err != nil {
 		s.watch.Enter(metrics.Disconnected)
 		s.Close()
@@ -142,7 +144,7 @@ func (s *Session) open(ctx, living context.Context, uri amqpconn.URI) (err error
 	}
 	s.consumingClosed = s.consuming.NotifyClose(make(chan *amqp.Error, 1))
 	s.watch.Enter(metrics.Connected)
-	// Not where bodies can be in the way of the answer.
+	// The consuming connection is no place for this look, since bodies can delay the answer.
 	s.rejections.look = func(exchange, queue string) error {
 		_, err := amqpconn.LookFor(living, s.publishing, queue, exchange)
 		return err
@@ -157,12 +159,12 @@ func (s *Session) open(ctx, living context.Context, uri amqpconn.URI) (err error
 	return err
 }
 
-// Stable reports whether the session lasted, so that the next one can come soon. Each session that ends
-// counts against the delivery limit of what was in flight: a flow that is broken must not use the
-// limit up by connecting again and again.
+// Stable reports whether the session lasted long enough for the next one to start soon. Each session that ends counts
+// against the delivery limit of its messages in flight. A broken flow must not use up that limit by reconnecting again
+// and again.
 func (s *Session) Stable() bool { return time.Since(s.openedAt) > stableAfter }
 
-// ramp is how many messages are finished one by one.
+// ramp returns how many messages are finished one by one.
 func (s *Session) ramp() int {
 	if s.Careful {
 		return max(rampAfter, s.Prefetch)
@@ -170,7 +172,7 @@ func (s *Session) ramp() int {
 	return rampAfter
 }
 
-// complete has the loop finish what it did not wait for, unless the session is over.
+// complete hands the rest of a call to the loop, unless the session is closed.
 func (s *Session) complete(rest func() error) {
 	select {
 	case s.completions <- rest:
@@ -178,7 +180,7 @@ func (s *Session) complete(rest func() error) {
 	}
 }
 
-// Close ends the connections, and with them the channels.
+// Close ends the connections and their channels.
 func (s *Session) Close() {
 	s.end()
 	var closing sync.WaitGroup
@@ -196,7 +198,7 @@ func Connect(ctx context.Context, uri amqpconn.URI, c Config, purpose, version s
 	return amqpconn.Connect(ctx, uri, c.ID().Vhost, Client(c, purpose, version))
 }
 
-// Client is what a connection says of itself. Purpose and version are shown in the management UI.
+// Client identifies a connection. The management UI shows the purpose and the version.
 func Client(c Config, purpose, version string) amqpconn.Client {
 	name := c.ID().Name
 	if c.ID().Kind == rules.DelayedExchange {

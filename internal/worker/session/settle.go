@@ -11,15 +11,16 @@ import (
 )
 
 const (
-	// lastConfirms is how long a session that ends waits for the confirms that are on their way.
+	// lastConfirms is how long a session that ends waits for confirms that are on their way.
 	lastConfirms = 1500 * time.Millisecond
-	// ackGrace is for the broker to pass the last acknowledgements on to the inbox. It drops those that its
-	// channel still holds for a quorum queue when the channel closes, and delivers the messages again.
+	// ackGrace gives the broker time to pass the last acknowledgements on to the inbox. When a channel closes, the
+	// broker drops acknowledgements for a quorum queue that the channel still holds. It then delivers their messages
+	// again.
 	ackGrace = 500 * time.Millisecond
 )
 
-// settleLast acknowledges what the broker confirms in the moment before a session ends on an error:
-// the next session would publish it once more. What was nacked or returned is left to that one.
+// settleLast acknowledges the messages that the broker confirms just before an error ends the session. The next session
+// would otherwise publish them once more. Nacked and returned messages are left to the next session.
 func (s *Session) settleLast() {
 	s.watch.Enter(metrics.Connected)
 	deadline := time.After(time.Until(earlier(time.Now().Add(lastConfirms), s.drainedBy)))
@@ -28,7 +29,7 @@ func (s *Session) settleLast() {
 		select {
 		case a := <-s.answers:
 			done = s.settleOne(a)
-		case <-s.ended: // nothing can be acknowledged then
+		case <-s.ended: // no acknowledgement is possible now
 			done = true
 		case <-deadline:
 			done = true
@@ -47,7 +48,7 @@ func (s *Session) settleLast() {
 	}
 }
 
-// settleOne reports whether nothing else can be settled, because the inbox's channel is closed.
+// settleOne reports whether no other message can be settled, because the inbox's channel is closed.
 func (s *Session) settleOne(a answer) (done bool) {
 	p := a.publisher
 	if a.late() {
@@ -62,12 +63,12 @@ func (s *Session) settleOne(a answer) (done bool) {
 	return m != nil && m.accepted() && !p.took(m) && s.finish(m) != nil
 }
 
-// settleAccepted acknowledges what the broker is known to keep, although the library has not said so: it
-// holds confirms back until all earlier messages have theirs. Nothing can be settled in order after that.
+// settleAccepted acknowledges messages that the broker has accepted but the library has not reported. The library holds
+// a confirm back until all earlier messages have theirs. After that, messages can no longer be settled in order.
 func (s *Session) settleAccepted(p *publisher) error {
 	var accepted, rest []*message
 	for _, m := range p.outstanding {
-		// One that was not published for want of a channel has the confirmation of the time before.
+		// A message that found the channel closed still has the confirmation of its publish before.
 		if m.publishTag != 0 && m.accepted() {
 			accepted = append(accepted, m)
 		} else {
@@ -89,16 +90,16 @@ func (s *Session) settleAccepted(p *publisher) error {
 	return nil
 }
 
-// DefaultAckPatience is how long a session that stops waits for acknowledgements that are on their way still.
+// DefaultAckPatience is how long a stopping session waits for acknowledgements that are still on their way.
 const DefaultAckPatience = 5 * time.Second
 
 var errAcksLate = errors.New("the inbox counts more consumers than before: acknowledgements are late, or another worker has just come")
 
-// acks knows whether the inbox has all acknowledgements of a session that stops.
+// acks knows whether the inbox has all acknowledgements of a stopping session.
 type acks struct {
-	// count asks how many consumers there are.
+	// count asks how many consumers the inbox has.
 	count func() (int, error)
-	// arrived gets the outcome of [amqpconn.AwaitAcks].
+	// arrived gets the result of [amqpconn.AwaitAcks].
 	arrived chan error
 }
 
@@ -110,7 +111,7 @@ func (s *Session) cancel() {
 	}()
 }
 
-// awaitAcks waits until the inbox has the acknowledgements of all that was delivered.
+// awaitAcks waits until the inbox has the acknowledgements of all deliveries.
 func (s *Session) awaitAcks() {
 	time.Sleep(ackGrace)
 	if s.inbox.inFlight > 0 || !s.inbox.cancelled() {
@@ -126,7 +127,7 @@ func (s *Session) awaitAcks() {
 	}
 }
 
-// What the log says of messages that are kept unacknowledged until they can be published.
+// Log texts about messages that are kept unacknowledged until they can be published.
 const (
 	deferredUnbound = "publish deferred, message kept unacknowledged: " +
 		"the exchange has no queue; run terraform apply"
@@ -152,14 +153,14 @@ const (
 		"the exchange that leads to those of the work queues is missing; run terraform apply"
 	detourForbidden = "failed messages go to the pipeline's failed queue: " +
 		"this user may not write to the exchange that leads to those of the work queues; grant it the permission"
-	// unreadableAfter leads to a consumer with a mistake.
+	// unreadableAfter points to a consumer with a mistake.
 	unreadableAfter = "the retry-after-ms of a message is not a number of milliseconds, and is ignored: the message waits as the schedule says"
-	// parkedForbidden is the one that need not wait.
+	// parkedForbidden is about messages that need not wait.
 	parkedForbidden = "messages whose work queue has lost its binding are parked: " +
 		"this user may not write to amq.default; grant it the permission"
 )
 
-// detourText is by why failed messages take a detour.
+// detourText says why failed messages take a detour.
 var detourText = map[deadletter.Detour]string{
 	deadletter.DetourMissing: detourMissing, deadletter.DetourForbidden: detourForbidden,
 }

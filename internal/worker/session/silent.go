@@ -11,18 +11,20 @@ import (
 )
 
 const (
-	// silentAfter is how much longer than a later message one can wait for the broker's answer, until it counts as refused.
+	// silentAfter is how much longer than a later message one can wait for the broker's answer. After that, it counts
+	// as refused.
 	silentAfter = 5 * time.Second
-	// silentAgain is the same as long as an address does not answer: what waits occupies the window.
+	// silentAgain replaces silentAfter while an address does not answer, since waiting messages fill the window.
 	silentAgain = 250 * time.Millisecond
-	// mostUnheard is how many messages go to a channel since one that is not answered. With 32 for a quorum queue that does not
-	// answer, the broker gives the channel no more credit, and 200 later it reads nothing more from the connection.
+	// mostUnheard is how many messages go to a channel after an unanswered one. After 32 messages for a quorum queue
+	// that does not answer, the broker gives the channel no more credit. After 200 more, it stops reading from the
+	// connection.
 	mostUnheard = 128
-	// mostSilent is how many addresses have a channel of their own at most.
+	// mostSilent bounds how many addresses have a channel of their own.
 	mostSilent = 32
 )
 
-// address tells apart what can go to different queues: by the additional key, if there is one, and otherwise by the key.
+// address identifies a set of target queues, by the additional key if there is one, and otherwise by the key.
 type address struct{ exchange, key string }
 
 func addressOf(r deadletter.Route) address {
@@ -43,30 +45,30 @@ func (p Patience) At(now time.Time) time.Duration {
 	return silentAfter
 }
 
-// GiveUp notes that a message was given up.
+// GiveUp notes that the session gave a message up.
 func (p *Patience) GiveUp(now time.Time) { p.gaveUpAt = now }
 
-// Silent are a flow's addresses that do not answer. They outlive a session: the next one knows from its first message what not to put
-// behind them.
+// Silent are a flow's addresses that do not answer. They outlive a session. So the next session keeps other messages
+// off their channels from the start.
 type Silent struct {
 	patience Patience
 	// addresses have a channel of their own each, by this number.
 	addresses map[address]int
-	// refusing are the addresses whose queues have refused a message, each with the time of the last refusal.
+	// refusing are the addresses whose queues have refused a message. The value is the time of the last refusal.
 	refusing map[address]time.Time
 }
 
-// NewSilent knows of none yet.
+// NewSilent returns a Silent without addresses.
 func NewSilent() *Silent {
 	return &Silent{addresses: map[address]int{}, refusing: map[address]time.Time{}}
 }
 
-// silence is about queues that do not answer.
+// silence is a session's view of queues that do not answer.
 type silence struct {
 	*Silent
-	// heardOf is when what the broker has accepted was published last.
+	// heardOf is the latest publishing time among the messages that the broker has accepted.
 	heardOf time.Time
-	// timer fires when it is time to look for them.
+	// timer fires when it is time to look for silent addresses.
 	timer *time.Timer
 }
 
@@ -78,7 +80,7 @@ func (s *silence) heard(m *message) {
 	delete(s.addresses, addressOf(m.route))
 }
 
-// begin gives an address that does not answer a channel of its own, and reports whether that is new.
+// begin gives a silent address a channel of its own, and reports whether that is new.
 func (s *Silent) begin(at address) bool {
 	if _, known := s.addresses[at]; known {
 		return false
@@ -94,7 +96,7 @@ func (s *Silent) begin(at address) bool {
 	return true
 }
 
-// isolates reports whether an address has a channel of its own, and gives it one if there is room.
+// isolates reports whether an address has a channel of its own. If there is room, it gives it one.
 func (s *Silent) isolates(at address) bool {
 	_, known := s.addresses[at]
 	return known || len(s.addresses) < mostSilent && s.begin(at)
@@ -108,13 +110,14 @@ func (s *Silent) refused(at address, now time.Time) {
 	s.refusing[at] = now
 }
 
-// refuses reports whether what goes to the address ends in the refused queue anyway.
+// refuses reports whether messages to the address end in the refused queue anyway.
 func (s *Silent) refuses(at address, now time.Time) bool {
 	last, known := s.refusing[at]
 	return known && now.Sub(last) < refusalsOver
 }
 
-// late notes that what was given up was accepted: the address was only slow, and if there is no other, so was everything.
+// late notes that the broker accepted a message after it was given up. The address was only slow. If it was the last
+// one, the whole broker was slow, and the usual patience returns.
 func (s *Silent) late(at address) {
 	if delete(s.addresses, at); len(s.addresses) == 0 {
 		s.patience = Patience{}
@@ -141,9 +144,9 @@ func (s *Session) sweep(now time.Time) error {
 	return nil
 }
 
-// settleSilent settles what the library says nothing about: it keeps back the confirms of what follows an unanswered message. One that
-// is unanswered while the broker accepts what was published long after it counts as refused. The queues that answer have it, and the
-// refused queue is for the one that does not.
+// settleSilent settles messages that the library does not report: it holds back all confirms after an unanswered
+// message. A message counts as refused if the broker accepts messages that were published long after it. The queues
+// that answer have the message, and the refused queue keeps it for the silent one.
 func (s *Session) settleSilent(p *publisher, now time.Time) error {
 	var accepted, silent, rest []*message
 	for i, m := range p.outstanding {
@@ -174,7 +177,8 @@ func (s *Session) settleSilent(p *publisher, now time.Time) error {
 	return s.release(p)
 }
 
-// isSilent reports whether a message has waited for too long. If the broker accepts nothing later, the oldest one tries whether it would.
+// isSilent reports whether a message has waited too long. If the broker accepts no later message, the oldest one is
+// given up, to test whether the broker would.
 func (s *Session) isSilent(m *message, oldest bool, now time.Time) bool {
 	patience := s.silence.patience.At(now)
 	if m.again {
@@ -184,9 +188,9 @@ func (s *Session) isSilent(m *message, oldest bool, now time.Time) bool {
 		oldest && s.alarm.waited(m.publishedAt, now) > patience && now.Sub(s.silence.patience.gaveUpAt) > patience
 }
 
-// giveUp handles a message that was not answered. The first one can be what its channel stands still at: one that first publishes to a
-// queue on a frozen node does. What goes to the same address has another channel from now on. What waits behind it has only waited:
-// it is published once more, on a channel of its own, unless the refused queue gets it anyway.
+// giveUp handles a message without an answer. The first such message can block its channel: the first publish to a
+// queue on a frozen node does. Later messages to its address get another channel. A message behind it has only waited.
+// It is published once more, on a channel for its own address, unless it ends in the refused queue anyway.
 func (s *Session) giveUp(p *publisher, m *message, now time.Time) error {
 	s.silence.patience.GiveUp(now)
 	at := addressOf(m.route)
@@ -204,7 +208,7 @@ func (s *Session) giveUp(p *publisher, m *message, now time.Time) error {
 	return s.publish(m)
 }
 
-// crowded reports whether the channel has all that it can get while a queue does not answer.
+// crowded reports whether the channel is as full as it can get while a queue does not answer.
 func (p *publisher) crowded(now time.Time) bool {
 	first := p.unheard
 	if p.setsAside && first == 0 && len(p.outstanding) > 0 && now.Sub(p.outstanding[0].publishedAt) > silentAgain {
@@ -216,21 +220,21 @@ func (p *publisher) crowded(now time.Time) bool {
 const (
 	// nackTimeout is how long the broker can refuse everything before the session is renewed.
 	nackTimeout = 5 * time.Second
-	// confirmTimeout is longer than the 65 s after which a broker gives up on a queue that has no
-	// majority of its members online, so that its nack comes first.
+	// confirmTimeout is longer than the 65 s after which a broker gives up on a queue that has no majority of its
+	// members online. The broker's nack then comes first.
 	confirmTimeout = 75 * time.Second
 )
 
-// errCrowdedBroker gives back what the broker has sent and the session does not read: the alarm can be about that.
+// errCrowdedBroker ends the session to give unread messages back to the broker. They can be the cause of the alarm.
 var errCrowdedBroker = errors.New("the broker accepts no messages, and has sent more large ones than fit: giving them back")
 
-// stalled is an error when the session has to be renewed.
+// stalled returns an error if the session must be renewed.
 func (s *Session) stalled(now time.Time) error {
 	if s.alarm.active {
 		if s.inbox.full() {
 			return errCrowdedBroker
 		}
-		return s.inbox.lost() // which no delivery shows meanwhile
+		return s.inbox.lost() // no delivery shows this during an alarm
 	}
 	s.inbox.observe(now)
 	if f, ok := s.Flow.(observer); ok {
@@ -246,9 +250,9 @@ func (s *Session) stalled(now time.Time) error {
 	return s.aimWaiting()
 }
 
-// stalled is an error when the broker neither accepts messages nor says so. A session has to be
-// renewed then: a channel that met the election of a queue's leader can go on refusing for as long
-// as the old leader's node is down, when a new one is served at once.
+// stalled returns an error if the broker stopped accepting messages without an alarm. The session must be renewed
+// then. A channel that was open during the election of a queue's leader can refuse messages until the old leader's node
+// is back. A new channel is served at once.
 func (p *publisher) stalled(now time.Time, a alarm) error {
 	if !p.nackedSince.IsZero() && a.waited(p.nackedSince, now) > nackTimeout {
 		return fmt.Errorf("the broker has refused every message for %s", nackTimeout)
@@ -259,7 +263,7 @@ func (p *publisher) stalled(now time.Time, a alarm) error {
 	return nil
 }
 
-// refused notes that the broker did not accept a message that has to go where it was going.
+// refused notes that the broker refused a message that has no other way.
 func (p *publisher) refused(now time.Time) {
 	if p.nackedSince.IsZero() {
 		p.nackedSince = now

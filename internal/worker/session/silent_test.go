@@ -11,7 +11,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 )
 
-// silent is a session with a publisher to the failed queue.
+// silent returns a session with a publisher to the failed queue.
 func silent(t *testing.T) (*Session, *publisher) {
 	t.Helper()
 	s, f := detouring(t)
@@ -22,7 +22,7 @@ func silent(t *testing.T) (*Session, *publisher) {
 	return s, p
 }
 
-// A message counts as refused once the broker has accepted what was published long after it.
+// A message counts as refused once the broker has accepted a message that was published long after it.
 func TestSilentMessage(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -52,7 +52,8 @@ func TestSilentMessage(t *testing.T) {
 	}
 }
 
-// What does not answer has another channel until it does. What only waits behind it is published once more, before it counts as refused.
+// A silent address has another channel until it answers. A message that only waits behind it is published once more
+// before it counts as refused.
 func TestSilentAddress(t *testing.T) {
 	t.Parallel()
 	s, p := silent(t)
@@ -89,7 +90,7 @@ func TestSilentAddress(t *testing.T) {
 	}
 }
 
-// One that was given up and is accepted later came from a queue that is only slow.
+// If a given-up message is accepted later, its queue is only slow.
 func TestSlowQueueIsNotSilent(t *testing.T) {
 	t.Parallel()
 	s, p := silent(t)
@@ -110,7 +111,7 @@ func TestSlowQueueIsNotSilent(t *testing.T) {
 	confirm(amqp.Confirmation{DeliveryTag: 3, Ack: true}, silentAfter)
 }
 
-// The broker stops reading from a connection over a channel that goes on publishing to a queue that does not answer.
+// The broker stops reading from a connection if a channel continues to publish to a silent queue.
 func TestCrowdedChannel(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -134,7 +135,7 @@ func TestCrowdedChannel(t *testing.T) {
 	}
 }
 
-// The library keeps back the confirms of what follows a message without an answer.
+// The library holds back the confirms after an unanswered message.
 func TestAcceptedBehindASilentMessage(t *testing.T) {
 	t.Parallel()
 	var acks acknowledged

@@ -7,17 +7,17 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// Undeliverable reports whether the broker ended the session because it failed to deliver a message, as it does
-// over some of those that were published over AMQP 1.0. Nothing says which message it was; it is among so many at the head
-// of the inbox.
+// Undeliverable reports whether the broker ended the session because it failed to deliver a message. That happens with
+// some messages that were published over AMQP 1.0. The broker does not say which message it was. It is one of the first
+// messages of the inbox, and among is how many.
 func (s *Session) Undeliverable() (ended bool, among int) {
 	if !s.consuming.IsClosed() {
 		return false, 0
 	}
 	select {
-	case reason := <-s.consumingClosed: // or nil, if we have closed it
+	case reason := <-s.consumingClosed: // nil if we have closed the connection
 		ended = reason != nil && reason.Code == amqp.InternalError
-	case <-time.After(time.Second): // the library is still about to close it
+	case <-time.After(time.Second): // the library has yet to close the channel
 	}
 	if ended {
 		s.watch.Redelivered(s.inbox.unheard)
@@ -28,8 +28,8 @@ func (s *Session) Undeliverable() (ended bool, among int) {
 	return ended, 1
 }
 
-// Searching reports whether the session ended while it was looking for a message that the broker does not accept: the next
-// one would meet it in the middle of a window again.
+// Searching reports whether the session ended during the search for a message that the broker refuses. The next session
+// would otherwise meet that message in the middle of a window again.
 func (s *Session) Searching() bool {
 	for _, p := range s.publishers.all {
 		if p.suspects > 0 {
@@ -39,8 +39,8 @@ func (s *Session) Searching() bool {
 	return false
 }
 
-// NotDelivered reports whether the broker ended the opening of a session in the same way, over the message at the
-// head of the inbox, which it sent before it had answered.
+// NotDelivered reports whether the broker ended the opening of a session over the message at the head of the inbox. The
+// broker had sent that message before it answered.
 func NotDelivered(err error) bool {
 	var reason *amqp.Error
 	return errors.As(err, &reason) && reason.Code == amqp.InternalError

@@ -14,45 +14,46 @@ import (
 )
 
 const (
-	// patience is how long the first message may take to come: the broker may be about to take it back from the
+	// patience is how long the first message can take to come. The broker can still be taking it back from the
 	// connection that it has closed.
 	patience = time.Second
-	// patienceLater is the same for those behind it in a scan that others wait for.
+	// patienceLater is the same for later messages, in a scan that others wait for.
 	patienceLater = 200 * time.Millisecond
-	// closeTimeout bounds the wait for the broker's word that it has handled all that was settled.
+	// closeTimeout bounds the wait until the broker has handled all settled messages.
 	closeTimeout = 3 * time.Second
 )
 
-// ErrMayNotRead says that the user lacks a permission.
+// ErrMayNotRead says that the user lacks the permission to read the queue.
 var ErrMayNotRead = errors.New("this user may not read the queue over AMQP 1.0")
 
 // link takes messages off a queue in their order.
 type link struct {
 	receiver *amqp10.Receiver
-	// end waits until the broker has handled what was settled.
+	// end waits until the broker has handled all settled messages.
 	end func(context.Context) error
-	// decode says what a message is to clients of AMQP 0-9-1.
+	// decode translates a message to AMQP 0-9-1.
 	decode func(raw []byte) (translate.Message, error)
 	scan
-	// coming are the messages that were asked for and have not come.
+	// coming is how many requested messages have not come yet.
 	coming uint32
-	// held are messages that go back.
+	// held are the messages that go back.
 	held []*amqp10.Message
-	// since is when the first message came, or when the latest one was taken.
+	// since is when the first message came, or when the latest message was taken.
 	since time.Time
 }
 
-// scan is how a queue is looked through.
+// scan says how to look through a queue.
 type scan struct {
-	// looks is how many other messages it passes at most.
+	// looks bounds how many other messages the scan passes.
 	looks int
-	// timeout is how long it goes on after the first message, or the latest one that was taken; 0 for as long as any come.
+	// timeout bounds the scan after the first message, or after the latest message that was taken. 0 scans while
+	// messages come.
 	timeout time.Duration
-	// batch is how many messages are asked for at a time.
+	// batch is how many messages are requested at a time.
 	batch uint32
 }
 
-// ended reports whether the scan has passed enough.
+// ended reports whether the scan has passed enough messages or has used up its time.
 func (l *link) ended() bool {
 	return len(l.held) >= l.looks || l.timeout > 0 && !l.since.IsZero() && time.Since(l.since) > l.timeout
 }
@@ -78,20 +79,20 @@ func openLink(ctx context.Context, conn *amqp10.Conn, queue string, scan scan) (
 		return link{}, fmt.Errorf("consume %s over AMQP 1.0: %w", queue, err)
 	}
 	if plugin {
-		// It does not say when a link is closed, and when it is busy it ends a session now and then without a word. All that
-		// came before has been handled then.
+		// The plugin does not say when a link is closed. When it is busy, it now and then ends a session without an
+		// error. Once the session has ended, the plugin has handled everything before.
 		return link{receiver: receiver, scan: scan, end: session.Close, decode: translate.DecodePlugin}, nil
 	}
 	return link{receiver: receiver, scan: scan, end: receiver.Close, decode: translate.Decode}, nil
 }
 
-// isPlugin tells of RabbitMQ 3, which speaks AMQP 1.0 with the plugin rabbitmq_amqp1_0.
+// isPlugin detects RabbitMQ 3, which speaks AMQP 1.0 with the plugin rabbitmq_amqp1_0.
 func isPlugin(conn *amqp10.Conn) bool {
 	version, _ := conn.Properties()["version"].(string)
 	return strings.HasPrefix(version, "3.")
 }
 
-// next takes the message at the head of the queue; it is nil if there is none.
+// next takes the message at the head of the queue. It returns nil if the queue is empty.
 func (l *link) next(ctx context.Context) (*amqp10.Message, error) {
 	if l.coming == 0 {
 		if err := l.receiver.IssueCredit(l.batch); err != nil {
@@ -113,7 +114,7 @@ func (l *link) next(ctx context.Context) (*amqp10.Message, error) {
 		l.coming--
 		return message, err
 	}
-	// One that comes now would be delivered in vain, and that counts.
+	// A message that comes now would be delivered in vain, which counts against the delivery limit.
 	draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
 	if err := l.receiver.DrainCredit(draining, nil); err != nil {
@@ -123,26 +124,26 @@ func (l *link) next(ctx context.Context) (*amqp10.Message, error) {
 	return l.receiver.Prefetched(), nil
 }
 
-// hold keeps a message until all go back, but not what is in it.
+// hold keeps a message until all held messages go back, and drops its body.
 func (l *link) hold(message *amqp10.Message) {
 	message.Data = nil
 	l.held = append(l.held, message)
 }
 
-// release gives back what is held, as it was. RabbitMQ 4.3 does not count that against the delivery limit; 4.0 does,
-// as it counts any outcome that puts a message back.
+// release gives the held messages back unchanged. RabbitMQ 4.3 does not count that against the delivery limit. RabbitMQ
+// 4.0 counts it, like any outcome that puts a message back.
 func (l *link) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
 	for _, message := range l.held {
-		// An error says that the link is closed, and then all are back.
+		// An error says that the link is closed, and then all messages are back.
 		_ = l.receiver.ReleaseMessage(ctx, message)
 	}
 }
 
-// close waits until the broker has handled what was settled.
+// close waits until the broker has handled all settled messages.
 func (l *link) close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
-	_ = l.end(ctx) // an error says that it is closed
+	_ = l.end(ctx) // an error says that the link is closed
 }

@@ -17,14 +17,14 @@ var (
 	errSilent  = errors.New("no confirm")
 )
 
-// publisher publishes copies. It connects when there is the first one.
+// publisher publishes copies. It connects for the first copy.
 type publisher struct {
 	uri    amqpconn.URI
 	vhost  string
 	client amqpconn.Client
 	conn   *amqp.Connection
 	amqpconn.Confirming
-	// stale says that open must open a channel: there is none, or the last message on it got no answer.
+	// stale says that open must open a channel, because there is no channel or the last message got no answer.
 	stale bool
 }
 
@@ -43,7 +43,7 @@ func (o *publisher) open(ctx context.Context) (err error) {
 	return err
 }
 
-// publish is an error unless a queue has the message.
+// publish returns an error unless a queue has the message.
 func (o *publisher) publish(ctx context.Context, route deadletter.Route, publishing amqp.Publishing) error {
 	const mandatory, immediate = true, false
 	confirmation, err := o.PublishWithDeferredConfirm(route.Exchange, route.Key, mandatory, immediate, publishing)
@@ -64,7 +64,7 @@ func (o *publisher) publish(ctx context.Context, route deadletter.Route, publish
 	return errRefused
 }
 
-// unlessReturned is an error if the message that was just confirmed came back, which it did before.
+// unlessReturned returns an error if the broker returned the message. A return comes before the confirm.
 func (o *publisher) unlessReturned() error {
 	select {
 	case _, returned := <-o.Returns:

@@ -1,9 +1,9 @@
 // Package undeliverable takes messages off an inbox that the broker cannot deliver over AMQP 0-9-1.
 //
-// A message that was published over AMQP 1.0 can have what AMQP 0-9-1 has not, such as a UUID, or on RabbitMQ 3 with the
-// plugin rabbitmq_amqp1_0 a number for a message-id. The broker closes the connection of whoever should be delivered it,
-// and delivers it again, to the end of the inbox's delivery limit, if there is one. So it is taken over AMQP 1.0, and a
-// copy that 0-9-1 can carry is parked. The original is accepted only after the broker has confirmed the copy.
+// A message that was published over AMQP 1.0 can have content that AMQP 0-9-1 lacks, such as a UUID. With the plugin
+// rabbitmq_amqp1_0 of RabbitMQ 3, a number as the message-id is enough. The broker closes the consumer's connection and
+// delivers the message again, up to the inbox's delivery limit, if there is one. So the package takes it over AMQP 1.0,
+// and parks a copy that 0-9-1 can carry. It accepts the original only after the broker has confirmed the copy.
 package undeliverable
 
 import (
@@ -24,21 +24,20 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker/session"
 )
 
-// Queue is one with messages that the broker cannot deliver over AMQP 0-9-1.
+// Queue is a queue with messages that the broker cannot deliver over AMQP 0-9-1.
 type Queue struct {
 	URI         amqpconn.URI
 	Vhost, Name string
 	Client      amqpconn.Client
-	// Aside are the headers for what a copy cannot have. Only [Queue.Replace] needs them.
+	// Aside are the headers for the parts that a copy cannot have. Only [Queue.Replace] needs them.
 	Aside deadletter.Aside
 }
 
-// park keeps a copy of a message that AMQP 0-9-1 can carry, and why it is another.
+// park keeps a copy of a message that AMQP 0-9-1 can carry, and why the copy differs.
 type park func(ctx context.Context, d *amqp.Delivery, why string) error
 
-// take parks undeliverable messages from the head of the queue on, and returns how many there were. The others
-// that it passes stay as they are. An error says why it could not go on; the message is in the queue
-// then.
+// take parks undeliverable messages from the head of the queue on, and returns how many there were. The other messages
+// that it passes stay unchanged. An error says why it could not go on. The message is in the queue then.
 func (q Queue) take(ctx context.Context, scan scan, park park) (taken int, err error) {
 	conn, err := amqpconn.ConnectAMQP10(ctx, q.URI, q.Vhost, q.Client)
 	if err != nil {
@@ -50,7 +49,8 @@ func (q Queue) take(ctx context.Context, scan scan, park park) (taken int, err e
 		return 0, err
 	}
 	defer link.close(ctx)
-	// A queue puts what comes back behind what came back before: only now, or the next one could not be reached.
+	// A queue puts a returned message behind those returned before. So this waits until the end, else the next message
+	// would be out of reach.
 	defer link.release(ctx)
 	for !link.ended() {
 		message, err := link.next(ctx)
@@ -75,17 +75,17 @@ func (q Queue) take(ctx context.Context, scan scan, park park) (taken int, err e
 // errNoProtocol says that the broker cannot deliver the message at the head of the queue over AMQP 1.0, either.
 var errNoProtocol = errors.New("the broker can deliver the message at the head of the queue over no protocol")
 
-// isEncodingError reports whether the broker's encoder of AMQP 1.0 failed: on 4.3.6 over an annotation that is null, on 4.0.5 also over
-// one that is a decimal number or NaN.
+// isEncodingError reports whether the broker's AMQP 1.0 encoder failed. RabbitMQ 4.3.6 fails on an annotation that is
+// null. 4.0.5 also fails on one that is a decimal number or NaN.
 func isEncodingError(err error) bool {
 	var failed *amqp10.Error
 	return errors.As(err, &failed) && failed.Condition == amqp10.ErrCondInternalError &&
 		strings.Contains(failed.Description, "amqp10_binary_generator")
 }
 
-// handle parks a message if it is undeliverable, and holds it otherwise.
+// handle parks a message if it is undeliverable, and otherwise holds it.
 func (l *link) handle(ctx context.Context, message *amqp10.Message, park park) (parked bool, err error) {
-	// What has begun is finished.
+	// A message that has been started is finished.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), parkTimeout)
 	defer cancel()
 	translated, err := l.decode(bytes.Join(message.Data, nil))
@@ -104,7 +104,7 @@ func (l *link) handle(ctx context.Context, message *amqp10.Message, park park) (
 const (
 	// openTimeout bounds the wait for a link to the inbox.
 	openTimeout = 10 * time.Second
-	// searchTimeout is how long a search of an inbox goes on: all that it passes waits as long.
+	// searchTimeout bounds a search of an inbox, since all messages that it passes wait as long.
 	searchTimeout = time.Second
 	// parkTimeout bounds the wait for the confirm of a copy.
 	parkTimeout = 15 * time.Second
@@ -119,16 +119,17 @@ type Inbox struct {
 	Client amqpconn.Client
 
 	patience session.Patience
-	// unlimited is an inbox that has kept a message beyond any delivery limit of ours.
+	// unlimited says that the inbox kept a message beyond our delivery limit.
 	unlimited bool
 }
 
-// ErrLeftToTheBroker says that the message at the head of the inbox has reached its delivery limit: the broker has dead-lettered it.
+// ErrLeftToTheBroker says that the broker has dead-lettered the message at the head of the inbox, at its delivery
+// limit.
 var ErrLeftToTheBroker = errors.New("the broker could deliver it over no protocol, up to its delivery limit")
 
-// Take parks the undeliverable messages at the head of the inbox, and returns how many there were. It ends with
-// as many others as it may look at, which it leaves as they are. An error says why it could not go on; the message
-// is in the inbox then, unless it is [ErrLeftToTheBroker].
+// Take parks the undeliverable messages at the head of the inbox, and returns how many there were. It looks at no more
+// than looks other messages, and leaves them unchanged. An error says why it could not go on. The message is in the
+// inbox then, unless the error is [ErrLeftToTheBroker].
 func (i *Inbox) Take(ctx context.Context, looks int) (taken int, err error) {
 	taken, err = i.take(ctx, looks)
 	if i.unlimited || !errors.Is(err, errNoProtocol) {
@@ -153,7 +154,7 @@ func (i *Inbox) take(ctx context.Context, looks int) (taken int, err error) {
 	})
 }
 
-// park publishes what the delivery says to where it is parked, and waits until the broker keeps it.
+// park publishes a delivery to where it is parked, and waits until the broker keeps it.
 func (i *Inbox) park(ctx context.Context, out *publisher, d *amqp.Delivery, why string) error {
 	if err := out.open(ctx); err != nil {
 		return err
@@ -179,7 +180,7 @@ func (i *Inbox) park(ctx context.Context, out *publisher, d *amqp.Delivery, why 
 	return nil
 }
 
-// publish does not wait for a queue that does not answer if something else can take the place of the copy.
+// publish gives a silent queue little time if the copy has a replacement.
 func (i *Inbox) publish(ctx context.Context, out *publisher, parked session.Parked) error {
 	if err := out.open(ctx); err != nil {
 		return err
@@ -196,9 +197,10 @@ func (i *Inbox) publish(ctx context.Context, out *publisher, parked session.Park
 	return err
 }
 
-// Replace puts a copy that AMQP 0-9-1 can carry in the place of each message that it cannot, and returns how many there were.
-// Of others it looks at so many at most, and leaves them as they are. The copies go to this exchange, with "" to the queue by
-// its name; an original is accepted only after the broker has confirmed its copy.
+// Replace puts a copy that AMQP 0-9-1 can carry in the place of each message that it cannot carry. It returns how many
+// copies there are. It passes no more than looks other messages, and leaves them unchanged. The copies go to the
+// exchange, or, if that is "", straight to the queue. Replace accepts an original only after the broker has confirmed
+// its copy.
 func (q Queue) Replace(ctx context.Context, looks int, exchange string) (replaced int, err error) {
 	out := publisher{uri: q.URI, vhost: q.Vhost, client: q.Client}
 	defer out.close()

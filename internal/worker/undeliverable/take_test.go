@@ -21,7 +21,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker/undeliverable"
 )
 
-// newInbox is an inbox with a failed queue, and a work queue "created" that dead-letters to it.
+// newInbox returns an inbox with a failed queue, and a work queue "created" that dead-letters to it.
 func newInbox(t *testing.T, queueType string) (*brokertest.Broker, *undeliverable.Inbox) {
 	t.Helper()
 	b := brokertest.New(t)
@@ -38,7 +38,7 @@ func newInbox(t *testing.T, queueType string) (*brokertest.Broker, *undeliverabl
 	b.DeclareQueue(t, "created", queueType, map[string]any{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "orders.inbox"})
 	limit := map[string]any{}
 	if queueType == topology.Quorum {
-		limit["x-delivery-limit"] = 1000 // as a pipeline's policy has it
+		limit["x-delivery-limit"] = 1000 // as in a pipeline's policy
 	}
 	b.DeclareQueue(t, "orders.inbox", queueType, limit)
 	b.DeclareQueue(t, "orders.failed", queueType, nil)
@@ -54,7 +54,7 @@ func newInbox(t *testing.T, queueType string) (*brokertest.Broker, *undeliverabl
 // bad is a message that AMQP 0-9-1 cannot carry.
 var bad = amqp10.Message{ApplicationProperties: amqp10.Map(amqp10.Text("k"), amqp10.UUID())}
 
-// expectTaken looks at so many other messages, and expects so many to be taken.
+// expectTaken looks at this many other messages, and expects this many to be taken.
 func expectTaken(t *testing.T, inbox *undeliverable.Inbox, looks, want int) {
 	t.Helper()
 	taken, err := inbox.Take(t.Context(), looks)
@@ -62,7 +62,7 @@ func expectTaken(t *testing.T, inbox *undeliverable.Inbox, looks, want int) {
 	require.Equal(t, want, taken)
 }
 
-// Whatever AMQP 0-9-1 can carry stays where it was, as it was, however often it is looked at.
+// A message that AMQP 0-9-1 can carry stays in place and unchanged, after any number of looks.
 func TestTakeLeavesOtherMessages(t *testing.T) {
 	t.Parallel()
 	const looks = 25
@@ -99,7 +99,7 @@ func TestTakeLeavesOtherMessages(t *testing.T) {
 				if deaths := d.Headers["x-death"].([]any); len(deaths) != 1 || deaths[0].(amqp.Table)["queue"] != "created" {
 					t.Errorf("x-death %v", deaths)
 				}
-				// The rejection counts. Of the looks, 4.0 counts each.
+				// The rejection counts. RabbitMQ 4.0 also counts each look.
 				if count, _ := d.Headers["x-delivery-count"].(int64); count > 1 && b.VersionAtLeast("4.3") || count > looks+1 {
 					t.Errorf("x-delivery-count %d", count)
 				}
@@ -126,7 +126,7 @@ func TestTakeEndsWhenTheInboxIsEmpty(t *testing.T) {
 	}
 }
 
-// It is behind others, which stay.
+// The undeliverable message is behind others, which stay.
 func TestTakeLooksBehindOthers(t *testing.T) {
 	t.Parallel()
 	for _, queueType := range []string{topology.Quorum, topology.Classic} {
@@ -148,7 +148,7 @@ func TestTakeLooksBehindOthers(t *testing.T) {
 	}
 }
 
-// It comes in several frames.
+// The body comes in several frames.
 func TestTakeKeepsLargeBodies(t *testing.T) {
 	t.Parallel()
 	b, inbox := newInbox(t, topology.Classic)
@@ -162,7 +162,7 @@ func TestTakeKeepsLargeBodies(t *testing.T) {
 	}
 }
 
-// What does not fit a frame is parked without its headers.
+// A message that does not fit a frame is parked without its headers.
 func TestTakeParksMessagesWithTooManyHeaders(t *testing.T) {
 	t.Parallel()
 	b, inbox := newInbox(t, topology.Quorum)
