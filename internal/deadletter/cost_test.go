@@ -12,7 +12,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// What a message costs depends on what a frame can hold, and not on what its headers claim.
+// The cost of a message depends on the size of a frame, and not on what its headers claim.
 //
 //nolint:paralleltest // counts allocations
 func TestCostOfAHostileMessageIsBounded(t *testing.T) {
@@ -22,7 +22,7 @@ func TestCostOfAHostileMessageIsBounded(t *testing.T) {
 	for i := range 8192 {
 		many[fmt.Sprintf("retry-%d", i)] = int8(1)
 	}
-	// The most that the library decodes: lists in lists, each of which has another one and a number.
+	// The deepest nesting that the library decodes: each list has another list and a number.
 	var nested any = int8(1)
 	for range 32 {
 		nested = []any{nested, int8(1)}
@@ -51,9 +51,9 @@ func TestCostOfAHostileMessageIsBounded(t *testing.T) {
 			took := time.Hour
 			for range rounds {
 				began := time.Now()
-				// What does not fit a frame is left to the broker: an error, and cheap.
+				// Headers that do not fit a frame cause a cheap error, and the message is left to the broker.
 				_, _ = p.Publishing(judge(p, d), d, stamp)
-				took = min(took, time.Since(began)) // the least that others on the machine can add
+				took = min(took, time.Since(began)) // least disturbed by other programs on the machine
 			}
 			runtime.ReadMemStats(&after)
 			if used := (after.TotalAlloc - before.TotalAlloc) / rounds >> 10; used > c.kibibytes || took > c.longest {
@@ -63,7 +63,7 @@ func TestCostOfAHostileMessageIsBounded(t *testing.T) {
 	}
 }
 
-// BenchmarkRetry is what is done for each message, from the delivery to what is published.
+// BenchmarkRetry measures the work for each message, from the delivery to the publishing.
 func BenchmarkRetry(b *testing.B) {
 	p := orders(b)
 	own := amqp.Table{"traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}

@@ -10,63 +10,64 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
-// Action is what happens to a dead letter.
+// Action says what happens to a dead letter.
 type Action int
 
 const (
-	// Retry publishes the message to wait for a delay and to return to its work queue.
+	// Retry publishes the message to wait for a delay and then return to its work queue.
 	Retry Action = iota
 	// Rescue publishes the message straight to its work queue, which has lost its binding.
 	Rescue
-	// Fail parks the message: in the failed queue of its work queue, or in the pipeline's.
+	// Fail parks the message in the failed queue of its work queue, or in the pipeline's.
 	Fail
 )
 
-// Detour is why a failed message goes to the pipeline's failed queue in place of its work queue's own.
+// Detour says why a failed message goes to the pipeline's failed queue in place of its work queue's own.
 type Detour string
 
 // Reasons for a detour.
 const (
-	// DetourRefused: the failed queue of the work queue is full, or cannot be reached.
+	// DetourRefused: the failed queue of the work queue is full or unreachable.
 	DetourRefused Detour = "refused"
-	// DetourMissing: the exchange that leads there does not exist.
+	// DetourMissing: the exchange that leads to the failed queue does not exist.
 	DetourMissing Detour = "missing"
-	// DetourForbidden: the worker's user may not write to that exchange.
+	// DetourForbidden: the worker's user must not write to that exchange.
 	DetourForbidden Detour = "forbidden"
 )
 
-// Detours lists them.
+// Detours lists all detours.
 func Detours() []Detour { return []Detour{DetourRefused, DetourMissing, DetourForbidden} }
 
-// Verdict is what happens to a letter now, and what to try when the broker cannot do it.
+// Verdict says what happens to a letter now, and what to try if the broker refuses.
 type Verdict struct {
 	Letter Letter
 	Action Action
-	// Delay is how long a retried message waits; 0 returns it at once.
+	// Delay is how long a retried message waits. With 0, it returns at once.
 	Delay time.Duration
 	// Reason is the dead-letter-reason of a failed message.
 	Reason string
-	// Error is the dead-letter-error of a failed message if the worker has one to tell.
+	// Error is the dead-letter-error of a failed message. It is "" if the worker has no error to report.
 	Error string
 
-	// Detour is why a failed message goes to the pipeline's failed queue although its work queue is known, "" if it does not.
+	// Detour says why a failed message with a known work queue goes to the pipeline's failed queue. It is "" without a
+	// detour.
 	Detour Detour
 
-	// rest is for how long the message has to wait at least if its consumer says, and dueAt until when, in milliseconds since
-	// the epoch; 0 if the schedule says.
+	// rest is the least time that the message waits if its consumer asked for a wait. dueAt is when that wait ends, in
+	// milliseconds since the epoch. Both are 0 if the schedule decides.
 	rest  time.Duration
 	dueAt int64
 
-	// Refused says that a failed message goes to the refused queue: a queue that it was for did not take it, and another one may
-	// have it already.
+	// Refused says that a failed message goes to the refused queue. One of its target queues did not take it, and
+	// another can have it already.
 	Refused bool
 
-	// others are the delays to try when this one is not bound; nil until the first of them is needed.
+	// others are the delays to try if this one is not bound. It is nil until the first of them is needed.
 	others []time.Duration
-	// pipelines says that a failed message goes to the pipeline's failed queue, whatever its work queue has.
+	// pipelines says that a failed message goes to the pipeline's failed queue, even if its work queue has one of its
+	// own.
 	pipelines bool
-	// notAtOnce says that without a delay the message would be back at once, and go round as fast as
-	// the broker can.
+	// notAtOnce rules out a return without a delay, since the message would go round as fast as the broker can.
 	notAtOnce bool
 }
 
@@ -93,7 +94,7 @@ func (p *Pipeline) Decide(l Letter, now time.Time) Verdict {
 	return v
 }
 
-// retry waits for what the consumer asked for, or else the schedule says.
+// retry waits as long as the consumer asked for, or else as long as the schedule says.
 func (p *Pipeline) retry(l Letter, now time.Time) (v Verdict, wait time.Duration) {
 	if l.After < 0 {
 		delay := p.delays[min(l.Count, int64(len(p.delays)))-1]
@@ -107,9 +108,9 @@ func (p *Pipeline) retry(l Letter, now time.Time) (v Verdict, wait time.Duration
 	return Verdict{Letter: l, Action: Retry, Delay: delay, rest: l.After, dueAt: dueAt}, delay
 }
 
-// Returned returns what to try after the broker returned the message as unroutable, or refused the
-// worker the permission to publish it. False means that there is nothing else to try: the message
-// has to be kept until the failed exchange has its queue again.
+// Returned returns what to try after the broker returned the message as unroutable, or forbade the worker to publish
+// it. False means that no other way is left. The message must then be kept until the failed exchange has its queue
+// again.
 func (p *Pipeline) Returned(v Verdict) (Verdict, bool) {
 	switch v.Action {
 	case Rescue:
@@ -124,14 +125,14 @@ func (p *Pipeline) Returned(v Verdict) (Verdict, bool) {
 		v.Delay, v.others = v.others[0], v.others[1:]
 		return v, true
 	default:
-		// The alternate exchange has no queue either: whoever keeps the message looks for that one.
+		// The alternate exchange has no queue either, so the message now waits for the alternate exchange itself.
 		own := v.ToOwnFailedQueue()
 		v.pipelines = true
 		return v, own
 	}
 }
 
-// ToOwnFailedQueue reports whether a failed message goes to the failed queue of its work queue, if that has one.
+// ToOwnFailedQueue reports whether a failed message goes to the failed queue of its work queue, if there is one.
 func (v Verdict) ToOwnFailedQueue() bool {
 	return v.Action == Fail && v.Letter.Queue != "" && !v.pipelines
 }
@@ -142,8 +143,8 @@ func (v Verdict) Detoured(why Detour) Verdict {
 	return v
 }
 
-// SetAside sends a failed message that a queue refused to the refused queue, from where the broker gives it to the pipeline's
-// failed queue. Whether it was the failed queue of the work queue, nobody says.
+// SetAside sends a failed message to the refused queue after a queue refused it. From there, the broker passes it to
+// the pipeline's failed queue. The broker does not say whether the work queue's failed queue refused it.
 func (v Verdict) SetAside() Verdict {
 	if v.ToOwnFailedQueue() {
 		v = v.Detoured(DetourRefused)
@@ -152,10 +153,9 @@ func (v Verdict) SetAside() Verdict {
 	return v
 }
 
-// Nacked returns what to try after the broker refused the message. A work queue that cannot
-// take its message now gets it after the longest delay instead, so that the message does not occupy
-// the worker meanwhile. False means that there is nothing else to try: the message has to be kept, and
-// published again as it is.
+// Nacked returns what to try after the broker refused the message. If a work queue cannot take its message now, the
+// message comes back after the longest delay. It does not occupy the worker meanwhile. False means that no other way is
+// left. The message must then be kept and published again unchanged.
 func (p *Pipeline) Nacked(v Verdict) (Verdict, bool) {
 	longest := slices.Max(p.delays)
 	if !v.ToWorkQueue() || longest == 0 {
@@ -164,8 +164,8 @@ func (p *Pipeline) Nacked(v Verdict) (Verdict, bool) {
 	return Verdict{Letter: v.Letter, Action: Retry, Delay: longest, notAtOnce: true}, true
 }
 
-// ToWorkQueue reports whether the message goes to its work queue without a wait, so that a queue of
-// the application's decides whether it is taken.
+// ToWorkQueue reports whether the message goes to its work queue without a wait. A queue of the application then
+// decides whether it takes the message.
 func (v Verdict) ToWorkQueue() bool {
 	return v.Action == Rescue || v.Action == Retry && v.Delay == 0
 }
@@ -173,8 +173,8 @@ func (v Verdict) ToWorkQueue() bool {
 // Waits reports whether the message goes to a retry queue.
 func (v Verdict) Waits() bool { return v.Action == Retry && v.Delay != 0 }
 
-// otherDelays lists what to try in place of a delay that is not bound: the next longer ones, then
-// the next shorter ones.
+// otherDelays lists the delays to try in place of one that is not bound. The next longer ones come first, and then the
+// next shorter ones.
 func (p *Pipeline) otherDelays(v Verdict) []time.Duration {
 	schedule := p.Delays()
 	if v.notAtOnce || v.rest > 0 {
@@ -194,7 +194,8 @@ func (p *Pipeline) otherDelays(v Verdict) []time.Duration {
 	return others
 }
 
-// delayOfAtLeast is the shortest configured delay that is not shorter than wanted; the longest is not.
+// delayOfAtLeast returns the shortest configured delay that is at least as long as wanted. If no delay is so long, it
+// returns the longest delay.
 func (p *Pipeline) delayOfAtLeast(wanted time.Duration) time.Duration {
 	best := slices.Max(p.delays)
 	for _, d := range p.delays {
@@ -209,7 +210,7 @@ func fail(l Letter, reason string) Verdict {
 	return Verdict{Letter: l, Action: Fail, Reason: reason}
 }
 
-// knownReason keeps out of the failed queue what is no reason of the broker.
+// knownReason replaces a reason that the broker does not know, to keep it out of the failed queue.
 func knownReason(reason string) string {
 	if slices.Contains(pipeline.Reasons(), reason) {
 		return reason
@@ -217,22 +218,21 @@ func knownReason(reason string) string {
 	return ReasonMalformed
 }
 
-// Unjudged is what happens to a delivery that an internal error (panic) kept from being judged: nothing
-// that it says is known.
+// Unjudged returns the verdict on a delivery whose judgement ended in an internal error (panic). It reads no headers.
 func Unjudged(d *amqp.Delivery) Verdict {
 	return fail(Letter{Exchange: d.Exchange, RoutingKey: d.RoutingKey}, ReasonWorkerError)
 }
 
-// Undeliverable is what happens to a message that the broker cannot deliver over AMQP 0-9-1. The delivery is
-// made of what can be said of it there.
+// Undeliverable returns the verdict on a message that the broker cannot deliver over AMQP 0-9-1. The delivery has as
+// much of the message as AMQP 0-9-1 can carry.
 func (p *Pipeline) Undeliverable(d *amqp.Delivery, why string) Verdict {
 	v := fail(p.Read(d), ReasonMalformed)
 	v.Error, v.pipelines = why, true
 	return v
 }
 
-// Unbuilt returns what to try after an internal error (panic) kept the message from being built. False means
-// that there is nothing else to try.
+// Unbuilt returns what to try after an internal error (panic) while the message was built. False means that no other
+// way is left.
 func (v Verdict) Unbuilt() (Verdict, bool) {
 	if v.Action == Fail && v.Reason == ReasonWorkerError {
 		return v, false
@@ -240,13 +240,13 @@ func (v Verdict) Unbuilt() (Verdict, bool) {
 	return fail(v.Letter, ReasonWorkerError), true
 }
 
-// Route is where a message is published. It is always mandatory.
+// Route is where a message is published. The publish is always mandatory.
 type Route struct {
 	Exchange string
 	Key      string
-	// CC are more routing keys: direct exchanges route on the header CC as they do on the key.
+	// CC are additional routing keys. Direct exchanges route on the header CC as they do on the key.
 	CC []string
-	// Apart says that the queue behind it must not hold up what else goes to the exchange when it takes nothing.
+	// Apart says that the queue behind the route must not hold up other messages to the exchange if it takes nothing.
 	Apart bool
 }
 
@@ -258,8 +258,8 @@ func (r Route) Channel() string {
 	return r.Exchange
 }
 
-// Route returns where to publish a message with the verdict. The original routing key survives, so
-// that the consumer sees the one it has always seen; the addresses are in CC.
+// Route returns where to publish a message with the verdict. The addresses are in CC, so that the consumer still sees
+// the original routing key.
 func (p *Pipeline) Route(v Verdict) Route {
 	switch {
 	case v.Refused:
@@ -281,7 +281,8 @@ func (p *Pipeline) Route(v Verdict) Route {
 	case v.Delay == 0:
 		return ReturnRoute(p.Names, v.Letter.Queue, v.Letter.RoutingKey)
 	case v.waitsOn():
-		// The return exchange has no binding with this key: its alternate exchange brings the message back here.
+		// The return exchange has no binding with this key, so its alternate exchange brings the message back to the
+		// inbox.
 		return Route{Exchange: p.Names.RetryExchange(), Key: pipeline.DelayKey(v.Delay)}
 	default:
 		return Route{
@@ -297,8 +298,8 @@ func ReturnRoute(names pipeline.Names, queue, key string) Route {
 	return Route{Exchange: names.ReturnExchange(), Key: escape(key, pipeline.KeyPrefixes()...), CC: []string{pipeline.ReturnKey(queue)}}
 }
 
-// escape replaces a routing key that could be one of the exchange's own: the message would be routed by it, too,
-// and double with each attempt, or be parked with others.
+// escape replaces a routing key that can be one of the exchange's own. The exchange would route by it, too, so the
+// message would double with each attempt, or be parked with others.
 func escape(key string, prefixes ...string) string {
 	if slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) }) {
 		return pipeline.EscapedKey

@@ -163,7 +163,7 @@ func TestNackedRescueWaitsForTheLongestDelay(t *testing.T) {
 	if v.Action != Retry || v.Delay != time.Minute || v.Letter.Count != 1 {
 		t.Fatalf("%+v", v)
 	}
-	// Without a delay it would be back at once.
+	// Without a delay, the message would be back at once.
 	if v, _ = p.Returned(v); v.Delay != 5*time.Second {
 		t.Errorf("%+v", v)
 	}
@@ -178,7 +178,7 @@ func TestNackedRescueWaitsForTheLongestDelay(t *testing.T) {
 	}
 }
 
-// A full work queue refuses what is returned to it at once, too.
+// A full work queue also refuses a message that returns to it at once.
 func TestNackedRetryWithoutADelayWaitsForTheLongest(t *testing.T) {
 	t.Parallel()
 	p := orders(t, "0s", "5s", "1m")
@@ -200,8 +200,7 @@ func TestNackedRetryWithoutADelayWaitsForTheLongest(t *testing.T) {
 	}
 }
 
-// What an application moves from a work queue to one that is not configured yet goes back to the
-// former, but not indefinitely.
+// If an application moves a message from a work queue to one that is not configured yet, it goes back, but not indefinitely.
 func TestUnknownQueueOfAMovedMessageEnds(t *testing.T) {
 	t.Parallel()
 	p := orders(t)
@@ -222,7 +221,7 @@ func TestUnknownQueueOfAMovedMessageEnds(t *testing.T) {
 func TestMaxAge(t *testing.T) {
 	t.Parallel()
 	const queue = "orders.created"
-	// aged failed first so long ago.
+	// aged returns headers of a message that failed first this long ago.
 	aged := func(count int64, age time.Duration) amqp.Table {
 		return with(ours(queue, count), HeaderFirstFailedAt, now.Add(-age).UnixMilli())
 	}
@@ -271,7 +270,7 @@ func TestMaxAge(t *testing.T) {
 	}
 }
 
-// A message that was on its way back has had its wait, and has not failed.
+// A message on its way back has had its wait, and has not failed.
 func TestMaxAgeDoesNotStopARescue(t *testing.T) {
 	t.Parallel()
 	p := compile(t, pipeline.Worker{MaxAge: "1ms"})
@@ -319,7 +318,7 @@ func TestFirstFailureInTheFutureIsNow(t *testing.T) {
 	require.Equal(t, stamp.Now.UnixMilli(), m.Headers[HeaderFirstFailedAt])
 }
 
-// Metrics count by these: a reason that is missing would be counted as another one.
+// Metrics count by these reasons. A missing one would count as "other".
 func TestFailReasonsAreAllThatThereAre(t *testing.T) {
 	t.Parallel()
 	source, err := os.ReadFile("headers.go")

@@ -16,13 +16,13 @@ var (
 	stamp = Stamp{Now: now, PublishID: "s-1", FrameMax: 131_072}
 )
 
-// orders is a pipeline with four deliveries.
+// orders returns a pipeline with four deliveries.
 func orders(t testing.TB, delays ...string) *Pipeline {
 	t.Helper()
 	return compile(t, pipeline.Worker{Delays: delays})
 }
 
-// compile makes a pipeline like that of [orders] with other settings.
+// compile returns a pipeline like [orders], with other settings.
 func compile(t testing.TB, w pipeline.Worker) *Pipeline {
 	t.Helper()
 	w.Version, w.Name, w.Vhost, w.MaxAttempts = pipeline.WorkerVersion, "orders", "/", 4
@@ -40,7 +40,7 @@ func compile(t testing.TB, w pipeline.Worker) *Pipeline {
 // judge decides about a delivery now.
 func judge(p *Pipeline, d *amqp.Delivery) Verdict { return p.Decide(p.Read(d), now) }
 
-// deathIn is an entry of x-death.
+// deathIn returns an entry of x-death.
 func deathIn(queue, reason string) amqp.Table {
 	return amqp.Table{
 		"queue": queue, "reason": reason, "exchange": "shop", "count": int64(1), "time": now,
@@ -48,7 +48,7 @@ func deathIn(queue, reason string) amqp.Table {
 	}
 }
 
-// rejected is a delivery that the broker dead-lettered from a work queue.
+// rejected returns a delivery that the broker dead-lettered from a work queue.
 func rejected(queue string, headers amqp.Table) *amqp.Delivery {
 	return deadLettered(deathIn(queue, "rejected"), headers)
 }
@@ -59,25 +59,25 @@ func deadLettered(death amqp.Table, headers amqp.Table) *amqp.Delivery {
 	return &amqp.Delivery{Exchange: "orders.dlx", RoutingKey: "dead", DeliveryMode: 2, Headers: all}
 }
 
-// byConsumer is a delivery that a consumer published to the dead-letter exchange.
+// byConsumer returns a delivery that a consumer published to the dead-letter exchange.
 func byConsumer(headers amqp.Table) *amqp.Delivery {
 	return &amqp.Delivery{Exchange: "orders.dlx", RoutingKey: "consumer.key", DeliveryMode: 2, Headers: headers}
 }
 
-// copied is a delivery that a consumer published to the dead-letter exchange with all headers of a
-// message that was dead-lettered from another queue before it came to the consumer.
+// copied returns a delivery that a consumer published to the dead-letter exchange with all headers of its message. That
+// message had been dead-lettered from another queue before.
 func copied(earlier string, headers amqp.Table) *amqp.Delivery {
 	d := rejected(earlier, headers)
 	d.RoutingKey = "consumer.key"
 	return d
 }
 
-// lost is a delivery that came through the alternate-exchange of the return exchange.
+// lost returns a delivery that came through the alternate-exchange of the return exchange.
 func lost(headers amqp.Table) *amqp.Delivery {
 	return &amqp.Delivery{Exchange: "orders.return", RoutingKey: "eu.created", DeliveryMode: 2, Headers: headers}
 }
 
-// ours are the headers of a message that was here before.
+// ours returns the headers of a message that was here before.
 func ours(queue string, count int64) amqp.Table {
 	return amqp.Table{
 		HeaderPipeline: "orders", HeaderQueue: queue, HeaderCount: count, HeaderRoutingKey: "first.key", HeaderExchange: "first",
@@ -85,7 +85,7 @@ func ours(queue string, count int64) amqp.Table {
 	}
 }
 
-// due has a message wait on.
+// due makes a message wait further.
 func due(t amqp.Table, rest time.Duration) amqp.Table {
 	return with(t, HeaderDueAt, now.Add(rest).UnixMilli())
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
-// seed adds deliveries that are nearly right, so that the fuzzer need not find them first; see
-// [source.delivery] for how they are written down.
+// seed adds deliveries that are nearly right, so that the fuzzer need not find them first. [source.delivery] describes
+// their encoding.
 func seed(f *testing.F, more ...any) {
 	f.Helper()
 	add := func(data ...byte) { f.Add(append([]any{data}, more...)...) }
@@ -32,11 +32,11 @@ func seed(f *testing.F, more ...any) {
 	}
 	// x-death: one table with queue, reason, exchange and routing keys.
 	add(0, 1, 0, 2, 1, 0, 0, 15, 1, 16, 4, 0, 23, 17, 2, 0, 24, 17, 7, 0, 25, 17, 13, 0, 26, 15, 1, 17, 11)
-	// A consumer that says all that it can.
+	// A consumer that gives every hint.
 	add(0, 1, 0, 2, 5, 0, 3, 17, 2, 0, 2, 17, 1, 0, 8, 17, 17, 0, 18, 17, 16, 0, 19, 17, 15)
 }
 
-// Of x-death only the newest entry counts, and of that only what AMQP can address.
+// Only the newest entry of x-death counts, and only names that AMQP can address.
 func FuzzDeath(f *testing.F) {
 	for i := range words {
 		word := byte(i)
@@ -65,8 +65,8 @@ func FuzzDeath(f *testing.F) {
 	})
 }
 
-// Whatever the headers hold, what is published can be, is within the budget, and reads back as what
-// it was written for.
+// With any headers, the published message can be encoded and is within the budget. Reading it returns the written
+// values.
 func FuzzHeaders(f *testing.F) {
 	for _, tooMuch := range []uint16{0, 300, 6000} {
 		seed(f, tooMuch)
@@ -98,8 +98,8 @@ func FuzzHeaders(f *testing.F) {
 	})
 }
 
-// publishTrimmed publishes within a frame that is so much too small. What can be missed goes, in its
-// order, and nothing more than needed.
+// publishTrimmed publishes within a frame that is this much too small. Optional parts are dropped in their order, and
+// no more than needed.
 func publishTrimmed(t *testing.T, p *Pipeline, v Verdict, d *amqp.Delivery, tooMuch int) (amqp.Publishing, error) {
 	t.Helper()
 	s := stamp
@@ -136,7 +136,7 @@ func isCut(m, full amqp.Publishing, key string) bool {
 	return (m.Headers[key] == nil) != (full.Headers[key] == nil)
 }
 
-// checkReadsBack has the work queue reject the message once more.
+// checkReadsBack makes the work queue reject the message once more.
 func checkReadsBack(t *testing.T, p *Pipeline, v Verdict, m amqp.Publishing) {
 	t.Helper()
 	headers := maps.Clone(m.Headers)
@@ -157,7 +157,7 @@ func checkReadsBack(t *testing.T, p *Pipeline, v Verdict, m amqp.Publishing) {
 	}
 }
 
-// A decision is one of those that there are, with a target that exists, and there are only so many.
+// A decision is always a known one with an existing target, and a message gets a limited number of them.
 func FuzzDecide(f *testing.F) {
 	f.Add("orders.created", "rejected", int64(1), int64(0), int64(-1), uint8(0), uint8(0))
 	f.Add("", "rejected", int64(1), int64(0), int64(-1), uint8(0), uint8(0))
@@ -226,7 +226,7 @@ func checkDecision(t *testing.T, p *Pipeline, v Verdict) {
 	require.False(t, wrong, v)
 }
 
-// checkTarget looks where a message would go.
+// checkTarget checks where a message would go.
 func checkTarget(t *testing.T, p *Pipeline, v Verdict) {
 	t.Helper()
 	back := pipeline.ReturnKey(v.Letter.Queue)
@@ -249,17 +249,17 @@ func checkTarget(t *testing.T, p *Pipeline, v Verdict) {
 	}
 }
 
-// source makes headers of the bytes that a fuzzer invents; once they are used up all values are nil.
+// source makes headers of the fuzzer's bytes. After the last byte, all values are nil.
 type source struct{ data []byte }
 
-// words are what the pipeline "orders" takes for more than just any text.
+// words are texts that have a meaning for the pipeline "orders".
 var words = []string{
 	"", "orders", "orders.created", "orders.paid", "orders.inbox", "orders.retry.5s", "new", "rejected", "expired", "maxlen",
 	"never", "delay:5s", "return:orders.created", "bills", strings.Repeat("x", 255), strings.Repeat("y", 256), strings.Repeat("z", 5000),
 	`[{"attempt":1,"at":1600000000000,"reason":"rejected","delay_ms":5000}]`, `[{"reason":"<&>"},{"at":-1}]`, "[null]",
 }
 
-// names are the headers that mean something.
+// names are the headers that have a meaning.
 var names = []string{
 	headerDeath, HeaderCount, HeaderPipeline, HeaderQueue, HeaderExchange, HeaderRoutingKey, HeaderReason, HeaderFirstFailedAt,
 	HeaderHistory, HeaderHint, HeaderAfter, HeaderPublishID, HeaderUserID, HeaderDeliveryMode, HeaderDelay, HeaderMaxAttempts,
@@ -283,7 +283,7 @@ func (s *source) number() int64 {
 	return int64(binary.BigEndian.Uint64(b[:]))
 }
 
-// text is a word, or as many bytes as the next one says.
+// text returns a word, or as many bytes as the next byte says.
 func (s *source) text() string {
 	b := int(s.next())
 	if b < 128 {
@@ -295,7 +295,7 @@ func (s *source) text() string {
 	return text
 }
 
-// value is of any type that amqp091-go decodes.
+// value returns a value of any type that amqp091-go decodes.
 func (s *source) value(depth int) any {
 	switch s.next() % 18 {
 	case 1:
@@ -353,14 +353,14 @@ func (s *source) table(depth int) amqp.Table {
 		if b := int(s.next()); b < 200 {
 			key = names[b%len(names)]
 		}
-		if len(key) <= maxShortString { // as the client that publishes checks
+		if len(key) <= maxShortString { // the publishing client checks this, too
 			table[key] = s.value(depth)
 		}
 	}
 	return table
 }
 
-// delivery comes from the inbox.
+// delivery returns a delivery from the inbox.
 func (s *source) delivery() *amqp.Delivery {
 	d := &amqp.Delivery{
 		Exchange:     []string{"orders.dlx", "orders.return", "orders.failed", ""}[s.next()%4],
@@ -373,7 +373,7 @@ func (s *source) delivery() *amqp.Delivery {
 	return d
 }
 
-// hostile are values that no header of ours has, but any client can send.
+// hostile returns values that the worker never writes, but any client can send.
 func hostile() []any {
 	long := strings.Repeat("x", 300)
 	return []any{
@@ -394,8 +394,8 @@ func hostile() []any {
 	}
 }
 
-// Whatever a message's headers hold, it is published to one of the pipeline's exchanges or to a queue
-// that is none of its own, with keys that AMQP can carry, or left to the broker.
+// With any headers, a message is published to one of the pipeline's exchanges or to a queue outside the pipeline. Its
+// keys are keys that AMQP can carry. Otherwise the message is left to the broker.
 func TestHostileHeaders(t *testing.T) {
 	t.Parallel()
 	keys := []string{

@@ -7,8 +7,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// Headers that the worker writes. They do not begin with "x-", which belongs to the broker. Times
-// are int64 milliseconds since the epoch, durations int64 milliseconds, counts int64.
+// Headers that the worker writes. They do not begin with "x-", which belongs to the broker. Times are int64
+// milliseconds since the epoch, durations int64 milliseconds, counts int64.
 const (
 	// HeaderCount is the number of failed attempts so far.
 	HeaderCount = "retry-count"
@@ -16,8 +16,8 @@ const (
 	HeaderMaxAttempts = "retry-max-attempts"
 	// HeaderPipeline is the pipeline's name.
 	HeaderPipeline = "retry-pipeline"
-	// HeaderQueue is the work queue that the message failed in. A consumer that publishes to the
-	// dead-letter exchange itself sets it, too.
+	// HeaderQueue is the work queue that the message failed in. A consumer that publishes to the dead-letter exchange
+	// itself sets it, too.
 	HeaderQueue = "retry-queue"
 	// HeaderExchange is the exchange that the message was first published to.
 	HeaderExchange = "retry-exchange"
@@ -31,61 +31,63 @@ const (
 	HeaderFirstFailedAt = "retry-first-failed-at"
 	// HeaderLastFailedAt is when the message failed last.
 	HeaderLastFailedAt = "retry-last-failed-at"
-	// HeaderDelay is the delay chosen this time, or what the consumer asked for if that takes several.
+	// HeaderDelay is the delay chosen this time. If the wait takes several delays, it is the time that the consumer
+	// asked for.
 	HeaderDelay = "retry-delay-ms"
-	// HeaderDueAt is until when the message waits, as long as it has to come back to the worker for another wait.
+	// HeaderDueAt is when the wait ends. A message has it only while it must come back to the worker for another delay.
 	HeaderDueAt = "retry-due-at"
 	// HeaderHistory is a JSON array of [Failure], newest first.
 	HeaderHistory = "retry-history"
-	// HeaderUserID is the user-id property that the message had before the worker republished it: a
-	// broker refuses a user-id that is not the publisher's own.
+	// HeaderUserID is the user-id property that the message had before the worker republished it. A broker refuses a
+	// user-id that is not the publisher's own.
 	HeaderUserID = "retry-user-id"
 	// HeaderReplyTo is the reply-to property that the message had before the worker republished it, if it was
 	// [DirectReplyTo].
 	HeaderReplyTo = "retry-reply-to"
-	// HeaderDeliveryMode is the delivery mode that the message had if it was not persistent.
+	// HeaderDeliveryMode is the message's original delivery mode, if it was not persistent.
 	HeaderDeliveryMode = "retry-delivery-mode"
 )
 
 // Headers of messages in the failed queue.
 const (
-	// HeaderDeadLetterReason is why the message is not retried any more; see the Reason constants.
+	// HeaderDeadLetterReason is why the message is no longer retried. See the Reason constants.
 	HeaderDeadLetterReason = "dead-letter-reason"
-	// HeaderDeadLetterAt is when it was parked.
+	// HeaderDeadLetterAt is when the message was parked.
 	HeaderDeadLetterAt = "dead-letter-at"
-	// HeaderDetour is why it is in the pipeline's failed queue although its work queue has one of its own; see [Detour].
+	// HeaderDetour is why the message is in the pipeline's failed queue although its work queue has one of its own. See
+	// [Detour].
 	HeaderDetour = "dead-letter-detour"
-	// HeaderDeadLetterError is the consumer's error text, if it supplied one; or what the worker changed about
-	// a message that AMQP 0-9-1 cannot carry.
+	// HeaderDeadLetterError is the consumer's error text, if it supplied one. For a message that AMQP 0-9-1 cannot
+	// carry, it says what the worker changed.
 	HeaderDeadLetterError = "dead-letter-error"
 	// HeaderDeadLetterException is the consumer's exception or stack trace, if it supplied one.
 	HeaderDeadLetterException = "dead-letter-exception"
 )
 
-// Hints of a consumer that publishes to the dead-letter exchange itself. They are obeyed once and
-// then removed. A publisher may use the name of HeaderHint for something else: other values stay.
+// Hints of a consumer that publishes to the dead-letter exchange itself. The worker obeys them once and then removes
+// them. Publishers can use the name of HeaderHint for something else, so other values stay.
 const (
-	// HeaderHint says what to do with the message; [HintNever] is the only value that says so.
+	// HeaderHint says what to do with the message. Only the value [HintNever] has an effect.
 	HeaderHint = "retry"
-	// HeaderAfter asks for a wait of so many milliseconds at least: the shortest configured delay that is not
-	// shorter, or several delays.
+	// HeaderAfter asks for a wait of at least this many milliseconds. The worker picks the shortest configured delay
+	// that is long enough, or combines several delays.
 	HeaderAfter = "retry-after-ms"
 	// HintNever sends the message to the failed queue at once.
 	HintNever = "never"
 )
 
-// Reasons of the worker for giving a message up. Those of the broker, see
-// [topology.Reasons], stand in the same header.
+// The worker's reasons for giving a message up. The broker's reasons, see pipeline.Reasons, appear in the same
+// header.
 const (
-	// ReasonExhausted: the message failed as often as it may.
+	// ReasonExhausted: the message failed as often as it is allowed to.
 	ReasonExhausted = "exhausted"
-	// ReasonTooOld: the message would come back later after its first failure than it may.
+	// ReasonTooOld: with its next delay, the message would exceed the pipeline's maximum age.
 	ReasonTooOld = "too_old"
 	// ReasonRetryAfterTooLong: the consumer asked for a wait that takes too many delays.
 	ReasonRetryAfterTooLong = "retry_after_too_long"
-	// ReasonUnrecoverable: the consumer said that it would never succeed.
+	// ReasonUnrecoverable: the consumer said that the message would never succeed.
 	ReasonUnrecoverable = "unrecoverable"
-	// ReasonUnknownQueue: nobody knows the work queue, or it is gone.
+	// ReasonUnknownQueue: the work queue is not known, or no longer exists.
 	ReasonUnknownQueue = "unknown_queue"
 	// ReasonMalformed: the message's dead-letter headers make no sense, or AMQP 0-9-1 cannot carry it.
 	ReasonMalformed = "malformed"
@@ -93,7 +95,7 @@ const (
 	ReasonWorkerError = "worker_error"
 )
 
-// HeaderCC has more routing keys.
+// HeaderCC has additional routing keys.
 const HeaderCC = "CC"
 
 const (
@@ -101,8 +103,8 @@ const (
 	headerBCC   = "BCC"
 )
 
-// isOwn reports whether only a worker, or a consumer that publishes to the dead-letter exchange, gives the header its meaning.
-// Any other name is an application's.
+// isOwn reports whether the header's name belongs to workers and to consumers that publish to the dead-letter exchange.
+// Any other name belongs to applications.
 func isOwn(key string) bool {
 	switch key {
 	case HeaderCount, HeaderMaxAttempts, HeaderPipeline, HeaderQueue, HeaderExchange, HeaderRoutingKey, HeaderPublishID, HeaderReason,
@@ -113,8 +115,8 @@ func isOwn(key string) bool {
 	return false
 }
 
-// IsForgotten reports whether a header is about earlier attempts, so that a replayed message must not have it:
-// the worker then counts from 1. What says where the message belongs and came from is not.
+// IsForgotten reports whether a header is about earlier attempts. A replayed message must not have it, so that the
+// worker counts from 1 again. Headers about where the message belongs and came from stay.
 func IsForgotten(key string) bool {
 	switch key {
 	case HeaderCount, HeaderMaxAttempts, HeaderPublishID, HeaderReason, HeaderFirstFailedAt, HeaderLastFailedAt, HeaderDelay,
@@ -125,16 +127,16 @@ func IsForgotten(key string) bool {
 	return false
 }
 
-// DirectReplyTo is the reply-to that a broker replaces by the address of the channel that publishes, if that awaits replies.
-// It closes any other channel over it, and what is under way there would be published once more. Only from other
-// protocols than AMQP 0-9-1 can a queue have a message with it; no consumer could answer to it. The address that
-// took its place is another one, and passes.
+// DirectReplyTo is a reply-to that the broker replaces by the publishing channel's address, if that channel awaits
+// replies. Otherwise the broker closes the channel, and its outstanding messages would be published once more. A queue
+// can get a message with this reply-to only from other protocols than AMQP 0-9-1, and no consumer could reply to it.
+// The replaced address differs from it, and passes.
 const DirectReplyTo = "amq.rabbitmq.reply-to"
 
-// Aside names the headers for properties that a message cannot have while a worker has it.
+// Aside names the headers for properties that a message cannot have while a worker handles it.
 type Aside struct{ UserID, ReplyTo, DeliveryMode string }
 
-// Has reports whether it is one of these headers.
+// Has reports whether the key is one of these headers.
 func (a Aside) Has(key string) bool {
 	return key == a.UserID || key == a.ReplyTo || key == a.DeliveryMode
 }
@@ -142,8 +144,8 @@ func (a Aside) Has(key string) bool {
 // AsideOfPipelines are the headers that a pipeline's worker uses.
 func AsideOfPipelines() Aside { return Aside{HeaderUserID, HeaderReplyTo, HeaderDeliveryMode} }
 
-// Republishing is the message of a delivery as it can be published again, with these headers, to which it adds the properties that
-// cannot be. It is persistent, and has no expiration.
+// Republishing makes a message that can be published again from a delivery. It has these headers, plus headers for the
+// properties that must not be republished. It is persistent, and has no expiration.
 func Republishing(d *amqp.Delivery, headers amqp.Table, aside Aside) amqp.Publishing {
 	m := amqp.Publishing{
 		Headers:         headers,
@@ -158,7 +160,7 @@ func Republishing(d *amqp.Delivery, headers amqp.Table, aside Aside) amqp.Publis
 		AppId:           d.AppId,
 		Body:            d.Body,
 	}
-	// The broker would close the channel of whoever did not set these.
+	// The broker would close the publisher's channel over these properties.
 	if d.UserId != "" {
 		headers[aside.UserID] = d.UserId
 	}
@@ -168,8 +170,8 @@ func Republishing(d *amqp.Delivery, headers amqp.Table, aside Aside) amqp.Publis
 	return m
 }
 
-// Copy is the message of a delivery as it can be published in the place of one that AMQP 0-9-1 cannot carry. Why it is another
-// becomes its dead-letter-error. It says false if the headers are left out, since they do not fit a frame.
+// Copy makes a message that can replace one that AMQP 0-9-1 cannot carry. The reason why becomes its dead-letter-error.
+// whole is false if the headers do not fit a frame and are left out.
 func Copy(d *amqp.Delivery, why string, frameMax int, aside Aside) (m amqp.Publishing, whole bool) {
 	m = Republishing(d, amqp.Table{}, aside)
 	SetError(m.Headers, why)

@@ -18,17 +18,17 @@ type Failure struct {
 	At int64 `json:"at"`
 	// Reason is why the message was dead-lettered.
 	Reason string `json:"reason"`
-	// DelayMS is how long the message waited afterwards, absent if it did not.
+	// DelayMS is how long the message waited afterwards. It is absent if the message did not wait.
 	DelayMS *int64 `json:"delay_ms,omitempty"`
 }
 
-// parseHistory reads retry-history; whatever is not one counts as none.
+// parseHistory reads retry-history. An invalid history counts as empty.
 func parseHistory(value any) []Failure {
 	text, _ := value.(string)
 	return ParseHistory(text)
 }
 
-// ParseHistory reads the text of [HeaderHistory]; whatever is not one counts as none.
+// ParseHistory reads the text of [HeaderHistory]. An invalid text counts as empty.
 func ParseHistory(text string) []Failure {
 	if text == "" || len(text) > maxHistory {
 		return nil
@@ -50,11 +50,11 @@ func history(v Verdict, now time.Time) string {
 	return encodeHistory(append([]Failure{latest}, v.Letter.History...), maxHistory)
 }
 
-// encodeHistory drops the oldest failures when there is no room for them.
+// encodeHistory drops the oldest failures if they do not fit the limit, in bytes.
 func encodeHistory(failures []Failure, limit int) string {
 	text := []byte{'['}
 	for i, failure := range failures {
-		// A Failure has nothing that JSON cannot express.
+		// JSON can express every Failure.
 		entry, _ := json.Marshal(failure)
 		if len(text)+len(entry)+len(",]") > limit {
 			break
@@ -67,7 +67,7 @@ func encodeHistory(failures []Failure, limit int) string {
 	return string(append(text, ']'))
 }
 
-// trimHistory makes a message's history shorter by so many bytes, at the cost of its oldest entries.
+// trimHistory shortens a message's history by this many bytes. It drops the oldest entries.
 func trimHistory(h amqp.Table, excess int) {
 	text, _ := h[HeaderHistory].(string)
 	if trimmed := encodeHistory(parseHistory(text), len(text)-excess); trimmed != "[]" {
@@ -77,14 +77,14 @@ func trimHistory(h amqp.Table, excess int) {
 	}
 }
 
-// death is the newest entry of x-death; its queue is "" if there is none.
+// death is the newest entry of x-death. Its queue is "" if there is no entry.
 type death struct {
 	queue, reason, exchange, key string
 }
 
-// newestDeath reads x-death[0]: newer entries come first. The broker writes it whenever it
-// dead-letters a message, but whoever publishes to the dead-letter exchange writes what they like:
-// most often a copy of the headers that he was delivered.
+// newestDeath reads x-death[0], since newer entries come first. The broker writes x-death when it dead-letters a
+// message. Clients that publish to the dead-letter exchange can write anything there, and most often copy the headers
+// of a delivery.
 func newestDeath(h amqp.Table) death {
 	deaths, _ := h[headerDeath].([]any)
 	if len(deaths) == 0 {
@@ -100,14 +100,14 @@ func newestDeath(h amqp.Table) death {
 	return d
 }
 
-// isDeath reports whether the entry says how the message came here. No header of a copy differs from
-// the broker's own, x-first-death-* and x-last-death-* included.
+// isDeath reports whether the entry says how the message came here. A client's copy has the same headers as the
+// broker's message, x-first-death-* and x-last-death-* included.
 //
-// A queue that is not configured may be a work queue that was attached after this worker started; or
-// one that the message passed earlier, in a consumer's copy. It is taken for the latter if
-// retry-queue names a work queue. Mistaken, a message that an application moved from that work queue
-// to the new one goes back to the former, and its count continues. Mistaken the other way, each copy
-// would go to a queue that is none of ours with a count of 1, and round indefinitely.
+// A queue that is not configured can be a work queue that was attached after this worker started. In a consumer's copy,
+// it can also be a queue that the message passed earlier. If retry-queue names a work queue, isDeath assumes a copy. If
+// that is wrong, an application has moved the message from that work queue to the new one. The message then goes back
+// to the first one, and its count continues. The opposite error is worse: each copy would go to a foreign queue with a
+// count of 1, and round indefinitely.
 func (p *Pipeline) isDeath(d death, h amqp.Table) bool {
 	switch {
 	case d.queue == "" || p.Names.OwnsQueue(d.queue):

@@ -1,9 +1,9 @@
-// Package deadletter decides what becomes of a message that a pipeline's inbox holds.
+// Package deadletter decides what happens to a message in a pipeline's inbox.
 //
-// It is pure: a delivery goes in, a verdict and the message to publish come out. The exchange that a
-// delivery came through is the broker's word. The newest entry of x-death is, too, unless the message
-// was published to the dead-letter exchange by a client, which can copy or forge any header; hence no
-// header may send a message round indefinitely. Clock, ids and limits are passed in.
+// It is pure: a delivery goes in, a verdict and the message to publish come out. The broker vouches for the exchange
+// that a delivery came through. It vouches for the newest entry of x-death, too, unless a client published the message
+// to the dead-letter exchange. Such a client can copy or forge any header, so no header must send a message round
+// indefinitely. Clock, ids and limits are passed in.
 package deadletter
 
 import (
@@ -22,24 +22,24 @@ import (
 // maxShortString is the longest name or routing key that AMQP 0-9-1 can carry, in bytes.
 const maxShortString = 255
 
-// Pipeline is what has to be known of a retry pipeline to decide about its dead letters.
+// Pipeline holds all that decisions about a retry pipeline's dead letters need.
 type Pipeline struct {
 	Names pipeline.Names
 	Vhost string
 
 	delays []time.Duration
-	// counted are those that make up a longer wait.
+	// counted are the delays that make up a longer wait.
 	counted     []time.Duration
 	maxAttempts int64
-	// maxAge is 0 for none.
+	// maxAge is 0 if there is no limit.
 	maxAge     time.Duration
 	retryOn    []string
 	workQueues map[string]pipeline.WorkerQueue
 	queues     []pipeline.Queue
 }
 
-// NewPipeline compiles one element of the worker's configuration. The error is that of one which is not
-// valid, and begins with the path of what is wrong.
+// NewPipeline compiles one element of the worker's configuration. If the element is not valid, the error begins with
+// the path of the mistake.
 func NewPipeline(w pipeline.Worker) (*Pipeline, error) {
 	if problems := workerconfig.Validate(w); len(problems) > 0 {
 		return nil, errors.New(problems[0].String())
@@ -57,7 +57,7 @@ func NewPipeline(w pipeline.Worker) (*Pipeline, error) {
 		p.retryOn = []string{pipeline.ReasonRejected}
 	}
 	for i, spelled := range w.Delays {
-		p.delays[i], _ = pipeline.ParseDelay(spelled) // is valid
+		p.delays[i], _ = pipeline.ParseDelay(spelled) // validated above
 	}
 	p.counted = counted(p.delays)
 	if w.MaxAge != "" {
@@ -66,24 +66,24 @@ func NewPipeline(w pipeline.Worker) (*Pipeline, error) {
 	return p, nil
 }
 
-// ID tells it from others.
+// ID identifies the pipeline within a configuration.
 func (p *Pipeline) ID() workerconfig.ID {
 	return workerconfig.ID{Kind: rules.Pipeline, Name: string(p.Names), Vhost: p.Vhost}
 }
 
-// Inbox is the queue with its dead letters.
+// Inbox is the queue with the pipeline's dead letters.
 func (p *Pipeline) Inbox() string { return p.Names.Inbox() }
 
-// Queues are those in which its messages wait or end.
+// Queues are the queues where the pipeline's messages wait or end.
 func (p *Pipeline) Queues() []pipeline.Queue { return p.queues }
 
 // WorkQueues lists the work queues of the configuration.
 func (p *Pipeline) WorkQueues() []string { return slices.Sorted(maps.Keys(p.workQueues)) }
 
-// Exchanges are those of its own that messages are published to.
+// Exchanges are the pipeline's own exchanges that messages are published to.
 func (p *Pipeline) Exchanges() []string { return p.Names.WorkerExchanges() }
 
-// Last is where the broker puts what the worker cannot publish.
+// Last is the exchange, and its queue, where the broker puts a message that the worker cannot publish.
 func (p *Pipeline) Last() (exchange, queue string) {
 	return p.Names.FailedExchange(), p.Names.FailedQueue()
 }
@@ -91,7 +91,7 @@ func (p *Pipeline) Last() (exchange, queue string) {
 // PublishIDHeader is [HeaderPublishID].
 func (p *Pipeline) PublishIDHeader() string { return HeaderPublishID }
 
-// maxAttemptsIn is how often a message is delivered that failed in this work queue.
+// maxAttemptsIn is how often a message that failed in this work queue is delivered.
 func (p *Pipeline) maxAttemptsIn(queue string) int64 {
 	if own := p.workQueues[queue].MaxAttempts; own != 0 {
 		return int64(own)
@@ -99,14 +99,14 @@ func (p *Pipeline) maxAttemptsIn(queue string) int64 {
 	return p.maxAttempts
 }
 
-// Delays are those that a retried message can wait.
+// Delays are the delays that a retried message can wait for, without duplicates, the shortest first.
 func (p *Pipeline) Delays() []time.Duration {
 	delays := slices.Clone(p.delays)
 	slices.Sort(delays)
 	return slices.Compact(delays)
 }
 
-// FailReasons are all that can stand in the dead-letter-reason of a failed message.
+// FailReasons lists all values of the dead-letter-reason of a failed message.
 func FailReasons() []string {
 	reasons := []string{
 		ReasonExhausted, ReasonUnrecoverable, ReasonUnknownQueue, ReasonMalformed, ReasonTooOld, ReasonRetryAfterTooLong, ReasonWorkerError,
@@ -119,8 +119,8 @@ func FailReasons() []string {
 	return reasons
 }
 
-// DiedAt is when the broker dead-lettered the message last, in whole seconds of its clock; zero if
-// nobody knows. Whoever may publish to the dead-letter exchange can write what they like there.
+// DiedAt is when the broker dead-lettered the message last, in whole seconds of its clock. It is zero if the time is
+// not known. Clients that publish to the dead-letter exchange can write any time there.
 func DiedAt(h amqp.Table) time.Time {
 	deaths, _ := h[headerDeath].([]any)
 	if len(deaths) == 0 {

@@ -11,12 +11,12 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
-// Letter is what can be believed of a delivery from the inbox.
+// Letter is the credible part of a delivery from the inbox.
 type Letter struct {
-	// Queue is the work queue that the message failed in, "" if nobody knows.
+	// Queue is the work queue that the message failed in. It is "" if the queue is not known.
 	Queue string
-	// Lost says that the message did not fail: the return exchange had no binding for it, either that of its
-	// work queue, or because it has to wait once more.
+	// Lost says that the message did not fail, but that the return exchange had no binding for it. Either the binding
+	// of its work queue is missing, or the message must wait once more.
 	Lost bool
 	// Reason is why the message was dead-lettered.
 	Reason string
@@ -24,28 +24,28 @@ type Letter struct {
 	Count int64
 	// Exchange and RoutingKey are where the message was first published.
 	Exchange, RoutingKey string
-	// FirstFailedAt is in milliseconds since the epoch, 0 if this is the first failure.
+	// FirstFailedAt is in milliseconds since the epoch. It is 0 if this is the first failure.
 	FirstFailedAt int64
 	// History has the earlier failures, newest first.
 	History []Failure
-	// Never is the consumer's word that the message will not ever succeed.
+	// Never is the consumer's word that the message will never succeed.
 	Never bool
-	// DueAt is until when a message waits that comes from one of several waits, in milliseconds since the epoch,
-	// 0 if it does not.
+	// DueAt is when a wait of several delays ends, in milliseconds since the epoch. It is 0 if the message does not
+	// come from one.
 	DueAt int64
-	// After is the shortest delay that the consumer asked for, negative if it did not.
+	// After is the shortest delay that the consumer asked for. It is negative if the consumer asked for no delay.
 	After time.Duration
-	// AfterUnreadable says that it asked for one that cannot be read.
+	// AfterUnreadable says that the consumer asked for a delay that cannot be read.
 	AfterUnreadable bool
 
-	// dead says that the broker dead-lettered the message, rather than a consumer published it.
+	// dead says that the broker dead-lettered the message. Otherwise a client published it.
 	dead bool
-	// foreign says that the retry headers are not about this queue, or the publisher's own.
+	// foreign says that the retry headers are about another queue, or are the publisher's own.
 	foreign bool
 }
 
-// age is how long ago the message failed first; it is 0 for a time to come, which only another clock
-// can have written. No message is older than the epoch, so the difference fits.
+// age is how long ago the message failed first. It is 0 for a future time, which only another clock can have written.
+// No message is older than the epoch, so the difference fits.
 func (l Letter) age(now time.Time) time.Duration {
 	if l.FirstFailedAt == 0 {
 		return 0
@@ -53,8 +53,7 @@ func (l Letter) age(now time.Time) time.Duration {
 	return time.Duration(max(0, now.UnixMilli()-l.FirstFailedAt)) * time.Millisecond
 }
 
-// Read returns what a delivery is. It takes headers of any type and content: what is not as it
-// should be counts as absent.
+// Read reads a delivery. It accepts headers of any type and content. An invalid header counts as absent.
 func (p *Pipeline) Read(d *amqp.Delivery) Letter {
 	if d.Exchange == p.Names.ReturnExchange() {
 		return p.readLost(d)
@@ -62,8 +61,8 @@ func (p *Pipeline) Read(d *amqp.Delivery) Letter {
 	return p.readFailed(d)
 }
 
-// readLost reads a message that the return exchange could not route: its alternate-exchange brought
-// it here. No attempt was made, so none is counted.
+// readLost reads a message that the return exchange could not route, so that its alternate exchange brought it here. It
+// counts no attempt, since no consumer had the message.
 func (p *Pipeline) readLost(d *amqp.Delivery) Letter {
 	l := Letter{Lost: true, After: -1, Queue: queueName(d.Headers[HeaderQueue]), RoutingKey: d.RoutingKey}
 	if p.Names.OwnsQueue(l.Queue) || d.Headers[HeaderPipeline] != string(p.Names) {
@@ -77,8 +76,7 @@ func (p *Pipeline) readLost(d *amqp.Delivery) Letter {
 	return l
 }
 
-// readFailed reads a message from the dead-letter exchange, where the broker publishes and where
-// consumers may.
+// readFailed reads a message from the dead-letter exchange, where the broker publishes and consumers can publish.
 func (p *Pipeline) readFailed(d *amqp.Delivery) Letter {
 	l := Letter{After: -1, RoutingKey: d.RoutingKey, Reason: pipeline.ReasonRejected}
 	if last := newestDeath(d.Headers); p.isDeath(last, d.Headers) {
@@ -90,7 +88,7 @@ func (p *Pipeline) readFailed(d *amqp.Delivery) Letter {
 
 	l.Never = d.Headers[HeaderHint] == HintNever
 	copied, wasHere := p.areCopied(d.Headers, l.Queue), d.Headers[HeaderPipeline] != nil
-	// Without a pipeline they are the publisher's own, or what a consumer says for the first time.
+	// Without retry-pipeline, the retry headers are the publisher's own, or a consumer's first hints.
 	l.foreign = copied || l.dead && !wasHere
 	if !copied {
 		l.After, l.AfterUnreadable = readAfter(d.Headers)
@@ -104,9 +102,9 @@ func (p *Pipeline) readFailed(d *amqp.Delivery) Letter {
 	return l
 }
 
-// areCopied reports whether the retry headers were written for another queue: consumers that publish
-// elsewhere often copy all headers. Those about this queue count on, whichever pipeline had it before. As long as nobody
-// knows the queue, retry-queue says at least what the consumer meant.
+// areCopied reports whether the retry headers were written for another queue. Consumers that publish elsewhere often
+// copy all headers. Headers about this queue stay valid, even if another pipeline had the queue before. If the queue is
+// not known, retry-queue still says which queue the consumer meant.
 func (p *Pipeline) areCopied(h amqp.Table, queue string) bool {
 	wroteQueue, hasQueue := h[HeaderQueue]
 	if queue != "" && hasQueue {
@@ -127,7 +125,7 @@ func (p *Pipeline) hasWorkQueue(queue string) bool {
 	return ok
 }
 
-// readProgress reads what the worker wrote when the message was here before.
+// readProgress reads the headers that the worker wrote when the message was here before.
 func (l *Letter) readProgress(h amqp.Table) {
 	if count, ok := Integer(h[HeaderCount]); ok && count > 0 {
 		l.Count = count
@@ -144,18 +142,18 @@ func (l *Letter) readProgress(h amqp.Table) {
 	}
 }
 
-// readAfter reads how long the consumer asked to wait, and reports whether it asked for what cannot be read.
+// readAfter reads how long the consumer asked to wait. It reports whether the consumer asked with an unreadable value.
 func readAfter(h amqp.Table) (after time.Duration, unreadable bool) {
 	value, asked := h[HeaderAfter]
 	ms, ok := Milliseconds(value)
 	if !ok || ms < 0 {
 		return -1, asked
 	}
-	// Half of what a duration can hold is 146 years, to which another wait can be added.
+	// Half of the longest duration is 146 years, which leaves room for another wait.
 	return time.Duration(min(ms, math.MaxInt64/2/int64(time.Millisecond))) * time.Millisecond, false
 }
 
-// queueName is "" for what cannot be the name of a queue.
+// queueName returns "" if the value cannot be the name of a queue.
 func queueName(value any) string {
 	name, _ := shortString(value)
 	return name
@@ -169,8 +167,8 @@ func shortString(value any) (string, bool) {
 	return s, true
 }
 
-// Milliseconds reads what the plugin for delayed messages reads: integers of every width, also as text, and floating-point
-// numbers without what follows the point. A number beyond an int64 is the largest or the smallest one.
+// Milliseconds reads every type that the plugin for delayed messages reads: integers of every width, also as text, and
+// floating-point numbers, truncated. A number beyond an int64 becomes the largest or the smallest int64.
 func Milliseconds(value any) (ms int64, ok bool) {
 	switch value := value.(type) {
 	case string:
@@ -197,7 +195,7 @@ func truncated(f float64) (int64, bool) {
 	return int64(f), true
 }
 
-// Integer reads any of AMQP's integer types: clients in other languages choose the smallest.
+// Integer reads any of AMQP's integer types, since clients in other languages choose the smallest one.
 func Integer(value any) (int64, bool) {
 	switch n := value.(type) {
 	case int64:

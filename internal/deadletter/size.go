@@ -11,8 +11,8 @@ import (
 const (
 	// frameOverhead is a frame's type, channel, size and end.
 	frameOverhead = 8
-	// headerOverhead is what a content header frame holds before the properties: class, weight,
-	// body size and property flags.
+	// headerOverhead is the part of a content header frame before the properties: class, weight, body size and property
+	// flags.
 	headerOverhead = 14
 	// scalarProperties are the delivery mode, the priority and the timestamp.
 	scalarProperties = 1 + 1 + 8
@@ -23,16 +23,16 @@ const (
 // maxEntries is how many entries of a table amqp091-go reads, whether in a delivery or in a return.
 const maxEntries = 8192
 
-// DeathOverhead is what x-death, x-first-death-* and x-last-death-* take besides names, when a
-// message has waited in one retry queue and was then rejected.
+// DeathOverhead is the size of x-death, x-first-death-* and x-last-death-* without names. It assumes a message that
+// waited in one retry queue and was then rejected.
 const DeathOverhead = 640
 
-// RedeliveryOverhead is what x-delivery-count and x-acquired-count take.
+// RedeliveryOverhead is the size of x-delivery-count and x-acquired-count.
 const RedeliveryOverhead = 64
 
-// frameBudget is how large the frame with the properties may be. There has to be room for what the
-// broker adds later, when a message comes back to the inbox, or is looked at in the failed queue: it
-// sends frames larger than the limit, and client libraries close the connection over them.
+// frameBudget bounds the frame with the properties, in bytes. It leaves room for headers that the broker adds later,
+// when a message comes back to the inbox or is read from the failed queue. The broker sends frames larger than the
+// limit, and client libraries close the connection over them.
 func (p *Pipeline) frameBudget(v Verdict, r Route, frameMax int) int {
 	if frameMax == 0 {
 		return math.MaxInt
@@ -51,7 +51,7 @@ func (p *Pipeline) frameBudget(v Verdict, r Route, frameMax int) int {
 	return frameMax - DeathOverhead - names
 }
 
-// Fits is an error unless the frame with the message's properties can be published, and is not larger than the budget.
+// Fits returns an error unless the frame with the message's properties can be published and fits the budget, in bytes.
 func Fits(m amqp.Publishing, budget int) error {
 	if size := headerFrameSize(m); size < 0 || size > budget {
 		return errNotRepublishable
@@ -59,9 +59,9 @@ func Fits(m amqp.Publishing, budget int) error {
 	return nil
 }
 
-// headerFrameSize is the size of the frame with the message's properties: a broker closes the
-// connection over one that is larger than the negotiated frame_max. It is -1 if the headers hold
-// what cannot be encoded, or are too many for a return of the message to be read.
+// headerFrameSize is the size of the frame with the message's properties, in bytes. A broker closes the connection over
+// a frame larger than the negotiated frame_max. It is -1 if the headers cannot be encoded, or are too many to read a
+// return of the message.
 func headerFrameSize(m amqp.Publishing) int {
 	size := frameOverhead + headerOverhead + scalarProperties
 	for _, s := range []string{
@@ -77,7 +77,7 @@ func headerFrameSize(m amqp.Publishing) int {
 	return size + headers
 }
 
-// tableSize is the encoded size of a table, -1 if it cannot be encoded, or not read again.
+// tableSize is the encoded size of a table, in bytes. It is -1 if the table cannot be encoded or read again.
 func tableSize(t amqp.Table) int {
 	if len(t) > maxEntries {
 		return -1
@@ -93,8 +93,8 @@ func tableSize(t amqp.Table) int {
 	return size
 }
 
-// fieldSize is the encoded size of a value in a table, its type included; -1 if amqp091-go cannot
-// write such a type.
+// fieldSize is the encoded size of a value in a table, including its type. It is -1 if amqp091-go cannot write the
+// type.
 func fieldSize(value any) int {
 	switch v := value.(type) {
 	case nil:

@@ -7,7 +7,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// A message that waits in a retry queue, as version 0.1 published it, and fails again: no line of these headers ever changes.
+// A message that waits in a retry queue, as version 0.1 published it, fails again. These headers must never change.
 func TestWhatWaitsGoesOn(t *testing.T) {
 	t.Parallel()
 	const first = int64(1_600_000_000_000)

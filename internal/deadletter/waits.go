@@ -6,17 +6,17 @@ import (
 )
 
 const (
-	// shortestCounted is the shortest delay by which a wait is made that is longer than any delay. With
-	// shorter ones, messages would come round too often.
+	// shortestCounted is the shortest delay that a combined wait can use. A combined wait is longer than any configured
+	// delay. With shorter delays, messages would come round too often.
 	shortestCounted = time.Second
-	// maxWaits is how many delays such a wait may take.
+	// maxWaits bounds how many delays a combined wait can take.
 	maxWaits = 1000
-	// tolerance is how much longer than the rest a delay may be that ends the wait at once. Each wait ends a
-	// little late, so a rest that was to be a delay is never quite that.
+	// tolerance is how much longer than the rest the last delay can be. Each delay ends a little late, so a rest that
+	// should equal a delay is always a little shorter.
 	tolerance = time.Second
 )
 
-// counted are the delays by which a wait is made that is longer than any of them, the longest first.
+// counted returns the delays that a combined wait can use, the longest first.
 func counted(delays []time.Duration) []time.Duration {
 	long := slices.DeleteFunc(slices.Clone(delays), func(d time.Duration) bool { return d < shortestCounted })
 	slices.Sort(long)
@@ -24,7 +24,7 @@ func counted(delays []time.Duration) []time.Duration {
 	return slices.Compact(long)
 }
 
-// plan is how a message waits: the first delay, how many there are, and how long they are together.
+// plan says how a message waits: the first delay, the number of delays, and their sum.
 type plan struct {
 	first, total time.Duration
 	waits        int64
@@ -38,8 +38,8 @@ func (w *plan) take(delay time.Duration, times int64) {
 	w.total += time.Duration(times) * delay
 }
 
-// plan waits for the given time at least, and longer by the shortest counted delay at most: each delay is
-// the longest that is not longer than the rest, and the last one the shortest that covers what is left.
+// plan waits at least for the given time, and at most the shortest counted delay longer. Each delay is the longest that
+// does not exceed the rest. The last one is the shortest that covers the rest.
 func (p *Pipeline) plan(rest time.Duration) (w plan) {
 	for i, delay := range p.counted {
 		w.take(delay, int64(rest/delay))
@@ -57,8 +57,8 @@ func (p *Pipeline) plan(rest time.Duration) (w plan) {
 	return w
 }
 
-// waitUntil has a message wait for the rest of the time that its consumer asked for, by several delays if no delay is
-// so long. Total is how long it waits in the end.
+// waitUntil makes a message wait for the rest of the time that its consumer asked for. If no delay is so long, it
+// combines several. Total is how long the message waits in the end.
 func (p *Pipeline) waitUntil(l Letter, dueAt int64, rest time.Duration) (v Verdict, total time.Duration) {
 	if len(p.counted) == 0 {
 		longest := slices.Max(p.delays)
@@ -71,7 +71,7 @@ func (p *Pipeline) waitUntil(l Letter, dueAt int64, rest time.Duration) (v Verdi
 	return Verdict{Letter: l, Action: Retry, Delay: w.first, rest: rest, dueAt: dueAt}, w.total
 }
 
-// waitOn is what happens to a message that comes from one of several waits. No attempt was made.
+// waitOn continues a combined wait. It counts no attempt, since no consumer had the message.
 func (p *Pipeline) waitOn(l Letter, now time.Time) Verdict {
 	rest := time.UnixMilli(l.DueAt).Sub(now)
 	if rest <= 0 {
@@ -81,7 +81,7 @@ func (p *Pipeline) waitOn(l Letter, now time.Time) Verdict {
 	return v
 }
 
-// waitsOn reports whether the message has to wait once more after this delay.
+// waitsOn reports whether the message must wait once more after this delay.
 func (v Verdict) waitsOn() bool { return v.rest > v.Delay }
 
 // wait is how long the message waits before its next attempt.

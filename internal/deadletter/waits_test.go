@@ -38,7 +38,8 @@ func TestPlanOfWaits(t *testing.T) {
 	}
 }
 
-// However late each wait ends, the message is never early, and late only by the last wait's delay and the shortest one.
+// If each wait ends late, the message is still never early. It is late by at most the last wait's delay and the
+// shortest one.
 func TestWaitsAreLongEnough(t *testing.T) {
 	t.Parallel()
 	for range 300 {
@@ -68,8 +69,8 @@ func TestWaitsAreLongEnough(t *testing.T) {
 	}
 }
 
-// journey has a consumer ask for a wait, and returns the delays that the message takes, and when it is back. Each wait ends a
-// little late.
+// journey makes a consumer ask for a wait. It returns the delays that the message takes, and when it is back. Each wait
+// ends a little late.
 func journey(t *testing.T, p *Pipeline, after, late time.Duration) (waits []string, took time.Duration) {
 	t.Helper()
 	d := byConsumer(with(ours("orders.created", 1), HeaderAfter, after.Milliseconds()))
@@ -104,7 +105,7 @@ func journey(t *testing.T, p *Pipeline, after, late time.Duration) (waits []stri
 	}
 }
 
-// A delay that cannot be had is replaced by others, and a message that its consumer has wait is not early.
+// Other delays replace an unavailable one, and a message with a requested wait is not early.
 func TestWaitsWithoutADelay(t *testing.T) {
 	t.Parallel()
 	p := orders(t, "0s", "100ms", "5s", "30s", "1m")
@@ -137,7 +138,7 @@ func TestWaitsWithoutADelay(t *testing.T) {
 	}
 }
 
-// The time in the header is the worker's word only where the worker has put it.
+// The time in the header counts only if the worker has written it.
 func TestDueTimeOfAPublisher(t *testing.T) {
 	t.Parallel()
 	for name, d := range map[string]*amqp.Delivery{

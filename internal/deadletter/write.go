@@ -10,38 +10,37 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// errNotRepublishable says that a message cannot be published again: its headers cannot be encoded
-// or do not fit a frame. The broker has to move it: reject it without requeue, and the inbox's
-// dead-letter exchange takes the untouched original to the failed queue.
+// errNotRepublishable says that a message cannot be published again, since its headers cannot be encoded or do not fit
+// a frame. The broker must move it: if the worker rejects it without requeue, the inbox's dead-letter exchange takes
+// the untouched original to the failed queue.
 var errNotRepublishable = errors.New("the headers do not fit a frame of the connection: raise the broker's frame_max")
 
-// Longest texts that are passed through from the consumer, in bytes.
+// Longest texts of a consumer that are passed through, in bytes.
 const (
 	maxErrorText     = 2 << 10
 	maxExceptionText = 8 << 10
 )
 
-// ownHeaders is how many we add at most.
+// ownHeaders bounds how many headers the worker adds.
 const ownHeaders = 18
 
-// Stamp is what a publish needs besides the message.
+// Stamp has the values that a publish needs besides the message.
 type Stamp struct {
 	Now time.Time
 	// PublishID is unique per publish.
 	PublishID string
-	// FrameMax is the connection's negotiated limit in bytes, 0 for none.
+	// FrameMax is the connection's negotiated limit in bytes. It is 0 if there is no limit.
 	FrameMax int
 }
 
-// Publishing builds the message for the verdict. The delivery is left as it is. The error is
-// [errNotRepublishable].
+// Publishing builds the message for the verdict. It does not change the delivery. The error is [errNotRepublishable].
 func (p *Pipeline) Publishing(v Verdict, d *amqp.Delivery, s Stamp) (amqp.Publishing, error) {
 	route := p.Route(v)
 	m := Republishing(d, p.headers(v, route, d, s), AsideOfPipelines())
 	return m, fit(m, p.frameBudget(v, route, s.FrameMax))
 }
 
-// headers copies the message's headers but for the broker's, and adds ours.
+// headers copies the message's headers without the broker's, and adds the worker's own.
 func (p *Pipeline) headers(v Verdict, route Route, d *amqp.Delivery, s Stamp) amqp.Table {
 	h := make(amqp.Table, len(d.Headers)+ownHeaders)
 	_, byWorker := d.Headers[HeaderPublishID].(string)
@@ -57,7 +56,7 @@ func (p *Pipeline) headers(v Verdict, route Route, d *amqp.Delivery, s Stamp) am
 		delete(h, HeaderHint)
 	}
 	if v.Letter.dead {
-		// A nack says nothing: what stands here is about an earlier failure.
+		// A nack carries no text, so these headers describe an earlier failure.
 		delete(h, HeaderDeadLetterError)
 		delete(h, HeaderDeadLetterException)
 	}
@@ -85,13 +84,13 @@ func (p *Pipeline) headers(v Verdict, route Route, d *amqp.Delivery, s Stamp) am
 		h[HeaderDueAt] = v.dueAt
 	}
 	if !v.Letter.Lost {
-		delete(h, HeaderDelay) // of the failure before, unless there is one now
+		delete(h, HeaderDelay) // it belongs to the failure before
 		p.setProgress(h, v, s.Now)
 	}
 	return h
 }
 
-// drops reports whether a header goes. ByWorker says that a worker has published the message.
+// drops reports whether a header is left out. byWorker says that a worker has published the message.
 func (l Letter) drops(key string, byWorker bool) bool {
 	return IsBrokers(key) || l.foreign && isOwn(key) && (!byWorker || !AsideOfPipelines().Has(key))
 }
@@ -100,7 +99,7 @@ func (l Letter) drops(key string, byWorker bool) bool {
 func (p *Pipeline) setProgress(h amqp.Table, v Verdict, now time.Time) {
 	l, at := v.Letter, now.UnixMilli()
 	first := l.FirstFailedAt
-	if first == 0 || first > at { // a time to come is another clock's
+	if first == 0 || first > at { // another clock wrote a future time
 		first = at
 	}
 	h[HeaderCount] = l.Count
@@ -120,14 +119,14 @@ func (p *Pipeline) setProgress(h amqp.Table, v Verdict, now time.Time) {
 	}
 }
 
-// IsBrokers reports whether a header is about one stay in a queue: kept, it would stop the broker's
-// dead-lettering as a cycle, or route the message to where it was once copied.
+// IsBrokers reports whether a header is about one stay in a queue. In a new publish, it would make the broker drop the
+// message as a dead-lettering cycle, or route it to an old copy address.
 func IsBrokers(key string) bool {
 	return key == headerDeath || IsAddress(key) || isCount(key) ||
 		strings.HasPrefix(key, "x-first-death-") || strings.HasPrefix(key, "x-last-death-")
 }
 
-// IsAddress reports whether a header has more routing keys, by which the message is routed besides its own.
+// IsAddress reports whether a header has additional routing keys, which the broker routes by as well.
 func IsAddress(key string) bool { return key == HeaderCC || key == headerBCC }
 
 func addresses(keys []string) []any {
@@ -138,13 +137,13 @@ func addresses(keys []string) []any {
 	return list
 }
 
-// SetError says what is wrong with a message.
+// SetError sets a message's dead-letter-error.
 func SetError(h amqp.Table, text string) {
 	h[HeaderDeadLetterError] = text
 	truncate(h, HeaderDeadLetterError, maxErrorText)
 }
 
-// truncate shortens a text without cutting a character in two.
+// truncate shortens a text to the limit, in bytes, without splitting a character.
 func truncate(h amqp.Table, key string, limit int) {
 	text, ok := h[key].(string)
 	if !ok || len(text) <= limit {
@@ -156,7 +155,7 @@ func truncate(h amqp.Table, key string, limit int) {
 	h[key] = text[:limit]
 }
 
-// shorten takes so many bytes off a text, or removes it.
+// shorten removes this many bytes from a text, or removes the whole header.
 func shorten(h amqp.Table, key string, excess int) {
 	text, _ := h[key].(string)
 	if len(text) <= excess {
@@ -166,8 +165,7 @@ func shorten(h amqp.Table, key string, excess int) {
 	truncate(h, key, len(text)-excess)
 }
 
-// fit drops what can be missed from headers that are too large: first the oldest failures, then the
-// ends of the texts.
+// fit shortens headers that are too large. It drops the oldest failures first, and then the ends of the texts.
 func fit(m amqp.Publishing, budget int) error {
 	excess := func() int {
 		size := headerFrameSize(m)

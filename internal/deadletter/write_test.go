@@ -46,7 +46,7 @@ func TestRetriedMessage(t *testing.T) {
 	require.Empty(t, cmp.Diff(want, publish(t, orders(t), d)))
 }
 
-// A header retry of the publisher's own says nothing to the worker, which leaves it alone.
+// A publisher's own header retry means nothing to the worker, which leaves it alone.
 func TestOnlyTheHintIsRemoved(t *testing.T) {
 	t.Parallel()
 	for _, value := range []any{"always", "", "Never", int64(3), true, nil, []byte("never"), amqp.Table{"limit": int32(3)}} {
@@ -103,7 +103,8 @@ func TestRescuedMessageIsNotCounted(t *testing.T) {
 	require.Empty(t, cmp.Diff(headers, h))
 }
 
-// What a worker set aside for another pipeline is what the publisher had set. A property that is still there is newer.
+// Headers that a worker set aside for another pipeline have the publisher's values. A property that is still there is
+// newer.
 func TestPropertiesThatWereSetAsideStay(t *testing.T) {
 	t.Parallel()
 	aside := amqp.Table{HeaderUserID: "shop", HeaderReplyTo: DirectReplyTo, HeaderDeliveryMode: int64(1)}
@@ -149,8 +150,8 @@ func TestFailedMessageOfUnknownQueueKeepsWhatTheConsumerWrote(t *testing.T) {
 	}
 }
 
-// What a publisher writes into the worker's headers is dropped on the first failure. All other names are applications', and those
-// of a delayed exchange are its own.
+// On the first failure, the worker drops a publisher's values in its own headers. All other names belong to
+// applications, and a delayed exchange's names belong to it.
 func TestForgedHeadersAreDropped(t *testing.T) {
 	t.Parallel()
 	theirs := amqp.Table{
@@ -175,7 +176,7 @@ func TestForgedHeadersAreDropped(t *testing.T) {
 	}
 }
 
-// A broker closes the channel over direct reply-to, but not over the address that it has put in its place.
+// A broker closes the channel over direct reply-to, but not over the address that replaces it.
 func TestDirectReplyToBecomesAHeader(t *testing.T) {
 	t.Parallel()
 	for replyTo, want := range map[string]struct {
@@ -216,7 +217,7 @@ func TestUserIDBecomesAHeader(t *testing.T) {
 	}
 }
 
-// What a consumer said about a failure does not describe the next one.
+// A consumer's text about one failure does not describe the next one.
 func TestWhatIsAboutAnEarlierFailureIsDropped(t *testing.T) {
 	t.Parallel()
 	p := orders(t)
@@ -264,7 +265,7 @@ func TestHeadersThatAreTooLargeAreDroppedInOrder(t *testing.T) {
 		headers = publish(t, p, rejected("orders.created", headers)).Headers
 	}
 	headers[HeaderDeadLetterError], headers[HeaderDeadLetterException] = "error", "exception"
-	// kept counts what is left: the texts and each failure.
+	// kept counts the remaining texts and failures.
 	kept := func(h amqp.Table) int {
 		n := len(parseHistory(h[HeaderHistory]))
 		for _, key := range []string{HeaderDeadLetterException, HeaderDeadLetterError} {
@@ -305,8 +306,8 @@ func TestWhatCannotBeEncodedIsNotRepublished(t *testing.T) {
 	}
 }
 
-// A message whose headers are too many for the client library could be published, but its return not be
-// read: whose it is would be unknown, and the message taken for kept.
+// A message with more headers than the client library reads could be published, but its return could not be read. The
+// message would then count as kept.
 func TestWhatCouldNotBeReadInAReturnIsNotRepublished(t *testing.T) {
 	t.Parallel()
 	p := orders(t)
@@ -354,7 +355,7 @@ func TestSizeIsWhatTheLibraryWrites(t *testing.T) {
 	require.Equal(t, 4+2+5+1+2+2+2+3+3+5+5+5+9, tableSize(nested))
 }
 
-// Its dead-letter-error is the worker's: the consumer's is about an earlier failure, as after any rejection.
+// Its dead-letter-error comes from the worker. The consumer's text is about an earlier failure, as after any rejection.
 func TestUndeliverableMessage(t *testing.T) {
 	t.Parallel()
 	p := orders(t)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// maxDepth is how deep values may nest. Deeper ones are not read, so that no message exhausts the stack.
+// maxDepth bounds how deep values can nest. Deeper values are not read, so that no message exhausts the stack.
 const maxDepth = 10_000
 
 var (
@@ -28,9 +28,9 @@ type (
 	// dict keeps the order of its entries.
 	dict  []entry
 	entry struct{ key, value any }
-	// described is a value with a descriptor, which says what it is.
+	// described is a value with a descriptor, which says what the value means.
 	described struct{ descriptor, value any }
-	// deep is what was not read.
+	// deep stands for a value that was not read.
 	deep struct{}
 )
 
@@ -46,7 +46,6 @@ func (r *reader) take(n int) ([]byte, error) {
 	return taken, nil
 }
 
-// value reads the next value.
 func (r *reader) value(depth int) (any, error) {
 	code, err := r.take(1)
 	if err != nil {
@@ -66,7 +65,7 @@ func (r *reader) value(depth int) (any, error) {
 	return d, err
 }
 
-// content reads a value whose type is known. The upper half of the code is how its size is known.
+// content reads a value of a known type. The upper half of the code says how to find the value's size.
 func (r *reader) content(code byte, depth int) (any, error) {
 	switch code >> 4 {
 	case 0x4, 0x5, 0x6, 0x7, 0x8, 0x9:
@@ -94,10 +93,11 @@ func (r *reader) content(code byte, depth int) (any, error) {
 	return nil, errUnknown
 }
 
-// widths are the sizes of values of a fixed size, by the upper half of their code.
+// widths are the sizes of fixed-size values, in bytes, by the upper half of their code.
 var widths = map[byte]int{0x4: 0, 0x5: 1, 0x6: 2, 0x7: 4, 0x8: 8, 0x9: 16}
 
-// sized takes what a size of one byte or four precedes: of four if the upper half of the code is odd.
+// sized takes a value that begins with its size. The size has four bytes if the upper half of the code is odd,
+// otherwise one.
 func (r *reader) sized(code byte) ([]byte, error) {
 	n, err := r.number(code)
 	if err != nil {
@@ -242,7 +242,7 @@ func (r *reader) entries(count, depth int) (dict, error) {
 	return entries, nil
 }
 
-// elements reads the elements of an array, of which only the first one has its type.
+// elements reads the elements of an array. The type stands only once, before the first element.
 func (r *reader) elements(count, depth int) (array, error) {
 	code, err := r.take(1)
 	if err != nil {
@@ -267,5 +267,5 @@ func (r *reader) elements(count, depth int) (array, error) {
 	return elements, nil
 }
 
-// maxElements bounds what a few bytes can ask for.
+// maxElements bounds how many elements a few bytes can ask for.
 const maxElements = 1 << 16

@@ -1,8 +1,8 @@
-// Package translate turns messages of AMQP 1.0 into messages of AMQP 0-9-1, as RabbitMQ does from 4.0 on when a
-// client of the one protocol gets what a client of the other published.
+// Package translate turns messages of AMQP 1.0 into messages of AMQP 0-9-1. It does so as RabbitMQ 4.0 and later does
+// when clients of the two protocols exchange messages.
 //
-// The broker fails over some values, and closes the connection of whoever should get the message. Here they
-// are replaced or left out, and it is said which. It is pure: bytes go in, a delivery comes out.
+// The broker fails on some values, and closes the consumer's connection. This package replaces those values or leaves
+// them out, and reports each change. It is pure: bytes go in, a delivery comes out.
 package translate
 
 import (
@@ -14,7 +14,7 @@ import (
 // maxShortString is the longest key or property that AMQP 0-9-1 can carry, in bytes.
 const maxShortString = 255
 
-// encodedType is the type of messages whose body is not data: it holds the encoded sections.
+// encodedType is the type of messages whose body is not data. Their body has the encoded sections.
 const encodedType = "amqp-1.0"
 
 // Fields of the sections that are lists.
@@ -26,23 +26,23 @@ const (
 	creationTime, groupID                     = 9, 10
 )
 
-// Message is what a client of AMQP 0-9-1 would be delivered if the broker could.
+// Message is the delivery that a client of AMQP 0-9-1 would get if the broker could deliver it.
 type Message struct {
-	// Delivery has what a publish and a decision need.
+	// Delivery has all that a publish and a decision need.
 	Delivery amqp.Delivery
 	// Undeliverable says that the broker fails to deliver the message to clients of AMQP 0-9-1.
 	Undeliverable bool
-	// Changes say what had to be replaced or left out.
+	// Changes say which values were replaced or left out.
 	Changes []string
 }
 
-// translation is a message that is being translated.
+// translation is a message during its translation.
 type translation struct {
 	sections
 	Message
 }
 
-// Decode translates an encoded message of AMQP 1.0. The error says that it is none.
+// Decode translates an encoded message of AMQP 1.0. It returns an error if the bytes are no such message.
 func Decode(raw []byte) (Message, error) {
 	return decode(raw, (*translation).translateProperties)
 }
@@ -67,7 +67,7 @@ func decode(raw []byte, properties func(*translation)) (Message, error) {
 	return t.Message, nil
 }
 
-// transport translates the header, and where the message was published.
+// transport translates the header and the annotations that say where the message was published.
 func (t *translation) transport() {
 	t.Delivery.DeliveryMode = amqp.Persistent
 	if durable, known := t.header.at(headerDurable).(bool); known && !durable {
@@ -78,16 +78,16 @@ func (t *translation) transport() {
 	t.Delivery.RoutingKey, _ = t.annotations.get("x-routing-key").(string)
 }
 
-// translateAnnotations makes headers of the broker's annotations, and of those that look like them.
+// translateAnnotations makes headers of the broker's annotations, and of annotations that look like them.
 func (t *translation) translateAnnotations() {
 	for _, a := range t.annotations {
-		if isAnnotation(a.key) && len(text(a.key)) <= maxShortString { // the broker leaves others out
+		if isAnnotation(a.key) && len(text(a.key)) <= maxShortString { // the broker leaves other annotations out
 			t.translateAnnotation(text(a.key), a.value)
 		}
 	}
 }
 
-// checkFooter looks at what has no place in a message of AMQP 0-9-1: the broker reads it all the same.
+// checkFooter checks the footer, which AMQP 0-9-1 does not have but the broker still reads.
 func (t *translation) checkFooter() {
 	for _, f := range t.footer {
 		if !isAnnotation(f.key) {
@@ -101,9 +101,9 @@ func (t *translation) checkFooter() {
 
 func (t *translation) translateAnnotation(key string, value any) {
 	switch key {
-	case "x-exchange", "x-routing-key", "x-death": // addresses, and what belongs to the broker
+	case "x-exchange", "x-routing-key", "x-death": // addresses, and the broker's own annotation
 	case "x-cc":
-		t.value("annotation", key, value, 0) // likewise, but brokers of release 4.0 translate it
+		t.value("annotation", key, value, 0) // an address, too, but RabbitMQ 4.0 translates it
 	case "x-basic-type":
 		t.Delivery.Type = t.short("annotation", key, value)
 	case "x-basic-expiration":
@@ -121,7 +121,7 @@ func (t *translation) translateAnnotation(key string, value any) {
 	}
 }
 
-// shared translates the properties over which no broker fails.
+// shared translates the properties that no broker fails on.
 func (t *translation) shared() {
 	p, d := t.properties, &t.Delivery
 	d.AppId = fitting(p.at(groupID))
@@ -152,13 +152,13 @@ func (t *translation) translateProperties() {
 
 func (t *translation) translateApplicationProperties() {
 	for _, p := range t.appValues {
-		if key, ok := p.key.(string); ok && len(key) <= maxShortString { // the broker leaves others out
+		if key, ok := p.key.(string); ok && len(key) <= maxShortString { // the broker leaves other properties out
 			t.set("application property", key, p.value)
 		}
 	}
 }
 
-// id translates a message-id or correlation-id. One that does not fit becomes a header.
+// id translates a message-id or correlation-id. If the id does not fit, it becomes a header.
 func (t *translation) id(name string, value any) string {
 	header := "x-" + name
 	switch id := value.(type) {
@@ -180,9 +180,9 @@ func (t *translation) id(name string, value any) string {
 	return ""
 }
 
-// short is a property that has to fit a short string.
+// short translates a property that must fit a short string.
 func (t *translation) short(kind, key string, value any) string {
-	switch v := value.(type) { // the broker takes either for text
+	switch v := value.(type) { // the broker takes both for text
 	case []byte:
 		value = string(v)
 	case uuid:
@@ -200,7 +200,7 @@ func (t *translation) short(kind, key string, value any) string {
 	return s
 }
 
-// fitting is a text if AMQP 0-9-1 can carry it as a property. The broker leaves out others.
+// fitting returns a text that AMQP 0-9-1 can carry as a property. The broker leaves others out.
 func fitting(value any) string {
 	s, ok := value.(string)
 	if !ok || len(s) > maxShortString {
@@ -210,8 +210,9 @@ func fitting(value any) string {
 }
 
 // DecodePlugin is [Decode] for a message that the plugin rabbitmq_amqp1_0 of RabbitMQ 3 has delivered. The plugin
-// leaves a message as it is, and gives AMQP 0-9-1 a second version of some properties: a text, or any bytes. The broker
-// fails over what is neither, or too long. What AMQP 0-9-1 itself has added, such as x-death, the plugin keeps to itself.
+// leaves a message unchanged, and gives AMQP 0-9-1 a second version of some properties. Each must be text or bytes: the
+// broker fails on other types and on long values. The plugin does not pass on headers that AMQP 0-9-1 itself has added,
+// such as x-death.
 func DecodePlugin(raw []byte) (Message, error) {
 	fails := false
 	m, err := decode(raw, func(t *translation) {
@@ -237,7 +238,7 @@ func (t *translation) pluginProperties() {
 	}
 }
 
-// pluginText is a property that the plugin makes a short string of.
+// pluginText translates a property that the plugin turns into a short string.
 func (t *translation) pluginText(name string, value any) string {
 	s := text(value)
 	switch v := value.(type) {

@@ -25,17 +25,16 @@ const (
 
 var errSections = errors.New("the message has no sections that make sense")
 
-// sections are the parts of a message.
 type sections struct {
 	header, properties     list
 	annotations, appValues dict
 	footer                 dict
-	// body is the data, or the encoded rest of the message if that is not what it has.
+	// body is the data of the message. If its body is not data, body is the encoded rest of the message.
 	body    []byte
 	encoded bool
 }
 
-// read takes a message apart. A body that is not data is not decoded.
+// read splits a message into its sections. It decodes a body only if it is data.
 func read(raw []byte) (s sections, err error) {
 	r := &reader{raw}
 	for len(r.data) > 0 {
@@ -59,7 +58,7 @@ func read(raw []byte) (s sections, err error) {
 	return s, nil
 }
 
-// descriptor reads what begins a section.
+// descriptor reads the descriptor at the start of a section.
 func (r *reader) descriptor() (uint64, error) {
 	zero, err := r.take(1)
 	if err != nil || zero[0] != 0 {
@@ -90,18 +89,18 @@ func (s *sections) set(kind uint64, value any) (ok bool) {
 	case sectionFooter:
 		s.footer, ok = value.(dict)
 	case sectionDeliveryAnnotations:
-		ok = true // no part of a message of AMQP 0-9-1
+		ok = true // AMQP 0-9-1 has no counterpart
 	}
 	return ok
 }
 
-// isAnnotation reports whether a key is one that the broker takes for an annotation.
+// isAnnotation reports whether the broker takes the key for an annotation.
 func isAnnotation(key any) bool {
 	s, ok := key.(symbol)
 	return ok && strings.HasPrefix(string(s), "x-")
 }
 
-// at is the field of a list that may end early.
+// at returns a field of a list, or nil if the list ends before it.
 func (l list) at(i int) any {
 	if i < len(l) {
 		return l[i]
@@ -109,7 +108,7 @@ func (l list) at(i int) any {
 	return nil
 }
 
-// get is the value of an annotation.
+// get returns the value of an annotation.
 func (d dict) get(key string) any {
 	for _, e := range d {
 		if e.key == symbol(key) {
@@ -119,14 +118,14 @@ func (d dict) get(key string) any {
 	return nil
 }
 
-// deathForm is what the broker writes of a death, as keys and types. The time to live is there if there was one.
+// deathForm lists the keys and types of a death that the broker writes. The time to live is optional.
 var deathForm = []string{
 	"ttl uint32", "queue string", "reason translate.symbol", "count uint64", "first-time time.Time", "last-time time.Time",
 	"exchange string", "routing-keys translate.array",
 }
 
-// translateDeaths makes the header x-death of the broker's annotation. Over one that somebody else wrote the broker
-// fails.
+// translateDeaths turns the broker's annotation into the header x-death. The broker fails on an annotation that it did
+// not write itself.
 func (t *translation) translateDeaths(value any) {
 	elements, _ := value.(array)
 	deaths := []any{}
@@ -146,7 +145,7 @@ func (t *translation) translateDeaths(value any) {
 	}
 }
 
-// isDeath reports whether the broker may have written it.
+// isDeath reports whether the broker can have written the entry.
 func (d dict) isDeath() bool {
 	form := []string{}
 	for _, e := range d {

@@ -22,7 +22,7 @@ func decode(t *testing.T, m amqp10.Message) translate.Message {
 	return translated
 }
 
-// property is a message with one application property.
+// property returns a message with one application property.
 func property(value amqp10.Value) amqp10.Message {
 	return amqp10.Message{ApplicationProperties: amqp10.Map(amqp10.Text("k"), value)}
 }
@@ -66,7 +66,7 @@ func TestDeliverableValues(t *testing.T) {
 	}
 }
 
-// amqp10Lists are so many lists in one another, the last one cut off.
+// amqp10Lists returns this many nested lists, the last one cut off.
 func amqp10Lists(depth int) (value any) {
 	for range depth {
 		value = []any{value}
@@ -156,7 +156,7 @@ func TestUndeliverableProperties(t *testing.T) {
 	}
 }
 
-// death is an element of the annotation that the broker writes.
+// death returns an element of the annotation that the broker writes.
 func death(keysAndValues ...amqp10.Value) amqp10.Value {
 	at := amqp10.Fixed(0x83, 0, 0, 0, 0, 0, 0, 0x07, 0xd1)
 	return amqp10.Map(append(keysAndValues,
@@ -196,7 +196,7 @@ func TestMessagesThatAreCutOff(t *testing.T) {
 	}
 }
 
-// Whoever may publish chooses all bytes.
+// Publishers can choose all bytes.
 func FuzzDecode(f *testing.F) {
 	f.Add(property(amqp10.UUID()).Encode())
 	f.Add(property(amqp10.Nested(40, amqp10.Map(amqp10.Null, amqp10.Array(0x45, nil, nil)))).Encode())

@@ -10,25 +10,25 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// maxTable is how deep the tables and lists of a header may nest for amqp091-go to read them.
+// maxTable is how deep the tables and lists of a header can nest for amqp091-go to read them.
 const maxTable = 31
 
-// maxChanges are as many as anyone will read.
+// maxChanges bounds the list of changes to a readable length.
 const maxChanges = 20
 
-// String is the usual spelling.
+// String returns the usual spelling of a UUID.
 func (u uuid) String() string {
 	s := hex.EncodeToString(u[:])
 	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
 }
 
-// change notes what had to be replaced or left out because the broker fails over it.
+// change notes a value that was replaced or left out because the broker fails on it.
 func (t *translation) change(kind, key, format string, values ...any) {
 	t.Undeliverable = true
 	t.note(kind, key, format, values...)
 }
 
-// note notes what had to be replaced or left out.
+// note notes a value that was replaced or left out.
 func (t *translation) note(kind, key, format string, values ...any) {
 	change := fmt.Sprintf("%s %.255q: ", kind, key) + fmt.Sprintf(format, values...)
 	if len(t.Changes) < maxChanges && !slices.Contains(t.Changes, change) {
@@ -36,12 +36,11 @@ func (t *translation) note(kind, key, format string, values ...any) {
 	}
 }
 
-// set makes a header of a value.
 func (t *translation) set(kind, key string, value any) {
 	t.Delivery.Headers[key] = t.value(kind, key, value, 0)
 }
 
-// value translates a value of a header. The kind and the key name the header.
+// value translates a header's value. The kind and the key name the header.
 func (t *translation) value(kind, key string, value any, depth int) any {
 	switch v := value.(type) {
 	case nil, bool, int8, uint8, int16, uint16, int32, uint32, int64, string, []byte:
@@ -59,7 +58,7 @@ func (t *translation) value(kind, key string, value any, depth int) any {
 		return v.String()
 	case char:
 		t.change(kind, key, "a char, written as text")
-		return string(rune(v)) //nolint:gosec // what is no character becomes U+FFFD
+		return string(rune(v)) //nolint:gosec // an invalid character becomes U+FFFD
 	case decimal:
 		t.change(kind, key, "a decimal number, its bytes written as text")
 		return hex.EncodeToString(v)
@@ -80,7 +79,8 @@ func (t *translation) value(kind, key string, value any, depth int) any {
 	return nil
 }
 
-// float is a number, or a text: no broker takes what is no number from a client of AMQP 0-9-1.
+// float keeps a number. It turns NaN and infinities into text, since no broker accepts them from a client of AMQP
+// 0-9-1.
 func (t *translation) float(kind, key string, v any) any {
 	if isOdd(v) {
 		t.change(kind, key, "%v, written as text", v)
@@ -114,7 +114,7 @@ func (t *translation) table(kind, key string, entries dict, depth int) any {
 	return table
 }
 
-// cut reports whether tables and lists nest too deep for the client. That the broker can deliver them.
+// cut reports whether tables and lists nest too deep for the client. The broker itself can deliver them.
 func (t *translation) cut(kind, key string, depth int) bool {
 	if depth > maxTable {
 		t.note(kind, key, "nested deeper than %d levels, cut off", maxTable+1)
@@ -122,7 +122,6 @@ func (t *translation) cut(kind, key string, depth int) bool {
 	return depth > maxTable
 }
 
-// key translates the key of a table.
 func (t *translation) key(kind, name string, key any) (string, bool) {
 	switch k := key.(type) {
 	case []byte:
@@ -150,7 +149,7 @@ func isText(value any) bool {
 	return false
 }
 
-// isWhole tells of numbers, and of what the broker takes for one.
+// isWhole reports whether a value is a whole number, or the broker takes it for one.
 func isWhole(value any) bool {
 	switch value.(type) {
 	case nil, int8, uint8, int16, uint16, int32, uint32, int64, uint64, char, time.Time:
@@ -159,7 +158,7 @@ func isWhole(value any) bool {
 	return false
 }
 
-// isOdd tells of floating-point numbers that are none.
+// isOdd reports whether a value is NaN or infinite.
 func isOdd(value any) bool {
 	n, _ := value.(float64)
 	if f, ok := value.(float32); ok {
@@ -168,7 +167,7 @@ func isOdd(value any) bool {
 	return math.IsNaN(n) || math.IsInf(n, 0)
 }
 
-// text writes a simple value; it is "" for others, and for none.
+// text writes a simple value as text. It returns "" for other values and for nil.
 func text(value any) string {
 	switch v := value.(type) {
 	case string:
@@ -181,5 +180,5 @@ func text(value any) string {
 	return ""
 }
 
-// seconds is a time in the whole seconds that AMQP 0-9-1 has.
+// seconds truncates a time to whole seconds, the precision of AMQP 0-9-1.
 func seconds(at time.Time) time.Time { return at.Truncate(time.Second) }
