@@ -98,7 +98,7 @@ func same(a, b any) bool {
 	return a == b
 }
 
-// The message says of every level on its way whether it waits there, whatever its publisher said.
+// For every level on its way, the message says whether it waits there. The publisher's values are overwritten.
 func TestLevelsAreTheWorkersWord(t *testing.T) {
 	t.Parallel()
 	e := newExchange(t, "1h", "100ms")
@@ -155,7 +155,8 @@ func TestPropertiesAreKept(t *testing.T) {
 	require.Equal(t, want, m)
 }
 
-// There has to be room for what the broker adds in each level: the more, the longer the way, the names and the keys.
+// The headers leave room for the broker's additions in each level. A longer way, longer names and more keys need more
+// room.
 func TestHeadersLeaveRoomForTheWay(t *testing.T) {
 	t.Parallel()
 	e := newExchange(t, "87600h", "1ms")
@@ -197,7 +198,7 @@ func TestWhatCannotBeBuiltIsRefusedOnce(t *testing.T) {
 	require.False(t, ok, "a message that was not judged either is tried for ever")
 }
 
-// Whatever its headers are, a message that asks for a delay waits at least for it, and no other header of the levels is left.
+// With any headers, a message waits at least for its delay, and no other header of the levels is left.
 func FuzzDecide(f *testing.F) {
 	f.Add(int64(1500), "delay-3", "x")
 	f.Add(int64(-1), "x-death", "delay-0")

@@ -1,8 +1,7 @@
-// Package delaying decides how long a message waits that the inbox of a delayed exchange holds, and builds what is published
-// for it.
+// Package delaying decides how long a message in a delayed exchange's inbox waits, and builds the message to publish.
 //
-// It is pure: a delivery goes in, a verdict and the message to publish come out. Headers are a publisher's, who can write
-// anything there. None of them may get a message delivered early, or stop one on its way.
+// It is pure: a delivery goes in, a verdict and the message to publish come out. A publisher can write any headers. No
+// header must get a message delivered early, or stop it on its way.
 package delaying
 
 import (
@@ -18,7 +17,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
-// Exchange is what has to be known of a delayed exchange to decide about its messages.
+// Exchange holds all that decisions about a delayed exchange's messages need.
 type Exchange struct {
 	Names delayed.Names
 
@@ -27,31 +26,31 @@ type Exchange struct {
 	queues        []pipeline.Queue
 }
 
-// NewExchange compiles one element of the worker's configuration. The error is that of one which is not valid, and begins
-// with the path of what is wrong.
+// NewExchange compiles one element of the worker's configuration. If the element is not valid, the error begins with
+// the path of the mistake.
 func NewExchange(w delayed.Worker) (*Exchange, error) {
 	if problems := workerconfig.ValidateDelayedExchange(w); len(problems) > 0 {
 		return nil, errors.New(problems[0].String())
 	}
 	e := &Exchange{Names: delayed.Names(w.Name), vhost: w.Vhost, queues: w.Queues()}
-	e.longest, _ = pipeline.ParseDelay(w.MaxDelay) // is valid
+	e.longest, _ = pipeline.ParseDelay(w.MaxDelay) // validated above
 	e.unit, _ = pipeline.ParseDelay(w.Precision)
 	return e, nil
 }
 
-// ID tells it from others.
+// ID identifies the delayed exchange within a configuration.
 func (e *Exchange) ID() workerconfig.ID {
 	return workerconfig.ID{Kind: rules.DelayedExchange, Name: string(e.Names), Vhost: e.vhost}
 }
 
-// Inbox is the queue with the messages.
+// Inbox is the queue with the delayed exchange's new messages.
 func (e *Exchange) Inbox() string { return e.Names.Inbox() }
 
-// Queues are those in which its messages wait or end.
+// Queues are the queues where messages wait or end.
 func (e *Exchange) Queues() []pipeline.Queue { return e.queues }
 
-// Exchanges are all that messages are published to, the levels' from the lowest up, but for that of the refused queue: a topology of
-// an earlier release has none.
+// Exchanges lists the exchanges that messages are published to, with the levels from the lowest up. It leaves out the
+// refused queue's exchange, since the topology of an earlier release lacks it.
 func (e *Exchange) Exchanges() []string {
 	exchanges := []string{e.Names.DeliverExchange(), e.Names.UnroutedExchange()}
 	for bit := range delayed.LevelCount(e.longest, e.unit) {
@@ -60,7 +59,7 @@ func (e *Exchange) Exchanges() []string {
 	return exchanges
 }
 
-// Last is where the broker puts what the worker cannot publish.
+// Last is the exchange, and its queue, where the broker puts a message that the worker cannot publish.
 func (e *Exchange) Last() (exchange, queue string) {
 	return e.Names.UnroutedExchange(), e.Names.UnroutedQueue()
 }
@@ -68,47 +67,48 @@ func (e *Exchange) Last() (exchange, queue string) {
 // PublishIDHeader is [HeaderPublishID].
 func (e *Exchange) PublishIDHeader() string { return HeaderPublishID }
 
-// HeaderDelay is how many milliseconds a message waits. Once it has waited, the number is negative.
+// HeaderDelay is how many milliseconds a message waits. After the wait, the number is negative.
 const HeaderDelay = "x-delay"
 
-// Reasons of messages in an unrouted queue, besides those that pipelines have, too.
+// Reasons of messages in an unrouted queue that pipelines do not have.
 const (
-	// ReasonTooLong is that a message asks for a longer delay than the exchange has levels for.
+	// ReasonTooLong: the message asks for a longer delay than the exchange has levels for.
 	ReasonTooLong = "delay_too_long"
-	// ReasonUnroutable is that no queue was bound for the routing key of a message that was due.
+	// ReasonUnroutable: no queue was bound for the routing key of a due message.
 	ReasonUnroutable = "unroutable"
 )
 
-// RefuseReasons are all that the worker puts into the dead-letter-reason of a message that it does not deliver.
+// RefuseReasons lists the dead-letter-reasons of messages that the worker does not deliver.
 func RefuseReasons() []string {
 	return []string{ReasonTooLong, ReasonUnroutable, deadletter.ReasonMalformed, deadletter.ReasonWorkerError}
 }
 
-// Action is what happens to a message.
+// Action says what happens to a message.
 type Action int
 
 const (
 	// Delay publishes the message to wait in the levels.
 	Delay Action = iota
-	// Deliver publishes it to where it is routed at once.
+	// Deliver publishes the message at once, to where its publisher routed it.
 	Deliver
-	// Refuse puts it into the unrouted queue.
+	// Refuse puts the message into the unrouted queue.
 	Refuse
 )
 
-// Verdict is what happens to a message now.
+// Verdict says what happens to a message now.
 type Verdict struct {
 	Action Action
 	// Delay is how long a delayed message waits.
 	Delay time.Duration
-	// SetAside says that a queue did not take the message, and another one may have it already. What is delivered at once goes to
-	// the refused queue then, and what is refused to the unrouted queue alone.
+	// SetAside says that a queue did not take the message, and that another can have it already. A message for
+	// immediate delivery then goes to the refused queue. A refused message goes to the unrouted queue alone.
 	SetAside bool
-	// Reason is the dead-letter-reason of a refused message, and Error its dead-letter-error if there is one to tell.
+	// Reason is the dead-letter-reason of a refused message. Error is its dead-letter-error, or "" if there is no error
+	// to report.
 	Reason, Error string
 
 	key string
-	// way is that of a delayed message.
+	// way is a delayed message's way through the levels.
 	way delayed.Way
 }
 
@@ -125,11 +125,11 @@ func (e *Exchange) Decide(d *amqp.Delivery) Verdict {
 	return Verdict{Action: Delay, Delay: delay, key: d.RoutingKey, way: delayed.WayOf(delay, e.unit)}
 }
 
-// Unjudged is what happens to a delivery that an internal error (panic) kept from being judged.
+// Unjudged returns the verdict on a delivery whose judgement ended in an internal error (panic).
 func Unjudged(d *amqp.Delivery) Verdict { return refuse(d, deadletter.ReasonWorkerError) }
 
-// Unbuilt returns what to try after an internal error (panic) kept the message from being built. False means that there is
-// nothing else to try.
+// Unbuilt returns what to try after an internal error (panic) while the message was built. False means that no other
+// way is left.
 func (v Verdict) Unbuilt() (Verdict, bool) {
 	if v.Action == Refuse && v.Reason == deadletter.ReasonWorkerError {
 		return v, false
@@ -137,9 +137,9 @@ func (v Verdict) Unbuilt() (Verdict, bool) {
 	return Verdict{Action: Refuse, Reason: deadletter.ReasonWorkerError, key: v.key}, true
 }
 
-// Unroutable returns what to do with a message that was to be delivered at once, and for which there is no queue: that of an
-// exchange behind the one that delivers, which has an alternate exchange only for what it does not route itself. False means
-// that the message has nowhere else to go.
+// Unroutable returns what to try for a message for immediate delivery that found no queue. The deliver exchange has an
+// alternate exchange for messages that it cannot route itself. So the queue is missing from an exchange behind it.
+// False means that no other way is left.
 func (v Verdict) Unroutable() (Verdict, bool) {
 	if v.Action != Deliver {
 		return v, false
@@ -147,8 +147,8 @@ func (v Verdict) Unroutable() (Verdict, bool) {
 	return Verdict{Action: Refuse, Reason: ReasonUnroutable, key: v.key}, true
 }
 
-// Undeliverable is what happens to a message that the broker cannot deliver over AMQP 0-9-1. The delivery is made of what can
-// be said of it there.
+// Undeliverable returns the verdict on a message that the broker cannot deliver over AMQP 0-9-1. The delivery has as
+// much of the message as AMQP 0-9-1 can carry.
 func Undeliverable(d *amqp.Delivery, why string) Verdict {
 	v := refuse(d, deadletter.ReasonMalformed)
 	v.Error = why

@@ -12,43 +12,43 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 )
 
-// Headers that the worker writes besides those of the levels.
+// Headers that the worker writes besides the headers of the levels.
 const (
 	// HeaderPublishID is unique per publish: a basic.return carries no delivery tag.
 	HeaderPublishID = "delay-publish-id"
-	// HeaderUserID, HeaderReplyTo and HeaderDeliveryMode are of a delayed message what [deadletter.HeaderUserID] and its like are of
-	// a retried one.
+	// HeaderUserID, HeaderReplyTo and HeaderDeliveryMode correspond to [deadletter.HeaderUserID] and the like of a
+	// retried message.
 	HeaderUserID       = "delay-user-id"
 	HeaderReplyTo      = "delay-reply-to"
 	HeaderDeliveryMode = "delay-delivery-mode"
-	// HeaderExpiration is the expiration that the message was published with: it would end a wait early.
+	// HeaderExpiration is the message's original expiration, which would end a wait early.
 	HeaderExpiration = "delay-expiration"
-	// HeaderPriority is its priority: it would overtake others, and they would be late.
+	// HeaderPriority is the message's original priority. With it, the message would overtake others and make them late.
 	HeaderPriority = "delay-priority"
 )
 
-// Aside are the headers for properties that a message cannot have while the worker of a delayed exchange has it.
+// Aside names the headers for properties that a message cannot have while the worker of a delayed exchange handles it.
 func Aside() deadletter.Aside {
 	return deadletter.Aside{UserID: HeaderUserID, ReplyTo: HeaderReplyTo, DeliveryMode: HeaderDeliveryMode}
 }
 
-// isAside reports whether a header has a property that the message had when it was published.
+// isAside reports whether a header has an original property of the message.
 func isAside(key string) bool {
 	return Aside().Has(key) || key == HeaderExpiration || key == HeaderPriority
 }
 
-// ownHeaders is how many we add at most, besides one for each level.
+// ownHeaders bounds how many headers the worker adds, besides one for each level.
 const ownHeaders = 9
 
-// Publishing builds the message for the verdict. The delivery is left as it is. The error says that its headers do not fit a
-// frame, or cannot be encoded.
+// Publishing builds the message for the verdict. It does not change the delivery. It returns an error if the headers do
+// not fit a frame or cannot be encoded.
 func (e *Exchange) Publishing(v Verdict, d *amqp.Delivery, s deadletter.Stamp) (amqp.Publishing, error) {
 	m := deadletter.Republishing(d, headers(v, d, s), Aside())
 	m.Priority = 0
 	return m, deadletter.Fits(m, e.frameBudget(v, d, s.FrameMax))
 }
 
-// headers copies the message's headers but for those of the broker and of the levels, and adds ours.
+// headers copies the message's headers without the broker's and the levels', and adds the worker's own.
 func headers(v Verdict, d *amqp.Delivery, s deadletter.Stamp) amqp.Table {
 	h := make(amqp.Table, len(d.Headers)+len(v.way.Bits)+ownHeaders)
 	_, byWorker := d.Headers[HeaderPublishID].(string)
@@ -84,8 +84,9 @@ func headers(v Verdict, d *amqp.Delivery, s deadletter.Stamp) amqp.Table {
 	return h
 }
 
-// stays reports whether a copy has a header of its message. The routing keys in CC and BCC are the publisher's: the message is routed
-// by them, too. Over AMQP 1.0 they can be anything, and a broker accepts no copy with that.
+// stays reports whether a copy keeps a header of its message. The routing keys in CC and BCC belong to the publisher,
+// and the message is routed by them, too. Over AMQP 1.0, they can be of any type, and a broker accepts no copy with
+// such a type.
 func stays(v Verdict, key string, value any) bool {
 	if !deadletter.IsAddress(key) {
 		return !deadletter.IsBrokers(key) && !isBit(key)
@@ -97,8 +98,8 @@ func stays(v Verdict, key string, value any) bool {
 	return ok && !slices.ContainsFunc(keys, func(key any) bool { _, text := key.(string); return !text })
 }
 
-// waited is the delay of a message as its consumer reads it: of 32 bits where they are enough, as the plugin writes it. There are
-// clients to which a negative number of 64 bits is a huge one (pika).
+// waited is the x-delay that a consumer reads. Like the plugin, it uses 32 bits if they are enough. Some clients (pika)
+// read a negative number of 64 bits as a huge one.
 func waited(delay time.Duration) any {
 	ms := -delay.Milliseconds()
 	if ms < math.MinInt32 {
@@ -107,17 +108,17 @@ func waited(delay time.Duration) any {
 	return int32(ms) //nolint:gosec // fits
 }
 
-// isBit reports whether a header could lead a message through the levels.
+// isBit reports whether a header can lead a message through the levels.
 func isBit(key string) bool {
 	digits, found := strings.CutPrefix(key, delayed.BitKeyPrefix)
 	return found && digits != "" && strings.Trim(digits, "0123456789") == ""
 }
 
-// entryOverhead is what an entry of x-death takes besides names.
+// entryOverhead is the size of an x-death entry without names, in bytes.
 const entryOverhead = 128
 
-// frameBudget is how large the frame with the properties may be. There has to be room for what the broker adds: an entry of
-// x-death in each level, and one when a consumer rejects the message.
+// frameBudget bounds the frame with the properties, in bytes. It leaves room for the entries of x-death that the broker
+// adds: one in each level, and one when a consumer rejects the message.
 func (e *Exchange) frameBudget(v Verdict, d *amqp.Delivery, frameMax int) int {
 	if frameMax == 0 {
 		return math.MaxInt
@@ -145,5 +146,5 @@ func (e *Exchange) frameBudget(v Verdict, d *amqp.Delivery, frameMax int) int {
 	return budget
 }
 
-// keyOverhead is what a routing key takes in x-death besides itself.
+// keyOverhead is the size of a routing key in x-death without the key itself, in bytes.
 const keyOverhead = 5
