@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What others do meanwhile neither hides a session's own consumers nor is taken for them.
+// Other consumers neither hide a session's own consumers nor count as them.
 func TestConsumersAreGone(t *testing.T) {
 	t.Parallel()
 	gone := errors.New("counted often enough")

@@ -1,10 +1,10 @@
-// Package amqpconn opens AMQP connections to a broker: addresses and credentials, TLS, one broker after
-// the other until one serves, and calls that end with their context.
+// Package amqpconn opens AMQP connections to a broker. It handles addresses, credentials and TLS. It tries one broker
+// after the other until one serves, and its calls end with their context.
 //
-// It knows nothing of what the connection is for. Its connections survive messages that the client
-// library cannot decode (package guard), bound what waits (package backpressure), and send many small writes together
-// (package coalesce). Others leave the properties of messages encoded (package raw). Those that speak AMQP 1.0 hand over
-// messages undecoded (package verbatim).
+// It does not know the purpose of a connection. Its connections survive messages that the client library cannot decode
+// (package guard), bound waiting bytes (package backpressure), and send many small writes together (package coalesce).
+// Some leave the properties of messages encoded (package raw). Connections that speak AMQP 1.0 hand over messages
+// undecoded (package verbatim).
 package amqpconn
 
 import (
@@ -23,23 +23,23 @@ import (
 
 const (
 	heartbeat = 10 * time.Second
-	// DefaultConnectTimeout bounds the TCP connection and the TLS and AMQP handshakes together, unless
-	// the URI has a connection_timeout.
+	// DefaultConnectTimeout bounds the TCP connection and the TLS and AMQP handshakes together, unless the URI has a
+	// connection_timeout.
 	DefaultConnectTimeout = 30 * time.Second
 	// closeTimeout bounds the closing handshake, which flushes the last acknowledgements.
 	closeTimeout = 3 * time.Second
 )
 
-// Client is what a connection says of the program that opened it. The management UI shows all of it.
+// Client is how a connection describes its program. The management UI shows all of it.
 type Client struct {
-	// Name tells the connections of a program apart.
+	// Name identifies a connection within its program.
 	Name    string
 	Product string
 	Version string
 }
 
-// Connect opens a connection to the vhost that survives messages which the library cannot decode. Errors name
-// the broker's address, never the credentials.
+// Connect opens a connection to the vhost. It survives messages that the library cannot decode. Errors name the
+// broker's address, never the credentials.
 func Connect(ctx context.Context, uri URI, vhost string, client Client) (*amqp.Connection, error) {
 	return Await(ctx, "connect to "+uri.String(), func() (*amqp.Connection, error) {
 		conn, _, err := dialBelow(uri, client.config(vhost), guard.New)
@@ -47,14 +47,14 @@ func Connect(ctx context.Context, uri URI, vhost string, client Client) (*amqp.C
 	}, HangUp)
 }
 
-// Bounded is a connection that takes no more messages in than fit.
+// Bounded is a connection that stops reading when too many bytes are not released.
 type Bounded struct {
 	*amqp.Connection
 	below *guard.Conn
 }
 
-// ConnectBounded is [Connect] for deliveries that may be large. While there are more bytes of bodies than the limit,
-// and not released, nothing is read: who waits for an answer of the broker meanwhile has to release some.
+// ConnectBounded is [Connect] for large deliveries. While more bytes of bodies than the limit are not released, the
+// connection reads nothing. A caller that waits for the broker's answer must then release some.
 func ConnectBounded(ctx context.Context, uri URI, vhost string, client Client, limit int) (Bounded, error) {
 	return Await(ctx, "connect to "+uri.String(), func() (Bounded, error) {
 		conn, below, err := dialBelow(uri, client.config(vhost), guard.New)
@@ -65,15 +65,15 @@ func ConnectBounded(ctx context.Context, uri URI, vhost string, client Client, l
 	}, func(b Bounded) { HangUp(b.Connection) })
 }
 
-// Release says that so many bytes of bodies are done with.
+// Release says that the application has finished with this many bytes of bodies.
 func (b Bounded) Release(bytes int) { b.below.Release(bytes) }
 
-// Full reports whether nothing more is read.
+// Full reports whether the connection has stopped reading.
 func (b Bounded) Full() bool { return b.below.Full() }
 
-// HangUp is [HangUp] for a connection whose messages nobody takes any more: the broker's answer may be behind them.
+// HangUp is [HangUp] for a connection whose messages are no longer taken. The broker's answer can be behind them.
 func (b Bounded) HangUp() {
-	cut := func() { _ = b.below.Close() } // an error says that it is closed
+	cut := func() { _ = b.below.Close() } // an error says that the connection is closed
 	if b.Full() {
 		cut()
 	}
@@ -81,27 +81,27 @@ func (b Bounded) HangUp() {
 	HangUp(b.Connection)
 }
 
-// Raw is a connection whose messages have their properties encoded.
+// Raw is a connection whose messages have encoded properties.
 type Raw struct {
 	*amqp.Connection
 	below *raw.Conn
 }
 
-// Properties are the encoded properties of a delivery or a return with these headers. They may be asked for
-// once.
+// Properties returns the encoded properties of a delivery or a return with these headers. It must be called only once
+// for each.
 func (r Raw) Properties(h amqp.Table) []byte { return r.below.Properties(h) }
 
-// Limit bounds the bytes of what has come, and is not released. While there is more, nothing is read: who waits
-// for an answer of the broker has to go on taking messages.
+// Limit bounds the received bytes that are not released. Above the limit, the connection reads nothing. A caller that
+// waits for the broker's answer must continue to take messages.
 func (r Raw) Limit(bytes int) { r.below.Limit(bytes) }
 
-// Release says that so many bytes of properties and bodies are done with.
+// Release says that the application has finished with this many bytes of properties and bodies.
 func (r Raw) Release(bytes int) { r.below.Release(bytes) }
 
-// Fits reports whether a message with encoded properties of this size can be published.
+// Fits reports whether a message with encoded properties of this size, in bytes, can be published.
 func (r Raw) Fits(size int) bool { return r.below.Fits(size) }
 
-// ConnectRaw is [Connect] for messages that have to stay as they are. What is published needs [raw.Headers].
+// ConnectRaw is [Connect] for messages that must stay unchanged. Publishes need [raw.Headers].
 func ConnectRaw(ctx context.Context, uri URI, vhost string, client Client) (Raw, error) {
 	return Await(ctx, "connect to "+uri.String(), func() (Raw, error) {
 		conn, below, err := dialBelow(uri, client.config(vhost), raw.New)
@@ -116,15 +116,15 @@ func (c Client) config(vhost string) amqp.Config {
 	return amqp.Config{Vhost: vhost, Heartbeat: heartbeat, Properties: properties}
 }
 
-// HangUp closes a connection within three seconds. The deadline also ends a write that hangs because the
-// broker does not read. An error says no more than that the connection is closed already.
+// HangUp closes a connection within three seconds. The deadline also ends a write that hangs because the broker does
+// not read. It ignores errors, since they only say that the connection is closed already.
 func HangUp(conn *amqp.Connection) {
 	_ = conn.CloseDeadline(time.Now().Add(closeTimeout))
 }
 
-// ConnectAMQP10 opens a connection to the vhost that speaks AMQP 1.0, as RabbitMQ does from 4.0 on, at the same
-// address. The data of each message that it receives is the whole original, undecoded. Errors name the
-// broker's address, never the credentials.
+// ConnectAMQP10 opens a connection to the vhost that speaks AMQP 1.0, at the same address. RabbitMQ 4.0 and later does
+// so without a plugin. The data of each received message is the whole original, undecoded. Errors name the broker's
+// address, never the credentials.
 func ConnectAMQP10(ctx context.Context, uri URI, vhost string, client Client) (*amqp10.Conn, error) {
 	options := &amqp10.ConnOptions{
 		ContainerID:  client.Name,
@@ -148,7 +148,7 @@ func ConnectAMQP10(ctx context.Context, uri URI, vhost string, client Client) (*
 	}, func(c *amqp10.Conn) { _ = c.Close() })
 }
 
-// sasl is the mechanism to log in with: by certificate, if the URI names that first.
+// sasl is the login mechanism. It is the certificate if the URI names external first, and otherwise the password.
 func (u URI) sasl() amqp10.SASLType {
 	first, _, _ := strings.Cut(strings.ToLower(u.plain.Query().Get("auth_mechanism")), " ")
 	if first == "external" {
@@ -169,18 +169,18 @@ func OpenChannel(ctx context.Context, conn *amqp.Connection) (*amqp.Channel, err
 	return Await(ctx, "open a channel", conn.Channel, func(*amqp.Channel) {})
 }
 
-// Confirming is a channel in confirm mode. A broker closes it over a publish that it does not accept.
+// Confirming is a channel in confirm mode. The broker closes it over a publish that it does not accept.
 //
-// The broker sends a basic.return before the confirm of the same message, and the library's reader hands both on in that order, so
-// whoever has a confirm finds the return in its channel already.
+// The broker sends a basic.return before the confirm of the same message, and the library's reader keeps that order. So
+// a caller that has a confirm finds the return in its Go channel already.
 type Confirming struct {
 	*amqp.Channel
 	Returns chan amqp.Return
 	Closed  chan *amqp.Error
 }
 
-// OpenConfirming opens a channel with room for the returns of this many messages without a confirm: the library drops what it
-// cannot hand over within five seconds, and holds a lock meanwhile that publishing takes.
+// OpenConfirming opens a channel with room for the returns of this many unconfirmed messages. The library drops a
+// return that it cannot hand over within five seconds. Meanwhile it holds a lock that publishing needs.
 func OpenConfirming(ctx context.Context, conn *amqp.Connection, window int) (Confirming, error) {
 	channel, err := OpenChannel(ctx, conn)
 	if err != nil {
@@ -191,7 +191,8 @@ func OpenConfirming(ctx context.Context, conn *amqp.Connection, window int) (Con
 	return c, err
 }
 
-// LookFor is an error if the queue or one of the exchanges is missing. The channel is its own: the broker closes it then.
+// LookFor returns an error if the queue or one of the exchanges is missing. It opens a channel of its own, since the
+// broker closes the channel in that case.
 func LookFor(ctx context.Context, conn *amqp.Connection, queue string, exchanges ...string) (amqp.Queue, error) {
 	channel, err := OpenChannel(ctx, conn)
 	if err != nil {
@@ -201,7 +202,7 @@ func LookFor(ctx context.Context, conn *amqp.Connection, queue string, exchanges
 		defer func() { _ = channel.Close() }()
 		found, err := channel.QueueDeclarePassive(queue, true, false, false, false, nil)
 		for _, exchange := range exchanges {
-			if err == nil { // the broker does not compare the type of an exchange that is only looked for
+			if err == nil { // a passive declare does not compare the exchange's type
 				err = channel.ExchangeDeclarePassive(exchange, amqp.ExchangeDirect, true, false, false, false, nil)
 			}
 		}
@@ -212,13 +213,14 @@ func LookFor(ctx context.Context, conn *amqp.Connection, queue string, exchanges
 const (
 	// ackPoll is how often the consumers are counted.
 	ackPoll = 50 * time.Millisecond
-	// countPatience is how long the first count may take before the consumers are ended.
+	// countPatience is how long the first count can take before the consumers are ended.
 	countPatience = time.Second
 )
 
-// AwaitAcks ends a queue's own consumers, and returns once the queue has all acknowledgements of what was delivered to them. AMQP
-// does not confirm them, but a quorum queue counts a consumer that has ended until everything that was delivered to it is
-// acknowledged or put back. A classic queue does not, and drops none. Only consumers of others can make the count rise.
+// AwaitAcks ends a queue's own consumers, and returns once the queue has all their acknowledgements. AMQP does not
+// confirm acknowledgements, but a quorum queue continues to count an ended consumer. It does so until every delivery to
+// the consumer is acknowledged or put back. A classic queue does not count it, and drops no acknowledgement. Only other
+// consumers can make the count rise.
 func AwaitAcks(own int, count func() (int, error), cancel func()) error {
 	unanswered := time.AfterFunc(countPatience, cancel)
 	last, err := count()
@@ -234,12 +236,12 @@ func AwaitAcks(own int, count func() (int, error), cancel func()) error {
 	return err
 }
 
-// callTimeout is longer than the 65 s after which a broker itself gives up on a queue that has no
-// majority of its members online, so that its answer, which says more, comes first.
+// callTimeout is longer than the 65 s after which a broker gives up on a queue that has no majority of its members
+// online. The broker's answer, which says more, then comes first.
 const callTimeout = 70 * time.Second
 
-// Await runs a call that takes no context. When the context or the time is up it returns without
-// waiting for the call, whose late result goes to discard. Errors begin with what was called.
+// Await runs a call that takes no context. At the end of the context or of the time limit, it returns at once, and
+// later hands the call's result to discard. Errors begin with the name of the call.
 func Await[T any](ctx context.Context, what string, call func() (T, error), discard func(T)) (T, error) {
 	type result struct {
 		value T

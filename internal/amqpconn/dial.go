@@ -18,19 +18,19 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/product"
 )
 
-// security is what an amqps URI needs for TLS.
+// security has the TLS settings of an amqps URI.
 type security struct {
 	certificates certificates.Set
 	serverName   string
 }
 
-// watcher is a connection below the client that has to know how large a frame may be.
+// watcher is a connection below the client that must know the largest size of a frame.
 type watcher interface {
 	net.Conn
 	SetFrameMax(n uint32)
 }
 
-// dialBelow opens a connection that the client uses through what above makes of it.
+// dialBelow opens a connection, and puts the layer that above returns between it and the client.
 func dialBelow[W watcher](uri URI, config amqp.Config, above func(net.Conn) W) (*amqp.Connection, W, error) {
 	var watch W
 	var dialled net.Conn
@@ -54,13 +54,13 @@ func dialBelow[W watcher](uri URI, config amqp.Config, above func(net.Conn) W) (
 		}
 		return nil, watch, explain(uri, err, time.Since(began))
 	}
-	// There are no messages before there is a channel.
+	// Messages come only after a channel is open, so this is early enough.
 	watch.SetFrameMax(uint32(conn.Config.FrameSize)) //nolint:gosec // was negotiated as one
 	return conn, watch, nil
 }
 
-// dial makes the TLS handshake, too. The library would make it on top of what dials, and the guard
-// would see nothing but ciphertext.
+// dial opens the connection and makes the TLS handshake. If the library made the handshake, it would put TLS above the
+// guard, which would then see only ciphertext.
 func (u URI) dial(network, address string) (net.Conn, error) {
 	conn, err := amqp.DefaultDial(u.connectTimeout)(network, address)
 	if err != nil || u.tls == nil {
@@ -85,7 +85,7 @@ func (s security) secure(conn net.Conn) (net.Conn, error) {
 	return secured, secured.Handshake() //nolint:noctx // the connection has a deadline
 }
 
-// What to do about an address that does not answer as it should.
+// Advice about an address that does not answer as expected.
 const (
 	noAMQP = "nothing there speaks AMQP without TLS: use the AMQP port, 5672, or amqps:// at a port with TLS, such as 5671; " +
 		"15672 and 15671 are the management API's"
@@ -95,7 +95,7 @@ const (
 	noTLS = "there is no TLS at this port: write amqp://, or use the port with TLS, such as 5671"
 )
 
-// explain adds what to do to an error of connecting, which came after that time.
+// explain adds advice to a connection error, which came after this time.
 func explain(uri URI, err error, after time.Duration) error {
 	var plain tls.RecordHeaderError
 	if errors.As(err, &plain) {
@@ -119,8 +119,8 @@ func explain(uri URI, err error, after time.Duration) error {
 	return err
 }
 
-// endOfReading is what went wrong while the library read, nil if something else did. It reports that as a framing error of its
-// own, code 501, around the text of the error; or that the connection is closed, if it has noticed that before.
+// endOfReading returns the error of the library's read, or nil if something else failed. The library puts the text of a
+// read error into a framing error of its own, code 501. If it noticed the end earlier, it reports a closed connection.
 func endOfReading(err error) error {
 	if errors.Is(err, amqp.ErrClosed) {
 		return io.EOF
@@ -132,14 +132,14 @@ func endOfReading(err error) error {
 	return nil
 }
 
-// Product is what the broker calls itself.
+// Product is the broker's own name for itself.
 func Product(conn *amqp.Connection) string {
 	name, _ := conn.Properties["product"].(string)
 	return name
 }
 
-// otherThanRabbitMQ is an error if the broker is certainly another one, which may never answer what it is asked next. It has
-// said so even where it refuses the connection, unless there is none.
+// otherThanRabbitMQ returns an error if the broker is certainly not RabbitMQ. Another broker can leave the next call
+// unanswered. A broker names itself even if it then refuses the connection. If conn is nil, the name is not known.
 func otherThanRabbitMQ(conn *amqp.Connection) error {
 	if conn == nil || !product.IsOther(Product(conn)) {
 		return nil
@@ -148,29 +148,31 @@ func otherThanRabbitMQ(conn *amqp.Connection) error {
 	return &product.OtherError{Found: strings.TrimSpace(Product(conn) + " " + version)}
 }
 
-// otherTimeout bounds the handshake with a broker that is not RabbitMQ. OtterMQ neither closes a connection that it refuses, nor
-// says so.
+// otherTimeout bounds the handshake with a broker that is not RabbitMQ. OtterMQ neither closes a connection that it
+// refuses, nor says so.
 const otherTimeout = 3 * time.Second
 
-// greeted is a connection that hears what the broker calls itself: the library tells it only after the handshake.
+// greeted is a connection that reads the broker's name early. The library gives it only after the handshake.
 type greeted struct {
 	net.Conn
 	heard bool
 }
 
-// Read also shortens the time for the handshake. The library has no time limit after it.
+// Read also shortens the time limit of the handshake with another broker. After the handshake, the library has no time
+// limit.
 func (g *greeted) Read(p []byte) (int, error) {
 	n, err := g.Conn.Read(p)
 	if n > 0 && !g.heard {
 		g.heard = true
 		if product.IsOther(productIn(p[:n])) {
-			_ = g.SetDeadline(time.Now().Add(otherTimeout)) // an error is that of the next read, too
+			_ = g.SetDeadline(time.Now().Add(otherTimeout)) // the next read reports this error, too
 		}
 	}
 	return n, err
 }
 
-// productIn is the product in the server properties of a connection.start, "" if that is not there as a whole.
+// productIn returns the product in the server properties of a connection.start. It returns "" if the bytes do not have
+// it.
 func productIn(start []byte) string {
 	const sizeBytes = 4
 	_, name, _ := bytes.Cut(start, []byte("\x07productS"))

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Whether the library notices first that the other side has hung up, or that it cannot read, is a matter of chance.
+// By chance, the library notices first either that the peer has hung up, or that it cannot read.
 func TestHungUpSaysWhatToWrite(t *testing.T) {
 	t.Parallel()
 	read := &amqp.Error{Code: amqp.FrameError, Reason: io.EOF.Error()}
@@ -35,7 +35,7 @@ func TestStalledHandshakeIsNamed(t *testing.T) {
 	t.Cleanup(func() { _ = listener.Close() })
 	uri, err := ParseURI("amqp://" + listener.Addr().String() + "?connection_timeout=100")
 	require.NoError(t, err)
-	for range 10 { // what the library notices first is a matter of chance here, too
+	for range 10 { // here, too, chance decides what the library notices first
 		_, err := Connect(t.Context(), uri, "/", Client{})
 		if err == nil || !strings.HasSuffix(err.Error(), fmt.Sprintf(stalled, 100*time.Millisecond)) {
 			t.Fatalf("error %v", err)

@@ -42,7 +42,7 @@ func TestTLSIsVerified(t *testing.T) {
 	_, otherCert, otherKey := brokertest.ClientCertificate(t)
 	mutual := good.Clone()
 	mutual.ClientAuth, mutual.ClientCAs = tls.RequireAndVerifyClientCert, trusted
-	mutual.MaxVersion = tls.VersionTLS12 // which tells a client during the handshake that it is refused
+	mutual.MaxVersion = tls.VersionTLS12 // this version tells a client about a refusal during the handshake
 
 	newest := mutual.Clone()
 	newest.MaxVersion = tls.VersionTLS13
@@ -77,7 +77,7 @@ func TestTLSIsVerified(t *testing.T) {
 	}
 }
 
-// A port that is another's does not answer with codes of AMQP, which nobody sent.
+// The port of another program sends no AMQP codes, so the error shows none.
 func TestWrongPortSaysWhatToWrite(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -100,7 +100,7 @@ func TestWrongPortSaysWhatToWrite(t *testing.T) {
 	}
 }
 
-// A broker that is not RabbitMQ, and says nothing more, is named long before the time for connecting is over.
+// A broker that is not RabbitMQ and then falls silent is named long before the connection timeout.
 func TestOtherBrokerThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	broker := strings.Replace(brokertest.OtherBroker(t, "OtterMQ"), "guest:", "nobody:", 1)
@@ -111,7 +111,7 @@ func TestOtherBrokerThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// Certificates of the environment serve those URIs with TLS that name none, and no others.
+// Certificates of the environment apply only to URIs with TLS that name none.
 func TestCertificatesBesidesTheURI(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -157,8 +157,8 @@ func TestLoginByCertificate(t *testing.T) {
 	}
 }
 
-// firstLogin greets a client as a broker with several mechanisms does, and returns who it is and the
-// frame with which it answers.
+// firstLogin greets a client like a broker with several mechanisms. It returns the client's name and the frame of its
+// answer.
 func firstLogin(conn net.Conn) string {
 	defer func() { _ = conn.Close() }()
 	var payload []byte

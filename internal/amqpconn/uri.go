@@ -19,13 +19,13 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/product"
 )
 
-// errURI deliberately wraps nothing: the parser's own errors quote the URI, and with it the password.
+// errURI deliberately wraps no error: the parser's own errors quote the URI, and thus the password.
 var errURI = errors.New("the AMQP URI cannot be read: write amqp://user:password@host:5672 or amqps://..., " +
 	"with reserved characters in user and password percent-encoded (@ is %40, / is %2F, # is %23)")
 
-// URI is the address of a broker together with the credentials. It prints without them.
+// URI is the address of a broker with credentials. It prints without the credentials.
 type URI struct {
-	// plain is the URI without TLS, which dial puts on the connection itself, and without user.
+	// plain is the URI without user and without TLS, which dial adds to the connection itself.
 	plain              url.URL
 	username, password string
 	vhost              string
@@ -35,12 +35,11 @@ type URI struct {
 	connectTimeout     time.Duration
 }
 
-// ParseURI reads an amqp or amqps URI. [Connect] is told the vhost, and ignores the path.
-// Query parameters are those of RabbitMQ's URI specification, such as cacertfile or heartbeat.
-// Errors never quote the URI.
+// ParseURI reads an amqp or amqps URI. [Connect] takes the vhost as a parameter, and ignores the path. Query parameters
+// are as in RabbitMQ's URI specification, such as cacertfile or heartbeat. Errors never quote the URI.
 func ParseURI(raw string) (URI, error) { return parseURI(raw, certificates.Set{}) }
 
-// parseURI takes from the certificates what the URI does not have itself.
+// parseURI takes from the certificates those that the URI lacks.
 func parseURI(raw string, others certificates.Set) (URI, error) {
 	raw = strings.TrimSpace(raw)
 	u, err := url.Parse(raw)
@@ -94,32 +93,32 @@ func (u URI) WithPassword(password string) URI {
 // HasTLS reports whether the connection is encrypted.
 func (u URI) HasTLS() bool { return u.tls != nil }
 
-// Username is who logs in.
+// Username is the user who logs in.
 func (u URI) Username() string { return u.username }
 
-// Password is what the user logs in with.
+// Password is the user's password.
 func (u URI) Password() string { return u.password }
 
-// Vhost is that of the path, "/" if it is empty.
+// Vhost is the vhost of the path, or "/" if the path is empty.
 func (u URI) Vhost() string { return u.vhost }
 
-// HasPassword reports whether the URI itself holds a password.
+// HasPassword reports whether the URI itself has a password.
 func (u URI) HasPassword() bool { return u.hasPassword }
 
-// withCredentials is what the library connects to.
+// withCredentials returns the URI for the library.
 func (u URI) withCredentials() string {
 	u.plain.User = url.UserPassword(u.username, u.password)
 	return u.plain.String()
 }
 
-// String is the scheme, host and port.
+// String returns the scheme, host and port.
 func (u URI) String() string { return u.address }
 
 // Format keeps the credentials out of any verb.
 func (u URI) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(u.address)) }
 
-// checkParameters refuses those that would have no effect, and leave a connection open to others or
-// without its certificate.
+// checkParameters refuses parameters without an effect. They would leave a connection unencrypted or without its
+// certificate.
 func checkParameters(query url.Values, scheme string) error {
 	cert, key := query.Get("certfile") != "", query.Get("keyfile") != ""
 	for mechanism := range strings.FieldsSeq(mechanisms(query)) {
@@ -144,7 +143,7 @@ func mechanisms(query url.Values) string {
 
 func external(query url.Values) bool { return strings.Contains(mechanisms(query), "external") }
 
-// certificatesOf are those that the URI names.
+// certificatesOf returns the certificates that the URI names.
 func certificatesOf(u amqp.URI) certificates.Set {
 	return certificates.Set{
 		CA:   certificates.File(u.CACertFile, "cacertfile", certificates.EnvCAPEM),
@@ -161,8 +160,8 @@ func (s security) check(query url.Values) error {
 	return s.certificates.Check()
 }
 
-// plausible is false for what a password with an unescaped character turns into: the parser cuts
-// the URI at the first of / ? # and takes half the password for a host and port to report.
+// plausible detects passwords with unescaped characters. The parser cuts such a URI at the first of / ? #. It then
+// takes half the password for a host and port, and reports it.
 func plausible(u *url.URL) bool {
 	known := []string{
 		"certfile", "keyfile", "cacertfile", "server_name_indication",
@@ -176,13 +175,12 @@ func plausible(u *url.URL) bool {
 	return u.Fragment == "" && !strings.Contains(u.Host, ",") && u.Opaque == "" && !strings.Contains(u.EscapedPath(), "@")
 }
 
-// Brokers returns where the brokers are and how to log in, in the order in which they are tried. It is
-// asked again for each round of attempts, since addresses and credentials change.
+// Brokers returns the brokers' addresses and credentials, in the order to try them. It is called again for each round
+// of attempts, since addresses and credentials change.
 type Brokers func() ([]URI, error)
 
-// ParseURIs reads AMQP URIs that are separated by spaces or line breaks. A comma does not separate them:
-// a password may have one. Those with TLS take from the certificates what they do not have themselves. Errors never
-// quote a URI.
+// ParseURIs reads AMQP URIs that are separated by spaces or line breaks. A comma does not separate them, since a
+// password can have one. URIs with TLS take from the certificates those that they lack. Errors never quote a URI.
 func ParseURIs(raw string, others certificates.Set) ([]URI, error) {
 	fields := strings.Fields(raw)
 	if len(fields) == 0 {
@@ -202,9 +200,9 @@ func ParseURIs(raw string, others certificates.Set) ([]URI, error) {
 	return uris, nil
 }
 
-// Try tries one broker after the other, beginning with number first, until one serves. It returns the
-// number of the one to begin with next time: the one after the last tried, since what was left is
-// probably broken. The error is over a broker that is not RabbitMQ only if all of them are not: the others may come back.
+// Try tries one broker after the other, starting with number first, until one serves. It returns the number to start
+// with next time. After a success, that is the next broker, since a broker that loses its session is probably broken.
+// It returns a [product.OtherError] only if no broker is RabbitMQ, since the others can come back.
 func (b Brokers) Try(ctx context.Context, log *slog.Logger, first int, try func(URI) error) (next int, err error) {
 	uris, err := b()
 	if err != nil {

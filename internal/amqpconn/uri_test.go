@@ -114,7 +114,7 @@ func TestURIWithParametersThatWouldHaveNoEffect(t *testing.T) {
 	}
 }
 
-// To log in by certificate, a URI needs none of its own.
+// To log in by certificate, a URI need not name one itself.
 func TestLoginByCertificateOfTheEnvironment(t *testing.T) {
 	t.Parallel()
 	others := certificates.Set{Cert: certificates.Source{PEM: "-----BEGIN"}, Key: certificates.Source{PEM: "-----BEGIN"}}

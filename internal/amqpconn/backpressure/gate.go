@@ -1,29 +1,30 @@
-// Package backpressure bounds how much of what a connection has received waits for the application.
+// Package backpressure bounds how many received bytes wait for the application.
 //
-// The client library takes all that comes into memory, and a prefetch counts messages, however large. It knows
+// The client library takes all that it reads into memory, and a prefetch counts messages of any size. The package knows
 // nothing of the protocol.
 package backpressure
 
 import "sync"
 
-// Gate bounds what a connection has read, and the application is not done with. Nothing is bounded without a limit.
+// Gate bounds the bytes that a connection has read and the application has not released. Without a limit, it bounds
+// nothing.
 type Gate struct {
 	mu      sync.Mutex
 	changed *sync.Cond
-	// limit is 0 for none.
+	// limit is 0 if there is no limit.
 	limit, held int
 	closed      bool
 }
 
-// Limit bounds the bytes of messages that have been read, and are not released. While there are more, nothing at
-// all is read: who waits for an answer of the broker has to go on taking messages.
+// Limit bounds the bytes of messages that have been read and not released. Above the limit, nothing at all is read. An
+// application that waits for the broker's answer must therefore continue to take messages.
 func (i *Gate) Limit(bytes int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.limit = bytes
 }
 
-// Release says that so many bytes are done with.
+// Release says that the application has finished with this many bytes.
 func (i *Gate) Release(bytes int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -38,7 +39,7 @@ func (i *Gate) Full() bool {
 	return i.full()
 }
 
-// Admit waits until there is room, and reports whether it had to. Then so many bytes are held.
+// Admit waits until there is room, and reports whether it waited. Then it holds this many bytes.
 func (i *Gate) Admit(bytes int) (waited bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -53,7 +54,7 @@ func (i *Gate) Admit(bytes int) (waited bool) {
 	return waited
 }
 
-// End ends a wait, and the limit.
+// End ends a wait, and lifts the limit.
 func (i *Gate) End() {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -1,9 +1,8 @@
 // Package coalesce turns many small writes to a connection into few larger ones.
 //
-// An AMQP client makes a system call per publish and per acknowledgement, and the broker wakes up for
-// each; together they cost more than what is done with the message. Here a write only adds to what one
-// goroutine sends at once, and again as soon as there is more: nothing waits for a timer or for a buffer
-// to fill.
+// An AMQP client makes a system call per publish and per acknowledgement, and each wakes up the broker. Together these
+// cost more than handling the message. Here, a write only adds to a buffer that one goroutine sends at once, and again
+// as soon as there is more. It waits neither for a timer nor for a full buffer.
 package coalesce
 
 import (
@@ -14,34 +13,34 @@ import (
 )
 
 const (
-	// atMost is how much waits to be sent before a write waits, too: a broker that does not read is
-	// felt by those who write.
+	// atMost is how many unsent bytes can wait before a write waits, too. Writers then notice a broker that does not
+	// read.
 	atMost = 128 << 10
-	// readAtFirst is how much of what has come is read at once, until that is too little: a connection that is mostly idle is
-	// not to cost more. Then it is readAtMost.
+	// readAtFirst is the size of the first read buffer, so that a mostly idle connection costs no more. If that is too
+	// little, the size becomes readAtMost.
 	readAtFirst = 4 << 10
 	readAtMost  = 64 << 10
-	// lastWords is how long closing waits for what was written before.
+	// lastWords is how long closing waits for earlier writes to be sent.
 	lastWords = time.Second
 )
 
-// Conn sends what is written to it from a goroutine of its own, which ends with [Conn.Close]. Like a
-// client, it is read by one goroutine.
+// Conn sends its writes from a goroutine of its own, which ends with [Conn.Close]. Like the connection below a client,
+// it is read by one goroutine.
 type Conn struct {
 	net.Conn
 	received *bufio.Reader
-	// crowded says that as much has come as fits received, and that it can be larger.
+	// crowded says that received was full, and that a larger buffer is possible.
 	crowded bool
 
 	mu sync.Mutex
-	// pending is to be sent next; its memory and that of what is being sent take turns.
+	// pending is sent next. Its memory and the memory of the current write take turns.
 	pending []byte
-	// err is why nothing can be sent any more.
+	// err is why nothing more can be sent.
 	err error
-	// changed tells the sender that there is something to send, and writers that there is room.
+	// changed tells the sender that there is something to send, and the writers that there is room.
 	changed sync.Cond
 
-	// deadline is for all that is read and written, zero if there is none.
+	// deadline is for all reads and writes. It is zero if no deadline is set.
 	deadline time.Time
 
 	closing bool
@@ -49,7 +48,7 @@ type Conn struct {
 	sent chan struct{}
 }
 
-// New takes a connection over.
+// New takes over a connection.
 func New(conn net.Conn) *Conn {
 	c := &Conn{Conn: conn, received: bufio.NewReaderSize(conn, readAtFirst), sent: make(chan struct{})}
 	c.changed.L = &c.mu
@@ -57,7 +56,7 @@ func New(conn net.Conn) *Conn {
 	return c
 }
 
-// Read returns what there is, as any connection does.
+// Read returns the bytes that are there, as any connection does.
 func (c *Conn) Read(p []byte) (int, error) {
 	if c.crowded && c.received.Buffered() == 0 {
 		c.received, c.crowded = bufio.NewReaderSize(c.Conn, readAtMost), false
@@ -67,8 +66,8 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write fails if an earlier write turned out to have failed. That data was taken says as little about
-// whether it arrives as with any connection.
+// Write fails if an earlier write has turned out to fail. As with any connection, success does not mean that the data
+// arrives.
 func (c *Conn) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,7 +85,7 @@ func (c *Conn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// SetDeadline holds until the next one.
+// SetDeadline stays in force until its next call.
 func (c *Conn) SetDeadline(t time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -94,8 +93,8 @@ func (c *Conn) SetDeadline(t time.Time) error {
 	return c.Conn.SetDeadline(t)
 }
 
-// SetReadDeadline does not put off the deadline for everything: a client that closes the connection sets that one, and goes on
-// setting this one whenever something comes.
+// SetReadDeadline does not move a read beyond the deadline of SetDeadline. A client that closes the connection sets
+// that deadline, and continues to set this one with each read.
 func (c *Conn) SetReadDeadline(t time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -105,7 +104,7 @@ func (c *Conn) SetReadDeadline(t time.Time) error {
 	return c.Conn.SetReadDeadline(t)
 }
 
-// Close sends what was written, unless that takes long, and closes the connection.
+// Close sends the earlier writes, unless that takes long, and closes the connection.
 func (c *Conn) Close() error {
 	c.mu.Lock()
 	c.closing = true
@@ -133,8 +132,8 @@ func (c *Conn) send() {
 	}
 }
 
-// take waits for something to send, in exchange for the memory of what was sent; there is nothing when
-// the connection is closed.
+// take waits for bytes to send, and reuses the memory of the last write for new ones. It returns no bytes once the
+// connection is closed.
 func (c *Conn) take(sent []byte) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -147,7 +146,7 @@ func (c *Conn) take(sent []byte) []byte {
 	return next
 }
 
-// fail also ends a read, so that whoever only reads learns of it.
+// fail also ends a read, so that a goroutine that only reads notices the error.
 func (c *Conn) fail(err error) {
 	c.mu.Lock()
 	c.err = err

@@ -16,7 +16,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
 
-// stepwise is a connection whose writes wait to be let through.
+// stepwise is a connection whose writes wait for the test.
 type stepwise struct {
 	net.Conn
 	steps  chan error
@@ -41,7 +41,7 @@ func (s *stepwise) Close() error {
 	return nil
 }
 
-// let lets one write through, or fails it.
+// let allows one write, or fails it.
 func (s *stepwise) let(t *testing.T, err error) {
 	t.Helper()
 	select {
@@ -58,7 +58,7 @@ func write(t *testing.T, c *coalesce.Conn, text string) {
 	}
 }
 
-// What is written while a write is under way goes out together, and in order.
+// Data that is written during a write goes out together, and in order.
 func TestWritesGoTogether(t *testing.T) {
 	t.Parallel()
 	under := newStepwise()
@@ -68,14 +68,14 @@ func TestWritesGoTogether(t *testing.T) {
 	if got := <-under.writes; string(got) != "first " {
 		t.Fatalf("wrote %q", got)
 	}
-	for range 2 { // the memory is used again
+	for range 2 { // the second time reuses the memory
 		var want string
 		for i := range 20 {
 			part := string(rune('a' + i))
 			write(t, c, part)
 			want += part
 		}
-		// The sender took some of them before it had to wait.
+		// The sender took some of the writes before it waited.
 		under.let(t, nil)
 		got := <-under.writes
 		if len(got) < len(want) {
@@ -89,7 +89,7 @@ func TestWritesGoTogether(t *testing.T) {
 	}
 }
 
-// Nothing waits for more to come.
+// A single write does not wait for more.
 func TestASingleWriteGoesAtOnce(t *testing.T) {
 	t.Parallel()
 	ours, theirs := net.Pipe()
@@ -104,7 +104,7 @@ func TestASingleWriteGoesAtOnce(t *testing.T) {
 	}
 }
 
-// endless is a connection on which so much comes each time that it is read, if it fits.
+// endless is a connection where this many bytes arrive for each read, if they fit.
 type endless struct {
 	net.Conn
 	comes int
@@ -116,7 +116,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return min(len(p), e.comes), nil
 }
 
-// A connection on which little comes at a time takes little memory, and one on which much comes is read in large pieces.
+// A connection that gets little data takes little memory. One that gets much data is read in large pieces.
 func TestReadsAreAsLargeAsWhatComes(t *testing.T) {
 	t.Parallel()
 	for comes, want := range map[int]int{100: 4 << 10, 1 << 20: 64 << 10} {
@@ -134,7 +134,7 @@ func TestReadsAreAsLargeAsWhatComes(t *testing.T) {
 	}
 }
 
-// What was written before the connection is closed arrives.
+// Data that is written before the close arrives.
 func TestClosingSendsTheRest(t *testing.T) {
 	t.Parallel()
 	ours, theirs := net.Pipe()
@@ -164,7 +164,7 @@ func slicesOf(data []byte, n int) func(func([]byte) bool) {
 	}
 }
 
-// A peer that does not read is felt, and a deadline ends the wait.
+// Writers notice a peer that does not read, and a deadline ends their wait.
 func TestWritersWaitForThePeer(t *testing.T) {
 	t.Parallel()
 	ours, theirs := net.Pipe()
@@ -210,7 +210,7 @@ func TestClosingWaitsAMomentOnly(t *testing.T) {
 	}
 }
 
-// The client moves the deadline for reading with each frame, also while it waits for the answer to its closing.
+// The client moves the read deadline with each frame, also while it waits for the answer to its closing.
 func TestReadDeadlineDoesNotPutTheOtherOff(t *testing.T) {
 	t.Parallel()
 	for name, later := range map[string]time.Time{"later": time.Now().Add(time.Hour), "none": {}} {
@@ -233,7 +233,7 @@ func TestReadDeadlineDoesNotPutTheOtherOff(t *testing.T) {
 	}
 }
 
-// A write that failed ends the connection for readers and writers.
+// A failed write ends the connection for readers and writers.
 func TestFailureEndsTheConnection(t *testing.T) {
 	t.Parallel()
 	under, broken := newStepwise(), errors.New("broken")

@@ -1,4 +1,4 @@
-// Package frame has what connections below an AMQP 0-9-1 client need to know of its frames.
+// Package frame reads and builds AMQP 0-9-1 frames for the connections below a client.
 package frame
 
 import endian "encoding/binary"
@@ -7,28 +7,28 @@ import endian "encoding/binary"
 const (
 	HeadSize = 7 // type, channel, payload size
 	EndSize  = 1
-	// ContentSize is what a content header has before its properties: class, weight and body size.
+	// ContentSize is the size of a content header before its properties: class, weight and body size.
 	ContentSize = 2 + 2 + 8
 )
 
-// contentHeader is the type of a frame with one.
+// contentHeader is the type of a frame with a content header.
 const contentHeader = 2
 
-// PayloadSize is what the head of a frame says.
+// PayloadSize reads the size of the payload, in bytes, from the head of a frame.
 func PayloadSize(head []byte) int64 { return int64(endian.BigEndian.Uint32(head[3:])) }
 
-// BodySize is the size of the body that follows a content header, the payload of a frame.
+// BodySize reads the size of the message body, in bytes, from the payload of a content header frame.
 func BodySize(payload []byte) int {
 	return int(endian.BigEndian.Uint64(payload[ContentSize-8:])) //nolint:gosec // a broker has limits
 }
 
-// IsContentHeader reports whether the head is that of a frame with a content header of at least this size. A broker
-// that sends a shorter one is beyond help.
+// IsContentHeader reports whether the head starts a content header frame of at least this size. Brokers send no shorter
+// content headers.
 func IsContentHeader(head []byte, size int64) bool {
 	return head[0] == contentHeader && PayloadSize(head) >= size
 }
 
-// Join puts the parts of a payload between the head and the end of the frame that they came in.
+// Join builds a frame from its head, the parts of its payload, and its end.
 func Join(head, end []byte, payload ...[]byte) []byte {
 	size := 0
 	for _, part := range payload {

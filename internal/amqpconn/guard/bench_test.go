@@ -9,8 +9,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/guard"
 )
 
-// BenchmarkRead is what a delivery of 1 KiB that was rejected once costs on its way to the client, and
-// what it costs without the guard.
+// BenchmarkRead measures a delivery of 1 KiB that was rejected once, on its way to the client, with and without the
+// guard.
 func BenchmarkRead(b *testing.B) {
 	death := "\x05countl12345678" + "\x08exchangeS" + long("orders") + "\x05queueS" + long("orders.created") +
 		"\x06reasonS" + long("rejected") + "\x0crouting-keysA" + long("S"+long("orders.created")) + "\x04timeT12345678"

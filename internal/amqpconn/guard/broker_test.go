@@ -24,8 +24,8 @@ type slowly struct {
 
 func (s slowly) Read(p []byte) (int, error) { return s.Conn.Read(p[:min(len(p), s.atMost)]) }
 
-// deliver has the real client consume from a connection on which these content headers come, and
-// then one without properties. It returns what arrives.
+// deliver makes the real client consume from a connection with these content headers, and then one without properties.
+// It returns the deliveries.
 func deliver(t *testing.T, guarded bool, atMost int, payloads ...[]byte) []amqp.Delivery {
 	t.Helper()
 	ours, theirs := net.Pipe()
@@ -53,7 +53,7 @@ func deliver(t *testing.T, guarded bool, atMost int, payloads ...[]byte) []amqp.
 	return got
 }
 
-// serve is as much of a broker as it takes to deliver messages.
+// serve plays just enough of a broker to deliver messages.
 func serve(conn net.Conn, payloads [][]byte) {
 	defer func() { _ = conn.Close() }()
 	answers := map[uint32][]byte{
@@ -106,7 +106,7 @@ func frameOf(kind byte, channel uint16, payload []byte) []byte {
 	return append(append(f, payload...), 0xce)
 }
 
-// contentHeader is that of a message without a body.
+// contentHeader returns the content header of a message without a body.
 func contentHeader(flags uint16, properties []byte) []byte {
 	payload := append([]byte{0, 60}, make([]byte, 10)...)
 	return append(endian.BigEndian.AppendUint16(payload, flags), properties...)

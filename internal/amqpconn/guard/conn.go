@@ -1,9 +1,9 @@
-// Package guard keeps an AMQP client alive over messages that it cannot decode.
+// Package guard keeps an AMQP client alive when messages arrive that it cannot decode.
 //
-// amqp091-go closes the whole connection over a content header that nests too deep, that holds too
-// many entries, that has a value of an unknown type, or that is larger than the negotiated frame_max.
-// Brokers accept the former from any publisher, and make the latter themselves: they add x-death to
-// headers that were as large as a frame may be. One such message would stop everything behind it.
+// amqp091-go closes the whole connection over certain content headers. These nest too deep, hold too many entries, have
+// a value of an unknown type, or are larger than the negotiated frame_max. Brokers accept the first three from any
+// publisher. They make the last themselves, when they add x-death to headers of the largest size. One such message
+// would stop everything behind it.
 package guard
 
 import (
@@ -19,15 +19,15 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
 )
 
-// Conn replaces the headers of messages that the client could not decode by [HeaderUndecodable].
-// Everything else goes through as it is, and what the caller's buffer has whole, in place.
+// Conn replaces the headers of messages that the client could not decode by [HeaderUndecodable]. Everything else passes
+// unchanged. Frames that the caller's buffer holds whole stay in place.
 type Conn struct {
 	net.Conn
 	frameMax atomic.Uint32
 	// Gate bounds the bytes of bodies.
 	backpressure.Gate
 
-	// through is what is left of a frame that need not be looked at.
+	// through is how many bytes of the current frame need no check.
 	through int64
 	// unread was received, and begins with a frame.
 	unread []byte
@@ -35,10 +35,10 @@ type Conn struct {
 	ready []byte
 }
 
-// New guards a connection; with TLS, the decrypted one.
+// New guards a connection. With TLS, this is the decrypted connection.
 func New(conn net.Conn) *Conn { return &Conn{Conn: conn} }
 
-// SetFrameMax tells the limit that client and broker have agreed on, 0 for none.
+// SetFrameMax sets the limit that client and broker have agreed on, in bytes. 0 means no limit.
 func (c *Conn) SetFrameMax(n uint32) { c.frameMax.Store(n) }
 
 // Close also ends a wait for room.
@@ -47,7 +47,7 @@ func (c *Conn) Close() error {
 	return c.Conn.Close()
 }
 
-// Read is called by one goroutine at a time.
+// Read must be called by one goroutine at a time.
 func (c *Conn) Read(p []byte) (int, error) {
 	for len(c.ready) == 0 {
 		if len(c.unread) > 0 {
@@ -68,8 +68,8 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// scan tells how much of the data goes through as it is: up to the first frame that is incomplete
-// and has to be looked at, or that the client could not decode, or for whose body there is no room.
+// scan returns how many bytes of the data pass unchanged. It stops at the first frame that is incomplete and needs a
+// check, that the client could not decode, or whose body has no room.
 func (c *Conn) scan(data []byte) (at int) {
 	for {
 		n := min(c.through, int64(len(data)-at))
@@ -93,7 +93,7 @@ func (c *Conn) scan(data []byte) (at int) {
 	}
 }
 
-// advance makes something of what is unread ready.
+// advance makes a part of unread ready.
 func (c *Conn) advance() error {
 	if n := c.scan(c.unread); n > 0 {
 		c.ready, c.unread = c.unread[:n], c.unread[n:]
@@ -111,13 +111,13 @@ func (c *Conn) advance() error {
 		return err
 	}
 	if c.Admit(frame.BodySize(c.ready[frame.HeadSize:])) {
-		// The client's deadline was for a broker that says nothing. It sets a new one with the next frame.
+		// The client's deadline was for a silent broker. The client sets a new one with the next frame.
 		_ = c.SetReadDeadline(time.Time{})
 	}
 	return nil
 }
 
-// contentHeader reads the rest of a frame, and makes it one that the client can decode.
+// contentHeader reads the rest of a frame, and returns a frame that the client can decode.
 func (c *Conn) contentHeader(head []byte) ([]byte, error) {
 	size := frame.PayloadSize(head)
 	if c.tooLarge(size) {
@@ -134,14 +134,14 @@ func (c *Conn) contentHeader(head []byte) ([]byte, error) {
 	return frame.Join(head, end, payload), nil
 }
 
-// take reads exactly so much. An error ends the connection, so what was read before does not matter.
+// take reads exactly this many bytes. An error ends the connection, so the bytes read before it do not matter.
 func (c *Conn) take(n int64) ([]byte, error) {
 	data := make([]byte, n)
 	_, err := io.ReadFull(received{c}, data)
 	return data, err
 }
 
-// received reads what is unread and then what comes.
+// received reads the unread bytes first, and then from the connection.
 type received struct{ *Conn }
 
 func (r received) Read(p []byte) (int, error) {
@@ -167,14 +167,14 @@ const (
 
 // Limits of amqp091-go v1.16, which does not export them.
 const (
-	// maxDepth is how deep tables and arrays may nest, the headers themselves not counted.
+	// maxDepth is how deep tables and arrays can nest, the headers themselves not counted.
 	maxDepth = 32
-	// maxEntries is how many entries a table or an array may have. The library counts a repeated key
-	// once; no broker repeats one.
+	// maxEntries is how many entries a table or an array can have. The library counts a repeated key once, but no
+	// broker repeats a key.
 	maxEntries = 8192
 )
 
-// limits are those, and a type that brokers read and the library does not.
+// limits are the library's limits. They also exclude the type 'L', which brokers read and the library does not.
 var limits = content.Limits{Depth: maxDepth, Entries: maxEntries, NoLongLong: true}
 
 // errUnreadable says that the client can decode a message, but the broker could not read its x-death.
@@ -190,8 +190,8 @@ var (
 	errForged      = errors.New("its publisher gave it the header " + HeaderUndecodable)
 )
 
-// check is an error if the client could not decode a content header, or else if its x-death is unreadable. It is stricter
-// than the client about lengths that do not add up, which no broker sends.
+// check returns an error if the client could not decode a content header, or if its x-death is unreadable. It is
+// stricter than the client about lengths that do not add up, which no broker sends.
 func check(payload []byte) error {
 	err := content.Each(payload[frame.ContentSize:], func(p content.Property, value []byte) error {
 		if p != content.Headers {

@@ -7,7 +7,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/guard"
 )
 
-// Over an x-death that RabbitMQ 3.10 cannot read (rabbit_dead_letter), the dead-lettering of the whole node would end.
+// An x-death that RabbitMQ 3.10 cannot read (rabbit_dead_letter) would end the dead-lettering of the whole node.
 func TestUnreadableDeaths(t *testing.T) {
 	t.Parallel()
 	const keys = "\x0crouting-keysA\x00\x00\x00\x00"
@@ -56,7 +56,7 @@ func TestUnreadableDeaths(t *testing.T) {
 	}
 }
 
-// Headers that are too large to be read may have any x-death.
+// Headers that are too large to read can have any x-death.
 func TestHeadersThatAreNotReadHaveAnUnreadableDeath(t *testing.T) {
 	t.Parallel()
 	d := deliver(t, true, 1<<20, contentHeader(flags, properties("\x01kS"+long(strings.Repeat("x", 1<<20)))))[0]

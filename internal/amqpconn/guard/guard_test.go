@@ -18,7 +18,7 @@ import (
 // Flags of properties: content type, headers, delivery mode and message id.
 const flags = 0x8000 | 0x2000 | 0x1000 | 0x0080
 
-// properties are a content type, these headers, a delivery mode and a message id.
+// properties returns a content type, these headers, a delivery mode and a message id.
 func properties(table string) []byte {
 	return []byte("\x0atext/plain" + long(table) + "\x02" + "\x02id")
 }
@@ -27,7 +27,7 @@ func long(content string) string {
 	return string(endian.BigEndian.AppendUint32(nil, uint32(len(content)))) + content
 }
 
-// nested is a table entry that nests so deep.
+// nested returns a table entry with this many levels.
 func nested(tag string, depth int) string {
 	content := ""
 	for range depth {
@@ -42,7 +42,7 @@ func nested(tag string, depth int) string {
 	return content
 }
 
-// many is a table of so many entries.
+// many returns a table with this many entries.
 func many(n int) string {
 	var table strings.Builder
 	for i := range n {
@@ -61,7 +61,7 @@ var poisons = map[string]string{
 	"cut off":           "\x01kI12",
 }
 
-// A message of every kind that kills the client does not any more, and shows the other properties.
+// The client survives every kind of message that would kill it, and shows the other properties.
 func TestClientSurvives(t *testing.T) {
 	t.Parallel()
 	for name, table := range poisons {
@@ -86,7 +86,7 @@ func TestClientSurvives(t *testing.T) {
 	}
 }
 
-// Whoever publishes a message with the guard's own header gets no text of his into a log.
+// If a publisher uses the guard's own header, its text gets into no log.
 func TestForgedReasonIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	err := guard.Undecodable(amqp.Table{guard.HeaderUndecodable: "secret"})
@@ -95,7 +95,7 @@ func TestForgedReasonIsNotRepeated(t *testing.T) {
 	}
 }
 
-// What the client can decode, up to its limits, goes through as it is, wherever it is cut.
+// Everything that the client can decode, up to its limits, passes unchanged, for any size of the reads.
 func TestOthersGoThroughUntouched(t *testing.T) {
 	t.Parallel()
 	every := "\x01at\x01\x01bB1\x01cb1\x01ds12\x01eu12\x01fI1234\x01gi1234\x01hl12345678\x01if1234\x01jd12345678" +
@@ -116,7 +116,7 @@ func TestOthersGoThroughUntouched(t *testing.T) {
 	}
 }
 
-// through is what the guard makes of a stream.
+// through returns a stream as the guard passes it on.
 func through(t *testing.T, stream []byte, atMost int) []byte {
 	t.Helper()
 	ours, theirs := net.Pipe()

@@ -12,18 +12,17 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
 )
 
-// HeaderUndecodable is the only header of a message whose own the client could not decode. Its value
-// says why. It exists between the guard and the client alone: who publishes a message that looks the
-// same has it treated the same.
+// HeaderUndecodable is the only header of a message whose own headers the client could not decode. Its value says why.
+// It exists only between the guard and the client. A published message that looks the same is treated the same.
 const HeaderUndecodable = "retry-undecodable"
 
-// maxHeaders is how large headers may be to be read if they are larger than a frame may be.
+// maxHeaders is the largest size, in bytes, at which oversized headers are still read.
 const maxHeaders = 1 << 20
 
-// maxTail is more than the properties that follow the headers can take.
+// maxTail is more bytes than the properties after the headers can take.
 const maxTail = 4 << 10
 
-// Undecodable says why the headers of a delivery could not be decoded; it is nil if they were.
+// Undecodable says why the headers of a delivery could not be decoded. It returns nil if they were decoded.
 func Undecodable(h amqp.Table) error {
 	text, ok := h[HeaderUndecodable].(string)
 	if !ok || len(h) > 2 || len(h) == 2 && !HasUnreadableDeath(h) {
@@ -34,16 +33,15 @@ func Undecodable(h amqp.Table) error {
 			return reason
 		}
 	}
-	return errForged // and no text of a publisher's in the log
+	return errForged // keeps a publisher's text out of the log
 }
 
-// replace builds a content header with the same properties, as far as they make sense, and headers that the client can
-// decode.
+// replace builds a content header with headers that the client can decode. It keeps all properties that make sense.
 func replace(payload []byte, reason error) []byte {
 	var before, after []byte
 	var headers content.Table
 	flags := content.Headers.Flag()
-	// The error says that the rest makes no sense, and is left out.
+	// The error says that the rest makes no sense and is left out.
 	_ = content.Each(payload[frame.ContentSize:], func(p content.Property, value []byte) error {
 		flags |= p.Flag()
 		switch {
@@ -60,7 +58,7 @@ func replace(payload []byte, reason error) []byte {
 	return bytes.Join([][]byte{head, before, decodable(headers, reason), after}, nil)
 }
 
-// decodable is the encoded table that takes the place of headers.
+// decodable returns the encoded table that replaces the headers.
 func decodable(headers content.Table, reason error) []byte {
 	table := content.Table{}.With(HeaderUndecodable, content.Text(reason.Error()))
 	if errors.Is(reason, errUnreadable) {
@@ -76,7 +74,7 @@ func appendLength(data []byte, n int) []byte {
 	return endian.BigEndian.AppendUint32(data, uint32(n)) //nolint:gosec // of our own texts
 }
 
-// abridge reads a frame that is larger than it may be.
+// abridge reads a frame that is larger than allowed.
 func (c *Conn) abridge(head []byte, size int64) ([]byte, error) {
 	payload := &io.LimitedReader{R: received{c}, N: size}
 	kept, err := abridged(payload)
@@ -90,7 +88,7 @@ func (c *Conn) abridge(head []byte, size int64) ([]byte, error) {
 	return frame.Join(head, end, replace(kept, errTooLarge)), err
 }
 
-// abridged reads a content header. Headers that are too large count as having an x-death that is unreadable.
+// abridged reads a content header. It gives headers that are too large an unreadable x-death.
 func abridged(payload *io.LimitedReader) ([]byte, error) {
 	kept, err := appendFrom(nil, payload, fixedSize)
 	if err != nil {
@@ -136,7 +134,7 @@ func appendFrom(data []byte, from io.Reader, n int64) ([]byte, error) {
 
 const headerDeath = "x-death"
 
-// unreadable takes the place of an x-death that the broker could not read.
+// unreadable replaces an x-death that the broker could not read.
 var unreadable = content.List(content.Value{Type: content.TypeVoid})
 
 // HasUnreadableDeath reports whether RabbitMQ before 3.13 would fail to dead-letter a delivery.
@@ -145,9 +143,9 @@ func HasUnreadableDeath(h amqp.Table) bool {
 	return len(deaths) == 1 && deaths[0] == nil
 }
 
-// isUnreadable reports whether RabbitMQ before 3.13 fails over the x-death when it dead-letters the message: over an
-// element that is no table, a count that is no integer, and, when it publishes again, routing keys that are no list. It
-// reads the first x-death, and replaces one that is no list.
+// isUnreadable reports whether RabbitMQ before 3.13 fails on the x-death when it dead-letters the message. It fails on
+// an element that is no table, and on a count that is no integer. When it publishes the message again, it fails on
+// routing keys that are no list. It reads only the first x-death, and replaces one that is no list.
 func isUnreadable(headers content.Table) bool {
 	if !bytes.Contains(headers, []byte(headerDeath)) {
 		return false

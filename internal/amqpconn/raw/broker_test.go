@@ -17,12 +17,12 @@ import (
 
 const frameMax = 131_072
 
-// long is a string, a table or an array with its length.
+// long returns a string, a table or an array with its length.
 func long(content string) string {
 	return string(endian.BigEndian.AppendUint32(nil, uint32(len(content)))) + content
 }
 
-// headers are the properties of a message that has nothing else.
+// headers returns the properties of a message that has only headers.
 func headers(table string) string { return "\x20\x00" + long(table) }
 
 func nested(depth int) string {
@@ -41,8 +41,8 @@ func many(n int) string {
 	return table.String()
 }
 
-// everything are encoded properties with each property and each type of value that brokers accept, and what the
-// client cannot decode or express.
+// everything returns encoded properties with each property and each type of value that brokers accept. It includes
+// values that the client cannot decode or express.
 func everything(user string) map[string]string {
 	all := map[string]string{
 		"nothing":       "\x00\x00",
@@ -78,7 +78,7 @@ func TestPropertiesStayAsTheyAre(t *testing.T) {
 	for name, uri := range map[string]string{"plain": b.URI, "tls": b.ThroughTLS(t, config, "cacertfile", ca)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b.DeclareQueue(t, name, "classic", nil) // a quorum queue adds how often it delivered
+			b.DeclareQueue(t, name, "classic", nil) // a quorum queue adds its delivery count
 			conn := connect(t, uri, b.Vhost)
 			for kind, properties := range everything(b.Username) {
 				for _, body := range []string{"", "body", strings.Repeat("b", 300_000)} {
@@ -106,7 +106,7 @@ func TestReturns(t *testing.T) {
 	}
 }
 
-// A broker adds to headers that were as large as a frame may be.
+// A broker adds to headers that already have the largest size.
 func TestHeadersLargerThanAFrame(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)

@@ -1,9 +1,9 @@
-// Package raw is a network connection below an AMQP 0-9-1 client that hands over the properties of messages
-// as they are on the wire, and publishes them so.
+// Package raw is a network connection below an AMQP 0-9-1 client. It hands over the properties of messages in their
+// wire encoding, and publishes them unchanged.
 //
-// The client turns headers into values of Go and back, and what it cannot express changes on the way or ends
-// the connection. So the only property that it sees of a message is one header, whose value is the encoded
-// original; of a message with such a header, the value alone is published.
+// The client turns headers into Go values and back. A value that Go cannot express changes on the way or ends the
+// connection. So the client sees only one property of a message: a header whose value is the encoded original. If a
+// published message has such a header, only its value is published.
 package raw
 
 import (
@@ -21,25 +21,26 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/frame"
 )
 
-// greetingSize is the size of what a client sends before all frames, in bytes.
+// greetingSize is the size, in bytes, of the protocol header that a client sends before all frames.
 const greetingSize = 8
 
-// Conn is a network connection. Like a client, it is read by one goroutine and written by one at a time.
+// Conn is a network connection. Like the connection below a client, it is read by one goroutine and written by one at a
+// time.
 type Conn struct {
 	net.Conn
 	frameMax atomic.Uint32
 
-	// ready goes to the client next.
 	ready []byte
-	// through is what is left of a frame that goes to the client as it is.
+	// through is how many bytes of the current frame go to the client unchanged.
 	through int64
 
-	// sending is memory for what is sent at once, and unsent the beginning of what the client has not written whole.
+	// sending is memory for the next write. unsent is the beginning of a frame that the client has not written
+	// completely.
 	sending, unsent []byte
-	// out is what is left of a frame that goes to the broker as it is.
+	// out is how many bytes of the current frame go to the broker unchanged.
 	out int64
 
-	// Gate bounds what is read and not done with yet: properties and bodies.
+	// Gate bounds the bytes of properties and bodies that are read and not released.
 	backpressure.Gate
 
 	// large has the properties that do not fit a frame, by their number.
@@ -47,7 +48,7 @@ type Conn struct {
 	last  uint32
 }
 
-// New puts a connection below a client; with TLS, the decrypted one.
+// New puts a connection below a client. With TLS, this is the decrypted connection.
 func New(conn net.Conn) *Conn {
 	return &Conn{Conn: conn, out: greetingSize}
 }
@@ -58,11 +59,11 @@ func (c *Conn) Close() error {
 	return c.Conn.Close()
 }
 
-// SetFrameMax tells the limit that client and broker have agreed on, 0 for none.
+// SetFrameMax sets the limit that client and broker have agreed on, in bytes. 0 means no limit.
 func (c *Conn) SetFrameMax(n uint32) { c.frameMax.Store(n) }
 
-// Properties are the encoded properties of a delivery or a return with these headers: flags and values. They
-// may be asked for once.
+// Properties returns the encoded properties, flags and values, of a delivery or a return with these headers. It must be
+// called only once for each.
 func (c *Conn) Properties(h amqp.Table) []byte {
 	switch value := h[wrapper].(type) {
 	case []byte:
@@ -75,13 +76,13 @@ func (c *Conn) Properties(h amqp.Table) []byte {
 	return []byte{0, 0}
 }
 
-// Fits reports whether a message with encoded properties of this size can be published.
+// Fits reports whether a message with encoded properties of this size, in bytes, can be published.
 func (c *Conn) Fits(size int) bool {
 	frameMax := int(c.frameMax.Load())
 	return frameMax == 0 || frame.HeadSize+frame.ContentSize+size+frame.EndSize <= frameMax
 }
 
-// Read hands over the frames that come, with the properties wrapped.
+// Read hands over the received frames with wrapped properties.
 func (c *Conn) Read(p []byte) (int, error) {
 	if len(c.ready) == 0 && c.through == 0 {
 		if err := c.receive(); err != nil {
@@ -98,7 +99,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// receive reads the beginning of a frame, and the whole of a content header.
+// receive reads the head of a frame. It reads a content header frame completely.
 func (c *Conn) receive() error {
 	head := make([]byte, frame.HeadSize)
 	if _, err := io.ReadFull(c.Conn, head); err != nil {
@@ -109,21 +110,21 @@ func (c *Conn) receive() error {
 		c.ready, c.through = head, size+frame.EndSize
 		return nil
 	}
-	// It grows with what has come, whatever the size promises.
+	// The buffer grows with the received bytes, and not with the size that the head promises.
 	var payload bytes.Buffer
 	if _, err := io.CopyN(&payload, c.Conn, size+frame.EndSize); err != nil {
 		return err
 	}
 	content, properties := payload.Bytes()[:frame.ContentSize], payload.Bytes()[frame.ContentSize:size]
 	if c.Admit(len(properties) + frame.BodySize(content)) {
-		// The client's deadline was for a broker that says nothing. It sets a new one with the next frame.
+		// The client's deadline was for a silent broker. The client sets a new one with the next frame.
 		_ = c.SetReadDeadline(time.Time{})
 	}
 	c.ready = frame.Join(head, payload.Bytes()[size:], content, c.wrapped(properties))
 	return nil
 }
 
-// wrapped are properties that stand for these. Those that fit no frame of the client's are kept aside.
+// wrapped returns properties that stand for these. It keeps properties aside that do not fit a frame of the client.
 func (c *Conn) wrapped(properties []byte) []byte {
 	if c.Fits(wrapSize + len(properties)) {
 		return wrap(properties)
@@ -133,7 +134,7 @@ func (c *Conn) wrapped(properties []byte) []byte {
 	return wrapNumber(c.last)
 }
 
-// Write sends frames, with the properties unwrapped.
+// Write sends frames with unwrapped properties.
 func (c *Conn) Write(p []byte) (int, error) {
 	send := c.sending[:0]
 	for rest := p; len(rest) > 0; {
@@ -158,8 +159,8 @@ func (c *Conn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// missing is how much more has to be written before it is known what to send: the head of a frame, or all of
-// one with a content header.
+// missing is how many more bytes must be written before the next part can be sent. That part is the head of a frame, or
+// a whole frame with a content header.
 func (c *Conn) missing() int {
 	if len(c.unsent) < frame.HeadSize {
 		return frame.HeadSize - len(c.unsent)
@@ -170,7 +171,7 @@ func (c *Conn) missing() int {
 	return frame.HeadSize + int(frame.PayloadSize(c.unsent)) + frame.EndSize - len(c.unsent)
 }
 
-// begin takes what is known to be sent.
+// begin takes the part that can be sent.
 func (c *Conn) begin() []byte {
 	unsent := c.unsent
 	c.unsent = nil
@@ -182,16 +183,16 @@ func (c *Conn) begin() []byte {
 	return frame.Join(head, end, payload[:frame.ContentSize], unwrap(payload[frame.ContentSize:]))
 }
 
-// wrapper is the only header that the client sees. It exists between this package and the client alone.
+// wrapper is the only header that the client sees. It exists only between this package and the client.
 const wrapper = "raw"
 
-// flagHeaders is the flag of the property that the client sees.
+// flagHeaders is the flag of the property headers.
 const flagHeaders = 0x2000
 
-// wrapSize is what wrapping adds: flags, size of the table, name, type and size of the value.
+// wrapSize is the size, in bytes, that wrapping adds: flags, size of the table, name, type and size of the value.
 const wrapSize = 2 + 4 + 1 + len(wrapper) + 1 + 4
 
-// Headers are those to publish a message with, for it to have these encoded properties, and no others.
+// Headers returns the headers for publishing a message with exactly these encoded properties.
 func Headers(properties []byte) amqp.Table { return amqp.Table{wrapper: properties} }
 
 func wrap(properties []byte) []byte {
@@ -204,7 +205,7 @@ func wrapNumber(n uint32) []byte {
 	return endian.BigEndian.AppendUint32(opening(4, 'i'), n)
 }
 
-// opening is what goes before a value of this size and type.
+// opening returns the bytes before a value of this size and type.
 func opening(size int, tag byte) []byte {
 	w := endian.BigEndian.AppendUint16(make([]byte, 0, wrapSize+size), flagHeaders)
 	w = endian.BigEndian.AppendUint32(w, uint32(1+len(wrapper)+1+size)) //nolint:gosec // is within a frame
@@ -212,7 +213,7 @@ func opening(size int, tag byte) []byte {
 	return append(w, tag)
 }
 
-// unwrap returns what was wrapped, and anything else as it is.
+// unwrap returns wrapped properties in their original form, and all others unchanged.
 func unwrap(properties []byte) []byte {
 	if len(properties) < wrapSize {
 		return properties

@@ -1,9 +1,8 @@
-// Package verbatim is a network connection below an AMQP 1.0 client that hands over messages as they are on
-// the wire.
+// Package verbatim is a network connection below an AMQP 1.0 client. It hands over messages in their wire encoding.
 //
-// The client decodes what it receives, and detaches from the queue over types that it does not know, which
-// brokers pass on. So each message reaches it as an opaque body instead: the bytes of all sections of the
-// original are the data of the message.
+// The client decodes the messages that it receives. It detaches from the queue over types that it does not know, which
+// brokers pass on. So each message reaches the client as an opaque body: the message's data are the bytes of all
+// sections of the original.
 package verbatim
 
 import (
@@ -16,7 +15,7 @@ import (
 )
 
 const (
-	// headSize is the size of a frame's header, and of the protocol headers that go before all frames.
+	// headSize is the size, in bytes, of a frame's header, and of the protocol headers before all frames.
 	headSize = 8
 	// maxFrame is more than any broker sends to a client that asks for 64 KiB.
 	maxFrame = 1 << 20
@@ -33,17 +32,17 @@ var (
 	errTransfer = errors.New("a transfer frame is malformed")
 )
 
-// Conn is a network connection whose messages arrive undecoded. What is written stays as it is.
+// Conn is a network connection whose messages arrive undecoded. Writes pass unchanged.
 type Conn struct {
 	net.Conn
-	// pending is what was received, and not read yet.
+	// pending was received, and is not read yet.
 	pending []byte
 }
 
 // New puts a connection below a client.
 func New(conn net.Conn) *Conn { return &Conn{Conn: conn} }
 
-// Read reads what the broker sends, each message as the data of another one.
+// Read reads from the broker. It puts each message into the data of a new message.
 func (c *Conn) Read(p []byte) (int, error) {
 	if len(c.pending) == 0 {
 		var err error
@@ -56,7 +55,6 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// receive reads a frame or a protocol header.
 func (c *Conn) receive() ([]byte, error) {
 	head := make([]byte, headSize)
 	if _, err := io.ReadFull(c.Conn, head); err != nil {
@@ -76,10 +74,9 @@ func (c *Conn) receive() ([]byte, error) {
 	return wrap(frame)
 }
 
-// wrap turns what a transfer carries into a data section. A message that takes several frames becomes as many
-// data sections.
+// wrap turns the payload of a transfer into a data section. A message in several frames becomes several data sections.
 func wrap(frame []byte) ([]byte, error) {
-	const words = 4 // of which the offset of the body counts
+	const words = 4 // bytes per word, the unit of the body's offset
 	offset, kind := int(frame[4])*words, frame[5]
 	if offset < headSize || offset > len(frame) {
 		return nil, errFrame

@@ -10,14 +10,14 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/verbatim"
 )
 
-// frame is a frame of AMQP 1.0 with a size of its own.
+// frame returns a frame of AMQP 1.0 with a size of its own.
 func frame(kind byte, body ...[]byte) []byte {
 	content := bytes.Join(body, nil)
 	head := binary.BigEndian.AppendUint32(nil, uint32(8+len(content)))
 	return append(append(head, 2, kind, 0, 1), content...)
 }
 
-// received is what a client reads of what a broker sends.
+// received returns the bytes that a client reads when a broker sends these.
 func received(sent []byte) ([]byte, error) {
 	client, broker := net.Pipe()
 	go func() {
