@@ -23,10 +23,10 @@ func long(text string) string {
 	return string(endian.BigEndian.AppendUint32(nil, uint32(len(text)))) + text
 }
 
-// headersOnly are properties without others.
+// headersOnly returns properties with headers only.
 func headersOnly(table string) []byte { return []byte("\x20\x00" + long(table)) }
 
-// nested is a table entry that nests so deep.
+// nested returns a table entry with this many levels.
 func nested(depth int) string {
 	data := make([]byte, 0, depth*5+1)
 	for left := depth; left > 0; left-- {
@@ -131,7 +131,7 @@ func TestTimeBeyondTheCalendar(t *testing.T) {
 	}
 }
 
-// The canonical spelling is what brokers make of each other's.
+// The canonical form is the same for tables that brokers have written differently.
 func TestCanonical(t *testing.T) {
 	t.Parallel()
 	table := content.Table("\x01bL12345678\x01at\x07\x01cF" + long("\x01zV\x01yA"+long("F"+long("\x01qV\x01pV"))))
@@ -139,7 +139,7 @@ func TestCanonical(t *testing.T) {
 	assert.Equal(t, want, string(table.AppendCanonical(nil)))
 }
 
-// FuzzParse shows that whatever parses is written as it was, and that nothing that reads it panics.
+// FuzzParse shows that parsed properties are written unchanged, and that reading them never panics.
 func FuzzParse(f *testing.F) {
 	for _, encoded := range [][]byte{all, {0, 3}, headersOnly(nested(100)), headersOnly("\x01aZ"), headersOnly("\x01aV\x01aV")} {
 		f.Add(encoded)
@@ -158,7 +158,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// BenchmarkParse is what one message that a worker has parked costs.
+// BenchmarkParse measures the cost of one message that a worker has parked.
 func BenchmarkParse(b *testing.B) {
 	encoded := headersOnly(strings.Repeat("\x0bretry-countl12345678\x0bretry-queueS"+long("orders.created"), 8))
 	b.ReportAllocs()

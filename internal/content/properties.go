@@ -1,8 +1,8 @@
-// Package content reads and writes the properties in a content header of AMQP 0-9-1, exactly as they are.
+// Package content reads and writes the properties in a content header of AMQP 0-9-1, and preserves them exactly.
 //
-// What a client library makes of them is not what they were: it drops priority 0 and empty strings, forgets
-// which header came first, and cannot read some of what brokers accept. Here a value stays the bytes that it
-// is on the wire, of the type that it has there; what is not looked at costs nothing.
+// A client library changes them: it drops priority 0 and empty strings, and forgets the order of headers. It also
+// cannot read some values that brokers accept. Here, a value keeps its bytes and its type on the wire. Properties that
+// are not looked at cost nothing.
 package content
 
 import (
@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Property is one of the properties of a message, in the order of the wire.
+// Property is one of the properties of a message, in wire order.
 type Property uint8
 
 // All properties.
@@ -35,22 +35,22 @@ const (
 
 const (
 	flagsSize = 2
-	// lengthSize is the size of a length before a long string, a table or an array.
+	// lengthSize is the size of the length before a long string, a table or an array, in bytes.
 	lengthSize = 4
-	// maxShort is the longest short string.
+	// maxShort is the longest short string, in bytes.
 	maxShort = 255
 )
 
-// ReservedFlags are those that no property has. Brokers ignore them.
+// ReservedFlags are the flags that belong to no property. Brokers ignore them.
 const ReservedFlags = 0x0003
 
 // Flag is the bit that says that the property is there.
 func (p Property) Flag() uint16 { return 0x8000 >> p }
 
-// Properties are those of one message. Its slices are those that it was read from.
+// Properties are the properties of one message. Its slices share the memory of the bytes that it was read from.
 type Properties struct {
 	reserved uint16
-	// values are encoded, nil if absent.
+	// values are encoded. An absent value is nil.
 	values [propertyCount][]byte
 }
 
@@ -74,8 +74,8 @@ func Parse(encoded []byte) (Properties, error) {
 	return p, nil
 }
 
-// Each hands over the encoded properties one by one, until one is cut off. What follows the last one is
-// ignored, as clients do.
+// Each hands over the encoded properties one by one, until one is cut off. Like clients, it ignores bytes after the
+// last one.
 func Each(encoded []byte, do func(p Property, value []byte) error) error {
 	_, err := split(encoded, do)
 	return err
@@ -102,7 +102,7 @@ func split(encoded []byte, do func(p Property, value []byte) error) (rest []byte
 	return rest, nil
 }
 
-// size is that of the encoded property at the beginning of the data.
+// size is the size, in bytes, of the encoded property at the beginning of the data.
 func (p Property) size(data []byte) int64 {
 	switch p {
 	case Headers:
@@ -135,7 +135,7 @@ func (p *Properties) Encode() []byte {
 // Has reports whether the property is there.
 func (p *Properties) Has(property Property) bool { return p.values[property] != nil }
 
-// Text is a property that is text, "" if it is absent.
+// Text returns a text property. It returns "" if the property is absent.
 func (p *Properties) Text(property Property) string {
 	value := p.values[property]
 	if value == nil || !property.IsText() {
@@ -144,7 +144,7 @@ func (p *Properties) Text(property Property) string {
 	return string(value[1:])
 }
 
-// Number is a property that is a number, 0 if it is absent.
+// Number returns a numeric property. It returns 0 if the property is absent.
 func (p *Properties) Number(property Property) uint64 {
 	switch value := p.values[property]; {
 	case value == nil:
@@ -157,7 +157,7 @@ func (p *Properties) Number(property Property) uint64 {
 	return 0
 }
 
-// Time is the timestamp, zero if it is absent or beyond what a calendar has.
+// Time returns the timestamp. It returns zero if the timestamp is absent or after the year 9999.
 func (p *Properties) Time() time.Time {
 	if !p.Has(Timestamp) {
 		return time.Time{}
@@ -165,7 +165,7 @@ func (p *Properties) Time() time.Time {
 	return seconds(p.Number(Timestamp))
 }
 
-// Headers are those of the message, nil if there are none.
+// Headers returns the message's headers. It returns nil if the message has no headers.
 func (p *Properties) Headers() Table {
 	if !p.Has(Headers) {
 		return nil
@@ -173,7 +173,7 @@ func (p *Properties) Headers() Table {
 	return Table(p.values[Headers][lengthSize:])
 }
 
-// IsText reports whether the property is a text; the others are the headers and numbers.
+// IsText reports whether the property is a text. The others are the headers and numbers.
 func (p Property) IsText() bool {
 	return p != Headers && p != DeliveryMode && p != Priority && p != Timestamp
 }
@@ -181,7 +181,7 @@ func (p Property) IsText() bool {
 // Remove makes the property absent.
 func (p *Properties) Remove(property Property) { p.values[property] = nil }
 
-// SetText sets a property that is text. It is false if the text is too long, and then changes nothing.
+// SetText sets a text property. If the text is too long, it returns false and changes nothing.
 func (p *Properties) SetText(property Property, text string) bool {
 	if len(text) > maxShort {
 		return false
@@ -190,7 +190,7 @@ func (p *Properties) SetText(property Property, text string) bool {
 	return true
 }
 
-// SetNumber sets a property that is a number. It is false if the number is too large, and then changes nothing.
+// SetNumber sets a numeric property. If the number is too large, it returns false and changes nothing.
 func (p *Properties) SetNumber(property Property, n uint64) bool {
 	switch {
 	case property == Timestamp:

@@ -7,14 +7,14 @@ import (
 	"slices"
 )
 
-// Table is an encoded table of names and values, without its length. One that was checked has no errors;
-// in another one, all ends at the first.
+// Table is an encoded table of names and values, without its length. A table that passed [CheckTable] has no errors. In
+// any other table, reading stops at the first error.
 type Table []byte
 
 // Array is an encoded list of values, without its length.
 type Array []byte
 
-// All are the entries in their order. A name may be there more than once.
+// All returns the entries in their order. A name can occur more than once.
 func (t Table) All() iter.Seq2[[]byte, Value] {
 	return func(yield func([]byte, Value) bool) {
 		for data := []byte(t); len(data) > 0; {
@@ -41,7 +41,7 @@ func (t Table) Get(name string) (Value, bool) {
 	return Value{}, false
 }
 
-// Keep is a table of those entries whose names it is true for, in their order.
+// Keep returns a table of the entries whose names keep accepts, in their order.
 func (t Table) Keep(keep func(name []byte) bool) Table {
 	kept := make(Table, 0, len(t))
 	for name, value := range t.All() {
@@ -57,7 +57,7 @@ func (t Table) With(name string, value Value) Table {
 	return AppendValue(AppendShort(t, name), value)
 }
 
-// All are the values in their order.
+// All returns the values in their order.
 func (a Array) All() iter.Seq[Value] {
 	return func(yield func(Value) bool) {
 		for data := []byte(a); len(data) > 0; {
@@ -70,7 +70,7 @@ func (a Array) All() iter.Seq[Value] {
 	}
 }
 
-// First is the value at the beginning.
+// First returns the first value. It returns false if the array is empty.
 func (a Array) First() (Value, bool) {
 	for value := range a.All() {
 		return value, true
@@ -78,9 +78,8 @@ func (a Array) First() (Value, bool) {
 	return Value{}, false
 }
 
-// AppendCanonical appends the table as any broker might have sent it: entries are sorted by name at every
-// level, and what RabbitMQ spells differently once it has changed the headers is spelled so. The table was
-// checked.
+// AppendCanonical appends the table in a canonical form. Entries are sorted by name at every level. Values have the
+// encoding that RabbitMQ uses once it has changed the headers. The table must have passed [CheckTable].
 func (t Table) AppendCanonical(data []byte) []byte {
 	type entry struct {
 		name  []byte
@@ -119,25 +118,25 @@ func appendCanonical(data []byte, v Value) []byte {
 	return AppendValue(data, v)
 }
 
-// MaxDepth is how deep headers may nest to be read: deeper than a frame of the usual 131,072 bytes has
-// room for, and not so deep that reading them exhausts the stack.
+// MaxDepth is how deep headers can nest to be read. A frame of the usual 131,072 bytes has no room for deeper ones, and
+// reading them does not exhaust the stack.
 const MaxDepth = 30_000
 
-// Limits are what somebody can decode.
+// Limits are the limits of a decoder.
 type Limits struct {
-	// Depth is how deep tables and arrays may nest, the headers themselves not counted.
+	// Depth is how deep tables and arrays can nest, the headers themselves not counted.
 	Depth int
-	// Entries is how many entries a table or an array may have, 0 for any number.
+	// Entries is how many entries a table or an array can have. 0 allows any number.
 	Entries int
 	// NoLongLong says that values of the type 'L' are not known.
 	NoLongLong bool
 }
 
-// CheckTable is an error if the table cannot be decoded.
+// CheckTable returns an error if the table cannot be decoded.
 func CheckTable(t Table, l Limits) error { return l.check(t, true, 0) }
 
-// check walks through a table, or else an array. It is called for each delivery of every connection, so it
-// moves an index rather than cutting slices.
+// check walks through a table, or, if named is false, an array. Each delivery of every connection calls it, so it moves
+// an index instead of cutting slices.
 func (l *Limits) check(data []byte, named bool, depth int) error {
 	for at, entries := 0, 0; at < len(data); entries++ {
 		if l.Entries > 0 && entries == l.Entries {
@@ -169,7 +168,7 @@ func (l *Limits) check(data []byte, named bool, depth int) error {
 	return nil
 }
 
-// compound checks a string, a table or an array, and returns its size.
+// compound checks a string, a table or an array, and returns its size, in bytes.
 func (l *Limits) compound(tag byte, data []byte, depth int) (int, error) {
 	if sizes[tag] == unknown {
 		return 0, ErrUnknownType

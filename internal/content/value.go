@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Types of values, by their letters on the wire. RabbitMQ reads 'L' and writes it as 'l' once it has
-// changed the headers.
+// Types of values, by their letters on the wire. RabbitMQ reads 'L', and writes it as 'l' once it has changed the
+// headers.
 const (
 	TypeBool      = 't'
 	TypeInt8      = 'b'
@@ -30,13 +30,13 @@ const (
 	TypeVoid      = 'V'
 )
 
-// Sizes of values that have no length before them, otherwise one of these.
+// Special values in place of the size of a type.
 const (
 	unknown   = -1
 	hasLength = -2
 )
 
-// sizes are those of the values of each type.
+// sizes are the sizes, in bytes, of the values of each type.
 var sizes = func() (sizes [256]int8) {
 	for i := range sizes {
 		sizes[i] = unknown
@@ -53,30 +53,30 @@ var sizes = func() (sizes [256]int8) {
 
 // Value is a value of a table or an array.
 type Value struct {
-	// Type is its letter on the wire.
+	// Type is the value's letter on the wire.
 	Type byte
-	// Bytes are its own, without the length of a string, a table or an array.
+	// Bytes are the value itself, without the length of a string, a table or an array.
 	Bytes []byte
 }
 
-// Text is a value of text.
+// Text makes a text value.
 func Text(text string) Value { return Value{TypeText, []byte(text)} }
 
-// Long is an integer of 64 bits.
+// Long makes a 64-bit integer.
 func Long(n int64) Value {
 	return Value{TypeInt64, endian.BigEndian.AppendUint64(nil, uint64(n))} //nolint:gosec // two's complement
 }
 
-// Number is an integer of 32 bits, or of 64 if they are not enough. There are clients to which a negative number of 64 bits is a
-// huge one (pika).
+// Number makes a 32-bit integer, or, if the number needs more bits, a 64-bit integer. Some clients (pika) read a
+// negative 64-bit number as a huge one.
 func Number(n int64) Value {
 	if n < math.MinInt32 || n > math.MaxInt32 {
 		return Long(n)
 	}
-	return Value{TypeInt32, endian.BigEndian.AppendUint32(nil, uint32(n))} //nolint:gosec // two's complement of what fits
+	return Value{TypeInt32, endian.BigEndian.AppendUint32(nil, uint32(n))} //nolint:gosec // two's complement, and it fits
 }
 
-// List is an array.
+// List makes an array.
 func List(values ...Value) Value {
 	var data []byte
 	for _, v := range values {
@@ -85,7 +85,7 @@ func List(values ...Value) Value {
 	return Value{TypeArray, data}
 }
 
-// Text is false if the value is none.
+// Text returns false if the value is no text.
 func (v Value) Text() (string, bool) {
 	if v.Type != TypeText {
 		return "", false
@@ -93,7 +93,7 @@ func (v Value) Text() (string, bool) {
 	return string(v.Bytes), true
 }
 
-// Integer is false if the value is no integer, of whatever size. A client of 64 bits writes them signed.
+// Integer returns false if the value is no integer, of any size. Clients write 64-bit integers as signed.
 func (v Value) Integer() (int64, bool) {
 	switch v.Type {
 	case TypeInt8, TypeInt16, TypeInt32, TypeInt64, TypeLongLong:
@@ -104,7 +104,7 @@ func (v Value) Integer() (int64, bool) {
 	return 0, false
 }
 
-// Float is false if the value is no floating-point number.
+// Float returns false if the value is no floating-point number.
 func (v Value) Float() (float64, bool) {
 	switch v.Type {
 	case TypeFloat32:
@@ -115,7 +115,7 @@ func (v Value) Float() (float64, bool) {
 	return 0, false
 }
 
-// Time is false if the value is no timestamp, or one beyond what a calendar has.
+// Time returns false if the value is no timestamp, or is one after the year 9999.
 func (v Value) Time() (time.Time, bool) {
 	if v.Type != TypeTimestamp {
 		return time.Time{}, false
@@ -124,13 +124,13 @@ func (v Value) Time() (time.Time, bool) {
 	return at, !at.IsZero()
 }
 
-// Table is false if the value is none.
+// Table returns false if the value is no table.
 func (v Value) Table() (Table, bool) { return Table(v.Bytes), v.Type == TypeTable }
 
-// Array is false if the value is none.
+// Array returns false if the value is no array.
 func (v Value) Array() (Array, bool) { return Array(v.Bytes), v.Type == TypeArray }
 
-// readValue returns what follows the value, too.
+// readValue reads a value, and also returns the bytes after it.
 func readValue(data []byte) (Value, []byte, error) {
 	tag, data, err := cut(data, 1)
 	if err != nil {
@@ -172,7 +172,7 @@ func signed(data []byte) int64 {
 	return int64(unsigned(data)<<shift) >> shift //nolint:gosec // two's complement
 }
 
-// maxSeconds is the end of the year 9999, the last one that has four digits.
+// maxSeconds is the end of the year 9999, the last year with four digits.
 const maxSeconds = 253402300799
 
 func seconds(n uint64) time.Time {
@@ -190,7 +190,7 @@ var (
 	ErrUnknownType = errors.New("the headers have a value of an unknown type")
 )
 
-// shortSize is the size of a short string with its length.
+// shortSize is the size of a short string with its length, in bytes.
 func shortSize(data []byte) int64 {
 	if len(data) == 0 {
 		return 1
@@ -198,7 +198,7 @@ func shortSize(data []byte) int64 {
 	return 1 + int64(data[0])
 }
 
-// longSize is the size of a long string, a table or an array with its length.
+// longSize is the size of a long string, a table or an array with its length, in bytes.
 func longSize(data []byte) int64 {
 	if len(data) < lengthSize {
 		return lengthSize
@@ -206,7 +206,7 @@ func longSize(data []byte) int64 {
 	return lengthSize + int64(endian.BigEndian.Uint32(data))
 }
 
-// cut splits data after so many bytes.
+// cut splits data after n bytes.
 func cut(data []byte, n int64) (head, rest []byte, err error) {
 	if n > int64(len(data)) {
 		return nil, nil, ErrMalformed
