@@ -6,10 +6,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metric describes a metric to those who read it.
+// metric describes a metric for its readers.
 type metric struct {
 	Name, Type, Help string
-	// Labels, without those of a single time series.
+	// Labels are the metric's variable labels.
 	Labels []string
 }
 
@@ -25,17 +25,18 @@ func histogram(name, help string, labels ...string) metric {
 	return metric{Name: prefix + name, Type: "histogram", Help: help, Labels: labels}
 }
 
-// flowCounter is a counter of each pipeline and each delayed exchange, with more labels.
+// flowCounter is a counter of each pipeline and each delayed exchange, with further labels.
 func flowCounter(name, help string, labels ...string) metric {
 	return counter(name, help, append(flowLabels(), labels...)...)
 }
 
 func flowGauge(name, help string) metric { return gauge(name, help, flowLabels()...) }
 
-// flowLabels tell pipelines and delayed exchanges apart, which can have the same name.
+// flowLabels identify pipelines and delayed exchanges, which can have the same name.
 func flowLabels() []string { return []string{labelKind, labelName, labelVhost} }
 
-// workQueueCounter is a counter of each work queue of a pipeline, with more labels. One that is not in the configuration is empty.
+// workQueueCounter is a counter of each work queue of a pipeline, with further labels. The label is empty for a work
+// queue that is not in the configuration.
 func workQueueCounter(name, help string, labels ...string) metric {
 	return flowCounter(name, help, append([]string{"work_queue"}, labels...)...)
 }
@@ -48,10 +49,10 @@ const (
 	labelVhost = "vhost"
 )
 
-// What messages went through.
+// Metrics of messages.
 var (
 	received = flowCounter("messages_received", "Deliveries received from the inbox.")
-	// The broker's flag would not do: from 4.0 on, dead letters bring it along from the work queue.
+	// The broker's redelivered flag does not help: from RabbitMQ 4.0 on, dead letters keep it from the work queue.
 	redeliveries = flowCounter("messages_redelivered",
 		"Deliveries in flight when a session ended: the broker delivers them again, here or to another worker. "+
 			"If it could not deliver a message, also those acknowledged since the delivery before that one.")
@@ -74,7 +75,7 @@ var (
 		"Sessions that ended with an error, or could not be opened; each is followed by a new attempt.")
 )
 
-// What a session reports of itself, as of the last second.
+// Metrics that a session reports of itself, as of the last second.
 var (
 	ready     = flowGauge("ready", "1 if the pipeline or delayed exchange is ready, by the same judgement as /readyz.")
 	connected = flowGauge("connected", "1 if the connections are open.")
@@ -89,7 +90,7 @@ var (
 			"0 if there is none, absent while not consuming, and of a delayed exchange.")
 )
 
-// What the process works with.
+// Metrics of the process and its configuration.
 var (
 	queueInfo  = gauge("queue_info", "Always 1: a queue of the configuration, and what it is for.", append(flowLabels(), "queue", "role")...)
 	generation = gauge("config_generation", "How many configurations have been at work; 1 since the start.")
@@ -102,7 +103,7 @@ var (
 	}
 )
 
-// catalogue lists all metrics but those of the Go runtime and the process.
+// catalogue lists all metrics except the metrics of the Go runtime and the process.
 func catalogue() []metric {
 	gauges := []metric{ready, connected, consuming, blocked, inFlight, backlog, oldest, queueInfo, generation, reloaded, reloadedAt, build}
 	return slices.Concat(countersByName, []metric{latency}, gauges)

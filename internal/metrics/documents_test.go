@@ -26,7 +26,7 @@ func read(t *testing.T, file string) string {
 	return string(content)
 }
 
-// The guide has every metric as it is, and no others.
+// The guide has exactly the metrics of the catalogue.
 func TestGuideHasEveryMetric(t *testing.T) {
 	t.Parallel()
 	var want []string
@@ -37,7 +37,7 @@ func TestGuideHasEveryMetric(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-// used are the names of our metrics in a file, without what a histogram adds.
+// used returns the names of the worker's metrics in a file, without the additions of a histogram.
 func used(t *testing.T, file string) []string {
 	t.Helper()
 	names := regexp.MustCompile(`\brabbitmq_retry_[a-z_]+`).FindAllString(read(t, file), -1)
@@ -65,7 +65,7 @@ func TestExamplesUseMetricsThatExist(t *testing.T) {
 	}
 }
 
-// Grafana shows no error of a query but an empty panel.
+// For a wrong query, Grafana shows an empty panel and no error.
 func TestDashboardQueriesAreValid(t *testing.T) {
 	t.Parallel()
 	var dashboard struct {

@@ -13,8 +13,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
-// Flow is what the sessions of a pipeline or a delayed exchange count in, whichever it is. Counters are looked up here once, not
-// for each message.
+// Flow has the counters of the sessions of a pipeline or a delayed exchange. It looks them up once, not for each
+// message.
 type Flow struct {
 	id                               workerconfig.ID
 	received, redeliveries, restarts prometheus.Counter
@@ -23,15 +23,16 @@ type Flow struct {
 	counters map[string]*prometheus.CounterVec
 	latency  prometheus.Observer
 
-	// queues are read and written with the set's lock.
+	// The set's lock guards queues.
 	queues []pipeline.Queue
 
 	state state
-	// forgotten tells that it left the configuration: what its last session still counts must not bring its metrics back.
+	// forgotten says that the flow left the configuration. Its last session can still count, which must not bring its
+	// metrics back.
 	forgotten atomic.Bool
 }
 
-// newFlow is for what publishes to these exchanges.
+// newFlow makes a flow that publishes to these exchanges.
 func (s *Set) newFlow(id workerconfig.ID, exchanges []string) *Flow {
 	f := &Flow{id: id, counters: s.counters}
 	f.latency = s.latency.WithLabelValues(f.values()...)
@@ -43,7 +44,7 @@ func (s *Set) newFlow(id workerconfig.ID, exchanges []string) *Flow {
 	return f
 }
 
-// values are those of [flowLabels], then more.
+// values are the values of [flowLabels], and then more.
 func (f *Flow) values(more ...string) []string {
 	return append([]string{string(f.id.Kind), f.id.Name, f.id.Vhost}, more...)
 }
@@ -55,7 +56,7 @@ func (f *Flow) counter(m metric, more ...string) prometheus.Counter {
 	return f.counters[m.Name].WithLabelValues(f.values(more...)...)
 }
 
-// reasonCounters are those of a metric by reason, its last label; before it come more.
+// reasonCounters are the counters of a metric by reason, its last label. The values before come first.
 func (f *Flow) reasonCounters(m metric, reasons []string, before ...string) map[string]prometheus.Counter {
 	counters := map[string]prometheus.Counter{}
 	for _, reason := range append(reasons, otherReason) {
@@ -64,7 +65,7 @@ func (f *Flow) reasonCounters(m metric, reasons []string, before ...string) map[
 	return counters
 }
 
-// otherReason counts what is no known reason, whatever it says.
+// otherReason counts all unknown reasons, so that no label comes from a message.
 const otherReason = "other"
 
 func countReason(counters map[string]prometheus.Counter, reason string) {
@@ -81,13 +82,13 @@ func (f *Flow) Received() { f.received.Inc() }
 // SetAside counts a message that is in the refused queue now.
 func (f *Flow) SetAside() { f.setAside.Inc() }
 
-// Exchange is what is counted of the publishes to one exchange.
+// Exchange has the counters of the publishes to one exchange.
 type Exchange struct {
 	returned, nacked prometheus.Counter
 	latency          prometheus.Observer
 }
 
-// Exchange is for the exchange of this name, "" being the default one.
+// Exchange returns the counters of the exchange of this name. The name "" is the default exchange.
 func (f *Flow) Exchange(name string) *Exchange {
 	if name == "" {
 		name = "amq.default" // as in permissions
@@ -95,7 +96,7 @@ func (f *Flow) Exchange(name string) *Exchange {
 	return &Exchange{returned: f.counter(returned, name), nacked: f.counter(nacked, name), latency: f.latency}
 }
 
-// Answered counts the broker's answer to a publish. A nil exchange does nothing.
+// Answered counts the broker's answer to a publish. It does nothing for a nil exchange.
 func (e *Exchange) Answered(after time.Duration, ack, returned bool) {
 	if e == nil {
 		return
@@ -109,14 +110,14 @@ func (e *Exchange) Answered(after time.Duration, ack, returned bool) {
 	}
 }
 
-// Pipeline is what the sessions of one pipeline count in.
+// Pipeline has the counters of the sessions of one pipeline.
 type Pipeline struct {
 	*Flow
-	// workQueues are those of the configuration, and "" for any other: no label comes from a message.
+	// workQueues has the configured work queues, and "" for any other, so that no label comes from a message.
 	workQueues atomic.Pointer[map[string]*workQueue]
 }
 
-// workQueue is what is counted of the messages of one work queue.
+// workQueue has the counters of the messages of one work queue.
 type workQueue struct {
 	rescued prometheus.Counter
 
@@ -125,7 +126,7 @@ type workQueue struct {
 	detours map[deadletter.Detour]prometheus.Counter
 }
 
-// addPipeline is called with the set's lock.
+// addPipeline must be called with the set's lock.
 func (s *Set) addPipeline(spec *deadletter.Pipeline) *Pipeline {
 	p := &Pipeline{Flow: s.newFlow(spec.ID(), append(spec.Exchanges(), ""))}
 	p.expect(spec)
@@ -133,7 +134,8 @@ func (s *Set) addPipeline(spec *deadletter.Pipeline) *Pipeline {
 	return p
 }
 
-// expect prepares for this configuration, and shows zero before there is anything to count. It is called with the set's lock.
+// expect creates the counters of this configuration, so that they show zero first. It must be called with the set's
+// lock.
 func (p *Pipeline) expect(spec *deadletter.Pipeline) {
 	p.queues = spec.Queues()
 	workQueues := map[string]*workQueue{}
@@ -167,7 +169,7 @@ func (p *Pipeline) workQueue(name string) *workQueue {
 func (p *Pipeline) Retried(queue string, delay time.Duration) {
 	c, found := p.workQueue(queue).retried[delay]
 	if !found {
-		// The configuration has changed; it bounds how many there are.
+		// The configuration has changed meanwhile. It bounds how many such delays there are.
 		c = p.counter(retried, "", pipeline.FormatDelay(delay))
 	}
 	c.Inc()
@@ -184,7 +186,7 @@ func (p *Pipeline) Detoured(queue string, why deadletter.Detour) {
 	p.workQueue(queue).detours[why].Inc()
 }
 
-// DelayedExchange is what the sessions of one delayed exchange count in.
+// DelayedExchange has the counters of the sessions of one delayed exchange.
 type DelayedExchange struct {
 	*Flow
 	delayed, delivered prometheus.Counter
@@ -192,7 +194,7 @@ type DelayedExchange struct {
 	refused map[string]prometheus.Counter
 }
 
-// addExchange is called with the set's lock.
+// addExchange must be called with the set's lock.
 func (s *Set) addExchange(e *delaying.Exchange) *DelayedExchange {
 	d := &DelayedExchange{Flow: s.newFlow(e.ID(), e.Exchanges())}
 	d.queues = e.Queues()

@@ -1,6 +1,6 @@
-// Package metrics holds what an operator can see of a running worker: counters that the pipelines'
-// sessions count in, what each session reports of itself once a second, and which configuration is at
-// work. Prometheus collects all of it, and readiness is judged from the same facts.
+// Package metrics holds everything that an operator can see of a running worker. The sessions of each pipeline and
+// delayed exchange count messages, and report on themselves once a second. The package also knows which configuration
+// is at work. Prometheus collects all of it, and readiness follows from the same facts.
 //
 // Labels come from the configuration alone, never from a message.
 package metrics
@@ -21,7 +21,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
-// Set is all that can be seen of one worker process. Its methods may be called at any time.
+// Set holds everything that can be seen of one worker process. Its methods can be called at any time.
 type Set struct {
 	registry *prometheus.Registry
 	counters map[string]*prometheus.CounterVec
@@ -62,11 +62,11 @@ func New(version string) *Set {
 	return s
 }
 
-// Gatherer is where Prometheus' handler takes the metrics from.
+// Gatherer is the source of Prometheus' handler.
 func (s *Set) Gatherer() prometheus.Gatherer { return s.registry }
 
-// Pipeline is what the sessions of a pipeline count in. It stays the same for a pipeline whose
-// configuration changes. One that is not in the configuration, or not any more, is not judged.
+// Pipeline returns the counters of a pipeline's sessions. They stay the same when the pipeline's configuration changes.
+// A pipeline that is not in the configuration does not count for readiness.
 func (s *Set) Pipeline(p *deadletter.Pipeline) *Pipeline {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,7 +90,7 @@ func (s *Set) DelayedExchange(e *delaying.Exchange) *DelayedExchange {
 	return watched
 }
 
-// forget removes what is known of a pipeline or a delayed exchange.
+// forget removes all metrics of a pipeline or a delayed exchange.
 func (s *Set) forget(f *Flow) {
 	f.forgotten.Store(true)
 	delete(s.flows, f.id)
@@ -103,7 +103,7 @@ func (s *Set) forget(f *Flow) {
 	s.latency.DeletePartialMatch(labels)
 }
 
-// Statuses tells of each pipeline and each delayed exchange whether it is ready, ordered by vhost and name.
+// Statuses says of each pipeline and each delayed exchange whether it is ready, ordered by vhost and name.
 func (s *Set) Statuses() []Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,15 +117,15 @@ func (s *Set) Statuses() []Status {
 	return statuses
 }
 
-// config is what is known about the configuration at work.
+// config describes the configuration at work.
 type config struct {
 	generation int
 	loadedAt   time.Time
 	refused    bool
 }
 
-// ConfigLoaded notes that a configuration with these pipelines and delayed exchanges is at work from now on. What was known of
-// others is forgotten.
+// ConfigLoaded notes that a configuration with these pipelines and delayed exchanges is at work from now on. It forgets
+// all others.
 func (s *Set) ConfigLoaded(pipelines []*deadletter.Pipeline, exchanges []*delaying.Exchange) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,8 +154,7 @@ func (s *Set) ConfigLoaded(pipelines []*deadletter.Pipeline, exchanges []*delayi
 	}
 }
 
-// ConfigRead notes whether the configuration that was read last can be used. If it cannot, the one at
-// work stays.
+// ConfigRead notes whether the latest configuration can be used. If it cannot, the configuration at work stays.
 func (s *Set) ConfigRead(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -33,7 +33,7 @@ func newExchange(t testing.TB, name string) *delaying.Exchange {
 	return e
 }
 
-// values are the exported series, as in rabbitmq_retry_messages_parked_total{...,kind="pipeline",name="orders"}.
+// values returns the exported series, as in rabbitmq_retry_messages_parked_total{...,kind="pipeline",name="orders"}.
 func values(t *testing.T, s *Set) map[string]float64 {
 	t.Helper()
 	families, err := s.Gatherer().Gather()
@@ -52,7 +52,7 @@ func values(t *testing.T, s *Set) map[string]float64 {
 	return all
 }
 
-// The catalogue is what the documentation, the dashboard and the alert rules are checked against.
+// The documentation, the dashboard and the alert rules are checked against the catalogue.
 func TestCatalogueIsWhatIsExported(t *testing.T) {
 	t.Parallel()
 	s := New("1.2.3")
@@ -100,7 +100,7 @@ func TestReloadKeepsTheCountsOfPipelinesThatStay(t *testing.T) {
 	orders.Retried("orders.created", time.Minute)
 	orders.Failed("orders.created", "a reason of tomorrow")
 	orders.Failed("of a publisher's choice", deadletter.ReasonExhausted)
-	// It finishes what it has begun.
+	// The removed pipeline finishes its messages in flight.
 	mails.Received()
 	mails.Retried("", time.Hour)
 	mails.Failed("", "a reason of tomorrow")
@@ -175,7 +175,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// A session that is renewed every few seconds, since the broker refuses everything, stays red.
+// If the broker refuses everything, the session is renewed every few seconds, and the pipeline stays unready.
 func TestBacklogOutlivesItsSession(t *testing.T) {
 	t.Parallel()
 	p := New("").Pipeline(newPipeline(t, "orders", "5s"))
@@ -206,7 +206,7 @@ func TestAge(t *testing.T) {
 	}
 }
 
-// What all of this costs a message that is retried.
+// BenchmarkMessage measures the metrics' cost for a retried message.
 func BenchmarkMessage(b *testing.B) {
 	p := New("").Pipeline(newPipeline(b, "orders", "5s"))
 	retry := p.Exchange("orders.retry")

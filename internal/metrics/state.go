@@ -16,7 +16,7 @@ type Stage int
 // Stages of a session.
 const (
 	Disconnected Stage = iota
-	// Connected sessions do not consume yet, or not any more.
+	// Connected sessions do not consume yet, or no longer consume.
 	Connected
 	Consuming
 )
@@ -25,20 +25,20 @@ func (s Stage) String() string {
 	return [...]string{"disconnected", "connected", "consuming"}[s]
 }
 
-// Report is what a session tells of itself every second.
+// Report is a session's report on itself, made every second.
 type Report struct {
 	InFlight int
-	// Backlog is how many of them are kept unacknowledged because they cannot be published now.
+	// Backlog is how many deliveries are kept unacknowledged because they cannot be published now.
 	Backlog int
 	Blocked bool
-	// Oldest is when the oldest delivery was dead-lettered, zero if there is none.
+	// Oldest is when the oldest delivery was dead-lettered. It is zero if there is no delivery.
 	Oldest time.Time
 }
 
-// silence is how long a session may say nothing of itself: its loop then hangs in a write.
+// silence is how long a session can go without a report. After that, its loop hangs in a write.
 const silence = 10 * time.Second
 
-// state is the latest that is known of a pipeline's or a delayed exchange's sessions.
+// state is the latest known state of the sessions of a pipeline or a delayed exchange.
 type state struct {
 	mu         sync.Mutex
 	stage      Stage
@@ -57,13 +57,13 @@ func (f *Flow) Enter(stage Stage) {
 	case Consuming:
 		s.lastError = nil
 	case Disconnected:
-		// The next session is likely to have the same backlog: that one will tell.
+		// The next session is likely to have the same backlog, and will report it.
 		s.report = Report{Backlog: s.report.Backlog}
 	case Connected:
 	}
 }
 
-// Left notes that a session is over, with so many messages in flight.
+// Left notes that a session has ended with this many messages in flight.
 func (f *Flow) Left(inFlight int) {
 	f.Redelivered(inFlight)
 	f.Enter(Disconnected)
@@ -72,7 +72,7 @@ func (f *Flow) Left(inFlight int) {
 // Redelivered counts deliveries that the broker delivers again.
 func (f *Flow) Redelivered(deliveries int) { f.redeliveries.Add(float64(deliveries)) }
 
-// Restarted counts a session that ended, and keeps why.
+// Restarted counts a session that ended, and keeps the reason.
 func (f *Flow) Restarted(reason error) {
 	f.restarts.Inc()
 	f.Enter(Disconnected)
@@ -82,7 +82,7 @@ func (f *Flow) Restarted(reason error) {
 	s.lastError = reason
 }
 
-// Report takes what a session tells of itself.
+// Report notes a session's report.
 func (f *Flow) Report(r Report) {
 	s := &f.state
 	s.mu.Lock()
@@ -90,7 +90,7 @@ func (f *Flow) Report(r Report) {
 	s.report, s.reportedAt = r, time.Now()
 }
 
-// Status reports whether a pipeline or a delayed exchange is being worked on.
+// Status says whether the worker runs a pipeline or a delayed exchange.
 type Status struct {
 	Kind  rules.Kind `json:"-"`
 	Name  string     `json:"name"`
@@ -128,7 +128,7 @@ func (s *state) problem(now time.Time) string {
 	return ""
 }
 
-// collector exports what is known at the moment of a scrape.
+// collector exports the state at the moment of a scrape.
 type collector struct{ set *Set }
 
 // Describe implements [prometheus.Collector].
@@ -169,12 +169,12 @@ func (f *Flow) export(now time.Time, export func(metric, float64)) {
 	export(blocked, number(s.report.Blocked))
 	export(inFlight, float64(s.report.InFlight))
 	export(backlog, float64(s.report.Backlog))
-	if s.stage == Consuming && f.id.Kind == rules.Pipeline { // who publishes to a delayed exchange can write any time
+	if s.stage == Consuming && f.id.Kind == rules.Pipeline { // a delayed exchange's publishers can write any time
 		export(oldest, age(s.report.Oldest, now).Seconds())
 	}
 }
 
-// age is never negative: the broker's clock may be ahead.
+// age is never negative, since the broker's clock can be ahead.
 func age(at, now time.Time) time.Duration {
 	if at.IsZero() {
 		return 0
