@@ -1,4 +1,4 @@
-// Package probe serves what orchestrators and Prometheus ask a worker.
+// Package probe answers the requests of orchestrators and Prometheus to a worker.
 package probe
 
 import (
@@ -21,10 +21,10 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/rules"
 )
 
-// lastAnswers is how long a server that stops lets requests finish.
+// lastAnswers is how long a stopping server lets requests finish.
 const lastAnswers = time.Second
 
-// Listen opens a port, see [ParseAddress].
+// Listen opens a port. [ParseAddress] describes the address.
 func Listen(ctx context.Context, address string) (net.Listener, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	switch {
@@ -36,8 +36,8 @@ func Listen(ctx context.Context, address string) (net.Listener, error) {
 	return listener, nil
 }
 
-// Serve answers requests until the function that it returns is called. A server that fails is logged:
-// messages matter more than being seen. The end of the context does not stop it.
+// Serve answers requests until the returned function is called. The end of the context does not stop it. If the server
+// fails, Serve only logs the error, since messages matter more than metrics.
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler, log *slog.Logger) (stop func()) {
 	server := &http.Server{
 		Handler:           handler,
@@ -70,9 +70,9 @@ const mostScrapes = 4
 
 // Handler answers /healthz, /readyz and /metrics. The worker is stopping once the context is done.
 //
-// /healthz says no more than that the process runs: orchestrators kill what fails it, and a worker
-// that waits for its broker holds messages, which a restart would only have delivered again. Whatever
-// is wrong with the broker, /readyz tells.
+// /healthz only says that the process runs, since orchestrators kill a process that fails it. A worker that waits for
+// its broker holds messages, and after a restart the broker would only deliver them again. /readyz reports any problem
+// with the broker.
 func Handler(stopping context.Context, set *metrics.Set) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
@@ -122,12 +122,12 @@ func answer(w http.ResponseWriter, r readiness) {
 
 const loopback = "127.0.0.1"
 
-// errAddress says how to write an address. It does not quote what is none: that may be anything.
+// errAddress says how to write an address. It does not quote an invalid one, which can be anything.
 var errAddress = errors.New("is not an address: write a port, such as 15695, to listen on this machine's loopback address alone, " +
 	"or host:port, such as 0.0.0.0:15695, to be reached from elsewhere")
 
-// ParseAddress reads where to listen. Without a host that is the loopback address: what a worker tells
-// of itself needs no password.
+// ParseAddress reads the address to listen on. Without a host, that is the loopback address, since the worker's metrics
+// need no password.
 func ParseAddress(address string) (string, error) {
 	host, port := "", address
 	if strings.Contains(address, ":") {
