@@ -19,10 +19,10 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
-// patience ends before a look that nothing has caused.
+// patience ends before a regular look.
 const patience = reload.LookEvery - 2*time.Second
 
-// config is a configuration of one pipeline.
+// config returns a configuration of one pipeline.
 func config(name string) string {
 	return fmt.Sprintf(`{"pipelines":[{"version":1,"name":%q,"vhost":"/","delays":["5s"],"max_attempts":4}]}`, name)
 }
@@ -44,7 +44,7 @@ func (f *follower) Write(p []byte) (int, error) {
 	return f.log.Write(p)
 }
 
-// follow follows a file that holds the configuration of a pipeline "first".
+// follow follows a file with the configuration of a pipeline "first".
 func follow(t *testing.T, path string) *follower {
 	t.Helper()
 	f := &follower{path: path, outcomes: make(chan reload.Outcome, 16), hangups: make(chan os.Signal)}
@@ -68,7 +68,7 @@ func (f *follower) expectConfig(t *testing.T, name string, generation int) {
 	f.expect(t, generation, "")
 }
 
-// expect waits for an outcome, with an error that has a text.
+// expect waits for an outcome whose error has this text.
 func (f *follower) expect(t *testing.T, generation int, refusal string) {
 	t.Helper()
 	o, came := brokertest.Within(f.outcomes, patience)
@@ -123,9 +123,9 @@ func TestWrongFilesAreRefusedOnce(t *testing.T) {
 			f := follow(t, newFile(t))
 			write(t, f.path, test.content)
 			f.expect(t, 1, test.want)
-			write(t, f.path, test.content) // the same again is no news
+			write(t, f.path, test.content) // the same content again is not reported
 			write(t, filepath.Join(filepath.Dir(f.path), "unrelated"), "x")
-			f.hangUp() // whoever asks is told
+			f.hangUp() // a signal gets a report
 			f.expect(t, 1, test.want)
 			require.Equal(t, 2, f.refusals())
 			write(t, f.path, config("first"))
@@ -145,7 +145,7 @@ func TestFileThatIsGoneForAWhile(t *testing.T) {
 	f.expectConfig(t, "second", 2)
 }
 
-// Kubernetes writes a new folder and swaps the link through which the file's own link leads.
+// Kubernetes writes a new folder, and swaps the link that the file's own link leads through.
 func TestSwappedLinks(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -184,7 +184,7 @@ func TestFolderThatWasMadeAnew(t *testing.T) {
 	}
 }
 
-// What changed between the first reading and the watch is not missed.
+// A change between the first reading and the watch is not missed.
 func TestChangeBeforeTheWatch(t *testing.T) {
 	t.Parallel()
 	path := newFile(t)

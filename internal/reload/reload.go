@@ -1,4 +1,4 @@
-// Package reload keeps the worker's configuration in step with the file that it comes from.
+// Package reload keeps the worker's configuration in step with its file.
 package reload
 
 import (
@@ -23,16 +23,15 @@ type File struct {
 	Logger *slog.Logger
 }
 
-// Outcome is what became of a change of the file.
+// Outcome is the result of a change of the file.
 type Outcome struct {
-	// Generation counts the configurations that came into force. The one that the worker starts with is
-	// the first.
+	// Generation counts the configurations that came into force. The worker starts with the first.
 	Generation int
-	// Err tells why the file was refused; the configuration of the generation stays in force then.
+	// Err says why the file was refused. The configuration of the generation then stays in force.
 	Err error
 }
 
-// Read reads the configuration.
+// Read reads the configuration. It also returns the bytes of the file if the file can be read.
 func Read(path string) (workerconfig.Config, []byte, error) {
 	data, err := os.ReadFile(path) //nolint:gosec // the user says which
 	if err != nil {
@@ -48,8 +47,8 @@ func Read(path string) (workerconfig.Config, []byte, error) {
 	return config, data, nil
 }
 
-// Follow sends what the file changes to, beginning with what differs from first, until the context is
-// done. It looks when the file changes, or when it is asked to.
+// Follow sends each change of the file until the context is done. It starts with a file that differs from first. It
+// looks when the file changes, or when a signal asks for it.
 func (f File) Follow(ctx context.Context, first []byte, asked <-chan os.Signal) <-chan workerconfig.Config {
 	configs := make(chan workerconfig.Config)
 	follower := &follower{File: f, configs: configs, inForce: first, seen: string(first), generation: 1}
@@ -57,18 +56,18 @@ func (f File) Follow(ctx context.Context, first []byte, asked <-chan os.Signal) 
 	return configs
 }
 
-// follower knows what the file contained when it was looked at.
+// follower knows the contents of the file at the last look.
 type follower struct {
 	File
 	configs    chan<- workerconfig.Config
 	inForce    []byte
 	generation int
-	// seen is what the last look found, or its error.
+	// seen is the contents at the last look, or the error of that look.
 	seen string
 }
 
-// look puts the configuration in force if it is new and good. What was refused is not refused again,
-// unless somebody asks.
+// look puts the configuration in force if it is new and valid. It refuses the same file only once, unless a signal asks
+// for a look.
 func (f *follower) look(ctx context.Context, asked bool) {
 	config, data, err := Read(f.Path)
 	seen := string(data)
@@ -98,11 +97,11 @@ func (f *follower) look(ctx context.Context, asked bool) {
 	f.Report(Outcome{Generation: f.generation, Err: err})
 }
 
-// writeGrace lets whoever writes the file finish.
+// writeGrace gives a writer time to finish the file.
 const writeGrace = 250 * time.Millisecond
 
-// lookEvery is for what a watch does not see: a network file system, the far end of a link, a folder
-// that was re-created. Tests have less time.
+// lookEvery is for changes that a watch does not see: on a network file system, behind a link, or in a re-created
+// folder. Tests shorten it.
 var lookEvery = 30 * time.Second
 
 // run looks whenever something changes in the file's folder.
@@ -120,7 +119,7 @@ func (f *follower) run(ctx context.Context, asked <-chan os.Signal) {
 			if settled == nil {
 				settled = time.After(writeGrace)
 			}
-		case <-folder.Errors: //nolint:errcheck // whatever it is, events may have been lost
+		case <-folder.Errors: //nolint:errcheck // after any error, events can be lost
 			settled = time.After(writeGrace)
 		case <-settled:
 			settled = nil
@@ -135,9 +134,9 @@ func (f *follower) run(ctx context.Context, asked <-chan os.Signal) {
 	}
 }
 
-// watch watches the folder and not the file, which is replaced rather than written: by editors, and by
-// Kubernetes, where it is a link through another link in the same folder. A system that has no watch
-// left leaves the regular look.
+// watch watches the folder, since the file is replaced rather than written. Editors do that, and so does Kubernetes,
+// where the file is a link through another link in the same folder. If the system has no watches left, only the regular
+// look remains.
 func (f *follower) watch() (folder *fsnotify.Watcher, stop func()) {
 	folder, err := fsnotify.NewWatcher()
 	if err == nil {
