@@ -16,10 +16,10 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
-// An error is about the whole, or begins with the path of what is wrong.
+// An error is about the whole configuration, or begins with the path of the mistake.
 var located = regexp.MustCompile(`^(the configuration (is not JSON|must be an object)|([A-Za-z_]\w*|\["(\\.|[^"\\])*"\])(\.[A-Za-z_]\w*|\[(\d+|"(\\.|[^"\\])*")\])*: )`)
 
-// Whatever the configuration is, an error names what is wrong with it, or the worker can work with it.
+// For any configuration, either an error names the mistake, or the worker can work with it.
 func FuzzParse(f *testing.F) {
 	good := `{"pipelines":[` + goodPipeline + `]}`
 	f.Add([]byte(good))
@@ -44,7 +44,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// work lets a pipeline decide about a message until it is given up, or was retried often enough.
+// work makes a pipeline decide about a message until it is given up, or was retried often enough.
 func work(t *testing.T, p *deadletter.Pipeline) {
 	t.Helper()
 	headers := amqp.Table{}

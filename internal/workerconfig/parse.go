@@ -1,8 +1,7 @@
-// Package workerconfig is the sidecar's configuration: how it is read, what is wrong with it, and its
-// JSON Schema.
+// Package workerconfig reads and checks the sidecar's configuration, and has its JSON Schema.
 //
-// One element is what the sidecar has to know of a pipeline or a delayed exchange, a [pipeline.Worker] or a
-// [delayed.Worker], which is also the attribute `worker` of the provider's resource. The checks are those of a plan, too.
+// One element describes a pipeline or a delayed exchange to the sidecar. It is a [pipeline.Worker] or a
+// [delayed.Worker], and also the attribute `worker` of the provider's resource. A Terraform plan makes the same checks.
 package workerconfig
 
 import (
@@ -21,17 +20,18 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/rules"
 )
 
-// Config is what the sidecar has to do.
+// Config is the sidecar's work.
 type Config struct {
-	// Pipelines and DelayedExchanges are valid, no two of a list have the same name and vhost, and there is at least one.
+	// Pipelines and DelayedExchanges are valid, and there is at least one. In each list, name and vhost together are
+	// unique.
 	Pipelines        []pipeline.Worker
 	DelayedExchanges []delayed.Worker
 }
 
-// Parse reads the configuration: a JSON object with the lists "pipelines" and "delayed_exchanges", whose elements
-// are the attribute `worker` of the provider's resources. Keys that are null count as not set, so that Terraform's
-// jsonencode may write them; any other unknown key is an error. Errors begin with the path of what is wrong, such
-// as pipelines[0].delays[1].
+// Parse reads the configuration: a JSON object with the lists "pipelines" and "delayed_exchanges". Their elements are
+// the attribute `worker` of the provider's resources. Keys that are null count as not set, since Terraform's jsonencode
+// can write them. Any other unknown key is an error. Errors begin with the path of the mistake, such as
+// pipelines[0].delays[1].
 func Parse(data []byte) (Config, error) {
 	var config Config
 	root := value{raw: data}
@@ -48,7 +48,7 @@ func Parse(data []byte) (Config, error) {
 	return config, nil
 }
 
-// elements reads a list in which nothing is twice.
+// elements reads a list without duplicates.
 func elements[W any](target *[]W, parse func(value) (W, error), id func(W) ID) func(value) error {
 	return func(v value) error {
 		list, err := v.list()
@@ -106,7 +106,7 @@ func parseDelayedExchange(element value) (w delayed.Worker, err error) {
 	return w, element.refuse(ValidateDelayedExchange(w))
 }
 
-// refuse is an error about the first of the problems within the value.
+// refuse returns an error about the first of the problems within the value.
 func (v value) refuse(problems []problem.Problem) error {
 	if len(problems) == 0 {
 		return nil
@@ -116,7 +116,7 @@ func (v value) refuse(problems []problem.Problem) error {
 	return errors.New(first.String())
 }
 
-// decodeMaxAge and decodeAttempts refuse what would read as not set.
+// decodeMaxAge and decodeAttempts refuse values that would otherwise count as not set.
 func decodeMaxAge(target *string) func(value) error {
 	return decodeChecked(target, "a string", func() []problem.Problem { return rules.CheckMaxAge(nil, *target) })
 }
@@ -172,7 +172,7 @@ func decodeWorkQueues(target *map[string]pipeline.WorkerQueue) func(value) error
 	}
 }
 
-// decodeFailedQueue refuses a name alone, and an object without one, which would read as not set.
+// decodeFailedQueue refuses a plain name, and an object without a name, which would otherwise count as not set.
 func decodeFailedQueue(target *pipeline.WorkerFailedQueue) func(value) error {
 	return func(v value) error {
 		if json.Unmarshal(v.raw, new(string)) == nil {
@@ -190,21 +190,21 @@ func decodeFailedQueue(target *pipeline.WorkerFailedQueue) func(value) error {
 	}
 }
 
-// value is a part of a JSON document that knows where it stands.
+// value is a part of a JSON document together with its path.
 type value struct {
 	path problem.Path
 	raw  json.RawMessage
 }
 
-// at is a part of the value.
+// at returns a part of the value.
 func (v value) at(step any, raw json.RawMessage) value {
 	return value{path: append(slices.Clone(v.path), step), raw: raw}
 }
 
-// fields are the keys that an object may have.
+// fields are the keys that an object can have.
 type fields map[string]func(value) error
 
-// object hands each member to its field. It refuses keys that no field is for, unless they are null.
+// object hands each member to its field. It refuses unknown keys, unless they are null.
 func (v value) object(known fields) error {
 	members, err := v.members()
 	if err != nil {
@@ -237,7 +237,7 @@ func (v value) members() (map[string]json.RawMessage, error) {
 	return members, nil
 }
 
-// repeatedKey finds a key that an object has more than once. The decoder would silently take the last.
+// repeatedKey finds a key that an object has more than once. The decoder would silently take the last one.
 func (v value) repeatedKey() (key string, found bool) {
 	decoder := json.NewDecoder(bytes.NewReader(v.raw))
 	_, err := decoder.Token() // the brace
@@ -270,7 +270,7 @@ func (v value) isNull() bool {
 	return bytes.Equal(bytes.TrimSpace(v.raw), []byte("null"))
 }
 
-// decode returns a field that reads a value of the kind, which is named in its error.
+// decode returns a field that reads a value of this kind. Its error names the kind.
 func decode(target any, kind string) func(value) error {
 	return func(v value) error {
 		err := json.Unmarshal(v.raw, target)
@@ -295,7 +295,7 @@ func (f fields) String() string {
 	return strings.Join(slices.Sorted(maps.Keys(f)), ", ")
 }
 
-// Schema is the JSON Schema of what [Parse] reads.
+// Schema is the JSON Schema of the configuration that [Parse] reads.
 //
 //go:embed config.schema.json
 var Schema []byte

@@ -17,7 +17,7 @@ const goodPipeline = `{"version":1,"name":"orders","vhost":"/","delays":["5s","1
 
 const goodExchange = `{"version":1,"name":"events","vhost":"/","max_delay":"720h","precision":"100ms"}`
 
-// with is a configuration with a good pipeline, but for a change.
+// with returns a configuration with a good pipeline and one change.
 func with(old, replacement string) string {
 	return `{"pipelines":[` + changed(goodPipeline, old, replacement) + `]}`
 }
@@ -34,7 +34,7 @@ func changed(good, old, replacement string) string {
 	return strings.Replace(good, old, replacement, 1)
 }
 
-// schema returns what checks a configuration with the published schema, and that with the schema of schemas.
+// schema returns a function that checks a configuration with the published schema. It also checks that schema itself.
 func schema(t *testing.T) func(config string) error {
 	t.Helper()
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(workerconfig.Schema))
@@ -52,7 +52,7 @@ func schema(t *testing.T) func(config string) error {
 	}
 }
 
-// Nothing that the worker accepts is refused by the schema.
+// The schema accepts everything that the worker accepts.
 func TestParse(t *testing.T) {
 	t.Parallel()
 	bySchema := schema(t)
@@ -131,7 +131,7 @@ func TestParseTakesFailedQueuesForDeclared(t *testing.T) {
 	}
 }
 
-// refusal is a configuration that the worker refuses, and what it says of it.
+// refusal is a configuration that the worker refuses, and the worker's error.
 type refusal struct{ config, want string }
 
 func TestParseErrors(t *testing.T) {
@@ -224,7 +224,7 @@ func TestParseErrors(t *testing.T) {
 	})
 }
 
-// What the schema accepts and the worker refuses is only what no schema can say.
+// If the schema accepts a configuration that the worker refuses, no schema could express the mistake.
 func TestSchemaAndWorkerAgree(t *testing.T) {
 	t.Parallel()
 	refused(t, false, map[string]refusal{

@@ -11,23 +11,23 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/rules"
 )
 
-// ID tells the elements of a configuration apart.
+// ID identifies an element of a configuration.
 type ID struct {
 	Kind        rules.Kind
 	Name, Vhost string
 }
 
-// PipelineID is that of a pipeline.
+// PipelineID is the ID of a pipeline.
 func PipelineID(w pipeline.Worker) ID { return ID{rules.Pipeline, w.Name, w.Vhost} }
 
-// DelayedExchangeID is that of a delayed exchange.
+// DelayedExchangeID is the ID of a delayed exchange.
 func DelayedExchangeID(w delayed.Worker) ID { return ID{rules.DelayedExchange, w.Name, w.Vhost} }
 
 func (id ID) String() string {
 	return fmt.Sprintf("%s %q in vhost %q", id.Kind.Words(), id.Name, id.Vhost)
 }
 
-// Validate finds what is wrong with one pipeline of the configuration. Paths begin within its object.
+// Validate finds the mistakes in one pipeline of the configuration. Paths begin within its object.
 func Validate(w pipeline.Worker) []problem.Problem {
 	problems := slices.Concat(
 		checkVersion(w.Version, pipeline.WorkerVersion),
@@ -40,7 +40,7 @@ func Validate(w pipeline.Worker) []problem.Problem {
 		problems = append(problems, rules.CheckMaxAge(problem.Path{"max_age"}, w.MaxAge)...)
 	}
 	if len(problems) > 0 {
-		return problems // the rest is about names and delays that are valid
+		return problems // the other checks need valid names and delays
 	}
 	problems = checkNameLength(w)
 	if len(w.RetryOn) > 0 {
@@ -75,7 +75,8 @@ func checkVhost(vhost string) []problem.Problem {
 	return one("vhost", "Empty vhost", `is missing: write the virtual host's name, "/" for the default one`)
 }
 
-// ValidateDelayedExchange finds what is wrong with one delayed exchange of the configuration. Paths begin within its object.
+// ValidateDelayedExchange finds the mistakes in one delayed exchange of the configuration. Paths begin within its
+// object.
 func ValidateDelayedExchange(w delayed.Worker) []problem.Problem {
 	return slices.Concat(
 		checkVersion(w.Version, delayed.WorkerVersion), checkVhost(w.Vhost), rules.CheckDelayedExchange(w.Name, w.MaxDelay, w.Precision),
