@@ -8,26 +8,25 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// AttachmentArgument marks the return binding of a queue that is attached from outside of the
-// pipeline's configuration, so that the pipeline and its attachments never take each other's bindings
-// for their own.
+// AttachmentArgument marks the return binding that an attachment makes for its queue. The mark keeps the pipeline from
+// taking an attachment's bindings for its own, and the other way round.
 const AttachmentArgument = "retry-attachment"
 
 // Attachment joins one work queue to a pipeline that is configured elsewhere.
 type Attachment struct {
 	Pipeline string
 	Vhost    string
-	// Engine is the pipeline's, that of the worker if it is empty.
+	// Engine is the pipeline's engine. Empty means EngineWorker.
 	Engine         string
 	Queue          string
 	WorkQueue      WorkQueue
 	PolicyPriority int
 }
 
-// Names of the pipeline's objects.
+// Names returns the names of the pipeline's objects.
 func (a Attachment) Names() Names { return Names(a.Pipeline) }
 
-// AsPipeline is the attachment as a pipeline of this one work queue.
+// AsPipeline returns the attachment as a pipeline with this one work queue.
 func (a Attachment) AsPipeline() Pipeline {
 	return Pipeline{
 		Name: a.Pipeline, Vhost: a.Vhost, Engine: a.Engine, PolicyPriority: a.PolicyPriority,
@@ -54,23 +53,23 @@ func (a Attachment) Expand() topology.Topology {
 	return t
 }
 
-// failedBinding leads the failed messages of the queue to a queue of their own.
+// failedBinding routes the failed messages of the attached queue to its own failed queue.
 func (a Attachment) failedBinding(declared bool) topology.Binding {
 	return marked(a.Names().FailedBinding(a.Queue, a.WorkQueue.FailedQueue, declared), AttachmentArgument, true)
 }
 
-// AttachmentBinding brings messages back to a queue that an attachment joined.
+// AttachmentBinding returns the binding that brings messages back to an attached queue.
 func AttachmentBinding(n Names, queue string) topology.Binding {
 	return marked(n.ReturnBinding(queue), AttachmentArgument, true)
 }
 
-// attaches reports whether a binding is that of an attachment of the queue, taken over or not.
+// attaches reports whether an attachment made the binding for this queue, whether or not the queue is taken over.
 func (n Names) attaches(b topology.Binding, queue string) bool {
 	_, plain := takenOverFrom(b)
 	return plain.Equal(AttachmentBinding(n, queue))
 }
 
-// Owned picks out of a whole vhost what belongs to the attachment.
+// Owned returns the objects of a whole vhost that belong to the attachment.
 func (a Attachment) Owned(vhost topology.Topology) topology.Topology {
 	owned, n := topology.New(), a.Names()
 	for _, name := range []string{n.AttachmentPolicy(a.Queue), n.AttachmentFailedPolicy(a.Queue)} {
@@ -90,15 +89,17 @@ func (a Attachment) Owned(vhost topology.Topology) topology.Topology {
 	return owned
 }
 
-// parksForAttachment reports whether a binding leads failed messages of an attached queue to a queue of their own.
+// parksForAttachment reports whether an attachment made the binding to route failed messages of this queue to its own
+// failed queue.
 func (n Names) parksForAttachment(b topology.Binding, queue string) bool {
 	_, marked := b.Arguments[AttachmentArgument]
 	workQueue, parks := n.parkedFrom(b)
 	return marked && parks && workQueue == queue
 }
 
-// ReleasedQueues is the failed queue of the attachment, if a change does not delete it although it is declared no more: it is still
-// used, others use it, or somebody else has re-created it. Next is nil for a destroy.
+// ReleasedQueues returns the failed queue if the change stops declaring it but does not delete it. It stays if the
+// attachment still uses it, other work queues use it, or somebody else re-created it. If the attachment is destroyed,
+// next is nil.
 func (a Attachment) ReleasedQueues(next *Attachment, vhost topology.Topology) []string {
 	if !a.WorkQueue.DeclaresFailedQueue() {
 		return nil
@@ -114,14 +115,14 @@ func (a Attachment) ReleasedQueues(next *Attachment, vhost topology.Topology) []
 	return nil
 }
 
-// othersParkIn lists the pipelines that have failed messages of other work queues in this queue.
+// othersParkIn lists the pipelines that keep failed messages of other work queues in this queue.
 func (a Attachment) othersParkIn(queue string, vhost topology.Topology) []Names {
 	own := func(b topology.Binding) bool { return a.Names().parksForAttachment(b, a.Queue) }
 	return parkedExcept(own, vhost)[queue]
 }
 
-// StayingFailedQueues is the failed queue that a change, to nil for a destroy, declares no more and has no use for, and that stays
-// since others have failed messages there: with the pipelines of those, or nothing.
+// StayingFailedQueues returns the failed queue if the change drops it but others still keep failed messages there. The
+// value lists the pipelines of those others. If the attachment is destroyed, next is nil.
 func (a Attachment) StayingFailedQueues(next *Attachment, vhost topology.Topology) map[string][]string {
 	name := a.WorkQueue.FailedQueue
 	if !a.WorkQueue.DeclaresFailedQueue() || next != nil && next.WorkQueue.FailedQueue == name {
@@ -133,8 +134,8 @@ func (a Attachment) StayingFailedQueues(next *Attachment, vhost topology.Topolog
 	return nil
 }
 
-// RecoverAttachment reads an attachment's specification back from a vhost that holds it, or what a
-// failed creation left of it: the policy is written first, and may be kept for what the queue holds.
+// RecoverAttachment reads an attachment's specification back from its vhost. After a failed creation only the policy
+// can be there: it is written first, and stays if the queue holds messages.
 func RecoverAttachment(pipeline, vhostName, queue string, vhost topology.Topology) (Attachment, error) {
 	a := Attachment{Pipeline: pipeline, Vhost: vhostName, Queue: queue, PolicyPriority: DefaultPolicyPriority}
 	if !slices.Contains(Attached(a.Names(), vhost), queue) {
@@ -159,8 +160,8 @@ func RecoverAttachment(pipeline, vhostName, queue string, vhost topology.Topolog
 	return a, nil
 }
 
-// Attached lists the queues that attachments joined to the pipeline. The binding of a queue goes with it
-// when an application re-creates it, the policy stays.
+// Attached lists the queues that attachments joined to the pipeline. It looks at policies too: when an application
+// re-creates a queue, the binding is lost and the policy stays.
 func Attached(n Names, vhost topology.Topology) []string {
 	var queues []string
 	for name := range vhost.Policies {
@@ -177,7 +178,7 @@ func Attached(n Names, vhost topology.Topology) []string {
 	return topology.Distinct(queues)
 }
 
-// engineOf is the engine of an attachment: that of its pipeline, or of the policy if there is no pipeline.
+// engineOf returns the pipeline's engine. If the pipeline is gone, it derives the engine from the attachment's policy.
 func engineOf(n Names, deadLetterExchange any, vhost topology.Topology) string {
 	if p, err := Defined(n, vhost); err == nil {
 		return p.Engine

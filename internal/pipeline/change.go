@@ -8,9 +8,9 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// ReleasedQueues lists the queues that a change of the pipeline releases in place of deleting them: work queues that are still
-// attached, be it by an attachment, but no longer declared, those that somebody else re-created, which do not carry the pipeline's
-// mark, and failed queues that others use. Next is nil for a destroy.
+// ReleasedQueues lists the queues that a change stops declaring but does not delete. These are declared work queues
+// that the pipeline or an attachment still uses, queues that somebody else re-created without the pipeline's mark, and
+// failed queues that others use. If the pipeline is destroyed, next is nil.
 func (p Pipeline) ReleasedQueues(next *Pipeline, vhost topology.Topology) []string {
 	released := releasedFailedQueues(p, next, vhost)
 	byAttachment := Attached(p.Names(), vhost)
@@ -32,36 +32,36 @@ func (p Pipeline) ReleasedQueues(next *Pipeline, vhost topology.Topology) []stri
 	return released
 }
 
-// BindingsThatGo lists the bindings of others that are deleted with the pipeline, since they begin or end at one of its
-// exchanges, or end at one of its queues. Those of attachments do not count: a pipeline that has any is not destroyed.
+// BindingsThatGo lists the bindings of others that the broker deletes with the pipeline's exchanges and queues. It
+// leaves out bindings of attachments, because a pipeline with attachments is never destroyed.
 func (p Pipeline) BindingsThatGo(vhost topology.Topology) []topology.Binding {
 	n, going := p.Names(), p.Owned(vhost)
 	for _, name := range p.ReleasedQueues(nil, vhost) {
 		delete(going.Queues, name)
 	}
-	going = topology.Merge(going, topology.Topology{Exchanges: p.Expand().Exchanges}) // one that is missing has notes
+	going = topology.Merge(going, topology.Topology{Exchanges: p.Expand().Exchanges}) // a missing exchange still has its notes
 	return n.Notes().WithNoted(vhost, func(b topology.Binding) bool {
 		_, ofAttachment := b.Arguments[AttachmentArgument]
 		return going.Meets(b) && !n.OwnsBinding(b) && !ofAttachment
 	})
 }
 
-// RestoresDeadLetterRoute reports whether dead letters may be pending because they had no way to go, and have one again
-// once what is missing of the pipeline is restored, or an exchange is re-created.
+// RestoresDeadLetterRoute reports whether an apply restores a missing route for dead letters or re-creates an exchange.
+// Dead letters that waited for a route can then move again.
 func (p Pipeline) RestoresDeadLetterRoute(live topology.Topology) bool {
 	n, changes := p.Names(), topology.Diff(p.Expand(), live)
 	missing := changes.Create
 	_, noInbox := missing.Queues[n.Inbox()]
 	_, noFailed := missing.Queues[n.FailedQueue()]
-	// What the worker publishes to the retry exchange never becomes a pending dead letter.
+	// The worker publishes to this exchange itself, so its messages never wait as dead letters.
 	isRoute := func(b topology.Binding) bool {
 		return !p.HasWorker() || b.Source != n.RetryExchange() && b.Source != n.FailedRouteExchange()
 	}
 	return noInbox || noFailed || len(missing.Exchanges)+len(changes.Replace.Exchanges) > 0 || slices.ContainsFunc(missing.Bindings, isRoute)
 }
 
-// AfterApply is the vhost as it will be once the pipeline is applied, without what belongs to other
-// pipelines alone. Prior is the pipeline as it was, nil if it is new.
+// AfterApply returns the vhost as it will be after the apply, without the objects that belong only to other pipelines.
+// If the pipeline is new, prior is nil.
 func (p Pipeline) AfterApply(prior *Pipeline, vhost topology.Vhost) topology.Vhost {
 	planned := withoutOtherPipelines(vhost, p.Name)
 	replaced := p.Owned(planned.Topology)
@@ -83,8 +83,7 @@ func (p Pipeline) AfterApply(prior *Pipeline, vhost topology.Vhost) topology.Vho
 	return planned
 }
 
-// leftToOthers lists the work queues that the pipeline had before, with this change or an earlier one, and that another one
-// has now.
+// leftToOthers lists the work queues that this pipeline gave up, now or earlier, and that another pipeline has.
 func leftToOthers(prior, next Pipeline, vhost topology.Vhost) []string {
 	var gone []string
 	others := ForeignTo(vhost, []string{prior.Name, next.Name})
@@ -97,7 +96,8 @@ func leftToOthers(prior, next Pipeline, vhost topology.Vhost) []string {
 	return gone
 }
 
-// leaveOut takes queues, with their bindings, out of a vhost's maps, which nobody else uses.
+// leaveOut removes queues and their bindings from the topology. It changes the maps in place, so the caller must own
+// them.
 func leaveOut(queues []string, from *topology.Topology) {
 	for _, name := range queues {
 		delete(from.Queues, name)
@@ -107,11 +107,11 @@ func leaveOut(queues []string, from *topology.Topology) {
 	})
 }
 
-// foreignFailedQueue is a failed queue that the pipeline does not declare, or not any more: as it is, or one about which nothing
-// is known yet.
+// foreignFailedQueue returns a failed queue that the pipeline does not declare. If the queue does not exist yet, it is
+// a classic queue.
 func foreignFailedQueue(live topology.Queue) topology.Queue {
 	if live.Type == "" {
-		return topology.Queue{Type: topology.Classic} // has no default limit
+		return topology.Queue{Type: topology.Classic} // classic queues have no default limit
 	}
 	return live
 }
@@ -135,7 +135,7 @@ func withoutOtherPipelines(v topology.Vhost, name string) topology.Vhost {
 	return rest
 }
 
-// exchangeOwner is the pipeline that an exchange would belong to, "" if none.
+// exchangeOwner returns the pipeline whose exchange would have this name, or "".
 func exchangeOwner(exchange string) string {
 	if name, routes := strings.CutSuffix(exchange, Names("").FailedRouteExchange()); routes {
 		return name
@@ -147,7 +147,7 @@ func exchangeOwner(exchange string) string {
 	return exchange[:i]
 }
 
-// ownerByName is the pipeline that a queue would be one of the own queues of, "" if none.
+// ownerByName returns the pipeline whose own queue would have this name, or "".
 func ownerByName(queue string) string {
 	for _, part := range []string{Names("").Inbox(), Names("").FailedQueue(), Names("").retryQueuePrefix()} {
 		if i := strings.LastIndex(queue, part); i > 0 && Names(queue[:i]).OwnsQueue(queue) {
@@ -157,28 +157,27 @@ func ownerByName(queue string) string {
 	return ""
 }
 
-// InterruptedCreation reports whether all that a vhost has of a new pipeline is what a creation makes before its
-// definition, exactly as it would be made, and without a binding. It cannot be imported, and to go on from there
-// takes nothing from anybody.
+// InterruptedCreation reports whether the vhost holds only the objects that a creation makes before the definition,
+// unchanged and without bindings. Such a pipeline cannot be imported, and a new creation can continue safely because
+// the objects belong to no one else.
 func (p Pipeline) InterruptedCreation(vhost topology.Topology) bool {
 	made := p.Identity()
 	made.Bindings, made.Policies = nil, p.Guard()
 	return topology.Untouched(p.Owned(vhost), made, vhost)
 }
 
-// TakeOverArgument marks the return binding of a queue that is taken over from another pipeline, which it names: as long
-// as both have the queue, the mark says which of them means to keep it.
+// TakeOverArgument marks the return binding of a queue that this pipeline takes over, and names the other pipeline.
+// While both have the queue, the mark shows which one will keep it.
 const TakeOverArgument = "retry-take-over-from"
 
-// DetachedArgument marks the return binding of a queue that is no work queue of the pipeline any more, while messages
-// may still wait for their way back to it.
+// DetachedArgument marks the return binding of a former work queue. The binding stays for messages that still wait in
+// the pipeline.
 const DetachedArgument = "retry-detached"
 
-// CannotBeMarked reports whether a binding to the queue can have no mark: RabbitMQ's management API fails over a key
-// with a ~ next to arguments (rabbit_mgmt_format:pack_binding_props).
+// CannotBeMarked reports whether bindings to the queue cannot carry a mark. RabbitMQ's management API fails if a
+// binding has arguments and its key contains a ~ (rabbit_mgmt_format:pack_binding_props).
 func CannotBeMarked(queue string) bool { return strings.Contains(queue, "~") }
 
-// takeOver marks a return binding, if the queue is taken over.
 func (w WorkQueue) takeOver(b topology.Binding) topology.Binding {
 	if w.TakeOverFrom == "" {
 		return b
@@ -186,7 +185,6 @@ func (w WorkQueue) takeOver(b topology.Binding) topology.Binding {
 	return marked(b, TakeOverArgument, w.TakeOverFrom)
 }
 
-// marked is a binding with one argument more.
 func marked(b topology.Binding, argument string, value any) topology.Binding {
 	arguments := topology.Arguments{argument: value}
 	maps.Copy(arguments, b.Arguments)
@@ -194,7 +192,7 @@ func marked(b topology.Binding, argument string, value any) topology.Binding {
 	return b
 }
 
-// takenOverFrom reads the mark of a return binding, and returns the binding without.
+// takenOverFrom returns the pipeline that a take-over mark names, and the binding without the mark.
 func takenOverFrom(b topology.Binding) (pipeline string, plain topology.Binding) {
 	pipeline, marked := b.Arguments[TakeOverArgument].(string)
 	if marked {
@@ -204,12 +202,12 @@ func takenOverFrom(b topology.Binding) (pipeline string, plain topology.Binding)
 	return pipeline, b
 }
 
-// detachedBinding brings messages back to a queue that is no work queue any more.
+// detachedBinding brings waiting messages back to a former work queue.
 func (n Names) detachedBinding(queue string) topology.Binding {
 	return marked(n.ReturnBinding(queue), DetachedArgument, string(n))
 }
 
-// Detached lists the queues that are no work queues of the pipeline any more, but still bound for what waits.
+// Detached lists the former work queues that stay bound for waiting messages.
 func Detached(n Names, objects topology.Topology) []string {
 	var queues []string
 	for _, b := range objects.Bindings {
@@ -221,9 +219,10 @@ func Detached(n Names, objects topology.Topology) []string {
 	return queues
 }
 
-// Leaving lists the work queues that a change from prior to next detaches, and that have to stay bound for what
-// waits. One that was declared is deleted instead; one that cannot be marked is unbound at once, and the worker sends it
-// what comes back by its name. IsBound says which bindings there are: one that is missing went with its queue.
+// Leaving lists the work queues that a change from prior to next detaches but leaves bound for waiting messages. It
+// leaves out declared queues, which are deleted, and queues whose names cannot be marked. Those are unbound at once,
+// and the worker publishes their returning messages by queue name. IsBound reports whether a binding exists: a missing
+// one was lost with its queue.
 func Leaving(prior, next Pipeline, isBound func(topology.Binding) bool) []string {
 	var queues []string
 	for name, w := range prior.WorkQueues {
@@ -236,8 +235,8 @@ func Leaving(prior, next Pipeline, isBound func(topology.Binding) bool) []string
 	return queues
 }
 
-// StrongestPolicy finds the policy of a pipeline, or of one of its attachments, among those that match a queue, the
-// strongest first.
+// StrongestPolicy finds the first policy that belongs to the pipeline or one of its attachments. The list holds the
+// policies that match a queue, strongest first.
 func StrongestPolicy(n Names, matching []topology.NamedPolicy) (strongest topology.NamedPolicy, found bool) {
 	i := slices.IndexFunc(matching, func(p topology.NamedPolicy) bool { return n.namesPolicy(p.Name) })
 	if i < 0 {
@@ -246,7 +245,7 @@ func StrongestPolicy(n Names, matching []topology.NamedPolicy) (strongest topolo
 	return matching[i], true
 }
 
-// PriorityOf is the priority of the policy that attaches a work queue.
+// PriorityOf returns the priority of the policy that attaches a work queue.
 func (p Pipeline) PriorityOf(workQueue string) int {
 	return p.PolicyPriority + p.WorkQueues[workQueue].precedence()
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// DefinitionArgument is the argument of the binding from the failed exchange to the failed queue that holds the
-// pipeline's definition, so that the broker describes itself: imports are exact and tools need no Terraform. A
-// pipeline of every engine has that binding, and the exchange is a fanout, which ignores arguments.
+// DefinitionArgument is the binding argument that holds the pipeline's definition, on the binding from the failed
+// exchange to the failed queue. It makes imports exact, and tools can read it without Terraform. Every engine has that
+// binding, and the exchange is a fanout, which ignores arguments.
 const DefinitionArgument = "retry-definition"
 
 // Fits reports whether a broker accepts the definition.
@@ -22,17 +22,15 @@ func (d Definition) Fits() bool { return stored.Fits(d.String()) }
 
 const definitionVersion = 1
 
-// definitionPlace is where the pipeline's definition is.
 func (n Names) definitionPlace() stored.Place {
 	return stored.Place{Exchange: n.FailedExchange(), Queue: n.FailedQueue(), Argument: DefinitionArgument, Owner: "pipeline"}
 }
 
-// definitionBinding holds the pipeline's definition.
 func (p Pipeline) definitionBinding() topology.Binding {
 	return p.Names().definitionPlace().Binding(p.Definition().String())
 }
 
-// definedBy is the pipeline that has its definition in a binding, "" if none.
+// definedBy returns the pipeline whose definition the binding holds, or "".
 func definedBy(b topology.Binding) string {
 	name, isFailed := strings.CutSuffix(b.Source, Names("").FailedExchange())
 	if !isFailed || !Names(name).definitionPlace().Has(b) {
@@ -41,24 +39,24 @@ func definedBy(b topology.Binding) string {
 	return name
 }
 
-// Definition is the part of a pipeline that its objects do not show. It grows only with those work
-// queues that have a number of attempts of their own.
+// Definition is the part of a pipeline that its objects do not show. Only work queues with their own number of attempts
+// add to its size.
 type Definition struct {
 	Version int `json:"version"`
-	// Engine is empty for the default one.
+	// Engine is empty for the default engine.
 	Engine      string   `json:"engine,omitempty"`
 	Delays      []string `json:"delays"`
 	MaxAttempts int      `json:"max_attempts"`
 	RetryOn     []string `json:"retry_on"`
-	// What differs from its default only.
+	// Settings from here on are written only if they differ from their default.
 	PolicyPriority   int                `json:"policy_priority,omitempty"`
 	PolicyDefinition topology.Arguments `json:"policy_definition,omitempty"`
 	MaxAge           string             `json:"max_age,omitempty"`
-	// QueueMaxAttempts is by work queue.
+	// QueueMaxAttempts is keyed by work queue.
 	QueueMaxAttempts map[string]int `json:"queue_max_attempts,omitempty"`
 }
 
-// Definition of the pipeline.
+// Definition returns the pipeline's definition.
 func (p Pipeline) Definition() Definition {
 	d := Definition{
 		Version:     definitionVersion,
@@ -86,7 +84,7 @@ func (p Pipeline) Definition() Definition {
 	return d
 }
 
-// describe sets what Definition has of a pipeline, but for the attempts of work queues. The definition is valid.
+// describe copies a valid definition into the pipeline, except for the attempts of single work queues.
 func (d Definition) describe(p *Pipeline) {
 	p.Engine, p.MaxAttempts, p.RetryOn = d.Engine, d.MaxAttempts, d.RetryOn
 	p.PolicyPriority = cmp.Or(d.PolicyPriority, DefaultPolicyPriority)
@@ -96,13 +94,13 @@ func (d Definition) describe(p *Pipeline) {
 		p.Delays = append(p.Delays, Delay{Wait: wait, Spelling: spelling})
 	}
 	p.MaxAge.Spelling = d.MaxAge
-	p.MaxAge.Wait, _ = ParseMaxAge(d.MaxAge) // or not there
+	p.MaxAge.Wait, _ = ParseMaxAge(d.MaxAge) // an empty age means no limit
 }
 
-// String is the definition as the broker keeps it.
+// String returns the definition as it is stored on the broker.
 func (d Definition) String() string { return stored.Text(d) }
 
-// ParseDefinition reads what String wrote. The error is what there is to say about the argument.
+// ParseDefinition reads the text that String wrote. The error says what is wrong with the argument.
 func ParseDefinition(text string) (Definition, error) {
 	var d Definition
 	if err := stored.Parse(text, definitionVersion, &d); err != nil {
@@ -112,7 +110,7 @@ func ParseDefinition(text string) (Definition, error) {
 	return d, d.check()
 }
 
-// check finds what no release writes: somebody changed the definition by hand.
+// check finds values that no release writes, so somebody edited the definition by hand.
 func (d Definition) check() error {
 	if _, known := engines[d.Engine]; !known {
 		return fmt.Errorf("has an engine %q, which this release does not know: upgrade", d.Engine)

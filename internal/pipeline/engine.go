@@ -7,33 +7,33 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Engines: who counts the attempts, and where messages wait.
+// Engines differ in who counts attempts and where messages wait.
 const (
-	// EngineWorker counts by the sidecar, and works on every release.
+	// EngineWorker counts attempts in the sidecar, and works on every RabbitMQ release.
 	EngineWorker = "worker"
-	// EngineNative lets quorum queues count and delay what is returned to them.
+	// EngineNative makes quorum queues count and delay returned messages themselves.
 	EngineNative = "native"
-	// EngineConsumer lets consumers count what the broker notes.
+	// EngineConsumer makes consumers count attempts from the headers that the broker adds.
 	EngineConsumer = "consumer"
 )
 
-// Engines lists all engines, the default one first.
+// Engines lists all engines, starting with the default.
 func Engines() []string { return []string{EngineWorker, EngineNative, EngineConsumer} }
 
-// engine is a way to retry messages: what a pipeline takes besides the failed exchanges, the failed queue and the
-// bindings by which messages return, which all of them have.
+// engine is a way to retry messages. It describes the objects that differ between engines. Failed exchanges, the failed
+// queue and return bindings are the same for all.
 type engine interface {
-	// exchanges are those of the pipeline, but for the failed ones. They depend on nothing but its name.
+	// exchanges returns the pipeline's exchanges except the failed ones. They depend only on its name.
 	exchanges(Names) map[string]topology.Exchange
-	// addQueues adds the own queues, but for the failed queue, and what leads to them.
+	// addQueues adds the pipeline's own queues except the failed queue, with their bindings.
 	addQueues(*topology.Topology, Pipeline)
-	// deadLetterExchange is where work queues dead-letter to, those with or those without a failed queue of their own.
+	// deadLetterExchange is the target of work queues, either with or without their own failed queue.
 	deadLetterExchange(n Names, ownFailedQueue bool) string
-	// guardedExchange is what the policy over the own queues says so that it says something: their own arguments
-	// take precedence over it.
+	// guardedExchange is the dead-letter exchange in the policy over the own queues. The policy needs some content, and
+	// the arguments of these queues take precedence over it.
 	guardedExchange(Names) string
-	// workQueueKeys are those of a work queue's policy that only this engine needs. The name is empty for what all
-	// work queues have in common.
+	// workQueueKeys returns the policy keys that only this engine needs. If name is empty, it returns the keys that all
+	// work queues share.
 	workQueueKeys(p Pipeline, name string, w WorkQueue) topology.Arguments
 }
 
@@ -41,7 +41,7 @@ var engines = map[string]engine{
 	"": workerEngine{}, EngineWorker: workerEngine{}, EngineNative: nativeEngine{}, EngineConsumer: consumerEngine{},
 }
 
-// engine is that of the worker for one that nobody knows, which is refused elsewhere.
+// engine falls back to the worker for an unknown name, which validation refuses.
 func (p Pipeline) engine() engine {
 	if e, known := engines[p.Engine]; known {
 		return e
@@ -49,40 +49,40 @@ func (p Pipeline) engine() engine {
 	return workerEngine{}
 }
 
-// HasWorker reports whether a worker counts the pipeline's attempts: only then it has an inbox, and a
-// configuration and permissions of a worker.
+// HasWorker reports whether a worker counts the pipeline's attempts. Only then the pipeline has an inbox, a worker
+// configuration and worker permissions.
 func (p Pipeline) HasWorker() bool { return p.engine() == workerEngine{} }
 
-// EngineName is the engine, written out.
+// EngineName returns the engine's name, also if the default is left out.
 func (p Pipeline) EngineName() string {
 	return cmp.Or(p.Engine, EngineWorker)
 }
 
-// DeadLetterExchange is where the pipeline's work queues dead-letter to, unless they have a failed queue of their own.
+// DeadLetterExchange is the dead-letter exchange of work queues without their own failed queue.
 func (p Pipeline) DeadLetterExchange() string {
 	return p.engine().deadLetterExchange(p.Names(), false)
 }
 
-// DeadLetterExchangeOf is where a work queue of the pipeline dead-letters to.
+// DeadLetterExchangeOf is the dead-letter exchange of a work queue.
 func (p Pipeline) DeadLetterExchangeOf(w WorkQueue) string {
 	return p.engine().deadLetterExchange(p.Names(), w.FailedQueue != "")
 }
 
-// DeadLettersTo reports whether a work queue of the pipeline may dead-letter to the exchange.
+// DeadLettersTo reports whether a work queue of the pipeline can dead-letter to the exchange.
 func (p Pipeline) DeadLettersTo(exchange string) bool {
 	return exchange == p.DeadLetterExchange() || exchange == p.engine().deadLetterExchange(p.Names(), true)
 }
 
-// workerEngine retries by a worker, which counts attempts, and by retry queues whose messages expire.
+// workerEngine counts attempts in a worker, and delays messages in retry queues where they expire.
 type workerEngine struct{}
 
 func (workerEngine) exchanges(n Names) map[string]topology.Exchange {
 	return map[string]topology.Exchange{
 		n.DeadLetterExchange(): {Type: "fanout", Arguments: Alternate(n.FailedExchange())},
-		// No alternate exchange: only the worker publishes here, mandatory, and must hear of a delay
-		// that is not bound.
+		// The worker alone publishes here, with the mandatory flag. Without an alternate exchange the broker reports a
+		// delay that is not bound.
 		n.RetryExchange(): {Type: "direct"},
-		// A message whose work queue lost its binding goes back to the worker, which saves it.
+		// If a work queue lost its binding, its messages go back to the worker, which saves them.
 		n.ReturnExchange(): {Type: "direct", Arguments: Alternate(n.DeadLetterExchange())},
 	}
 }
@@ -101,25 +101,25 @@ func (workerEngine) addQueues(t *topology.Topology, p Pipeline) {
 
 func (workerEngine) deadLetterExchange(n Names, _ bool) string { return n.DeadLetterExchange() }
 
-// guardedExchange is that of the work queues, so that one policy can cover both.
+// guardedExchange is the exchange of the work queues, so that one policy covers both.
 func (workerEngine) guardedExchange(n Names) string { return n.DeadLetterExchange() }
 
 func (workerEngine) workQueueKeys(Pipeline, string, WorkQueue) topology.Arguments { return nil }
 
-// consumerEngine leaves counting to consumers, who read what the broker notes of a message's deaths. What they reject
-// waits in the one retry queue, and returns to the queue that rejected it; whatever else dies is parked.
+// consumerEngine leaves counting to consumers, who read a message's deaths from its headers. A rejected message waits
+// in the only retry queue and returns to its work queue. Other dead letters are parked.
 type consumerEngine struct{}
 
 func (consumerEngine) exchanges(n Names) map[string]topology.Exchange {
 	return map[string]topology.Exchange{
 		n.RetryExchange(): {Type: "headers", Arguments: Alternate(n.FailedExchange())},
-		// What comes back to a work queue that is gone is parked. An at-least-once retry queue would keep it, and
-		// everything after it.
+		// If a work queue is gone, its messages are parked. Otherwise an at-least-once retry queue would keep them and
+		// block all later ones.
 		n.ReturnExchange(): {Type: "direct", Arguments: Alternate(n.FailedExchange())},
 	}
 }
 
-// addQueues binds the queue of the delay, but none of those that left the schedule: a message would wait in both.
+// addQueues binds only the retry queue of the current delay. A message would wait in every bound retry queue.
 func (consumerEngine) addQueues(t *topology.Topology, p Pipeline) {
 	for _, wait := range append(p.Waits(), p.Retired...) {
 		addRetryQueue(t, p, wait)
@@ -129,9 +129,9 @@ func (consumerEngine) addQueues(t *topology.Topology, p Pipeline) {
 	}
 }
 
-// RejectedBinding lets rejected messages into a retry queue, and nothing else: what expires or is displaced would come
-// back to its queue without a rejection. Brokers drop such a message as a cycle, and an at-least-once queue keeps it in
-// front of all others.
+// RejectedBinding routes only rejected messages into a retry queue. An expired or displaced message would come back to
+// its queue without a rejection. Brokers drop such a message as a cycle, and an at-least-once queue keeps it in front
+// of all others.
 func (n Names) RejectedBinding(wait time.Duration) topology.Binding {
 	return topology.Binding{
 		Source: n.RetryExchange(), Destination: n.RetryQueue(wait),
@@ -143,7 +143,7 @@ func (consumerEngine) deadLetterExchange(n Names, _ bool) string { return n.Retr
 
 func (consumerEngine) guardedExchange(n Names) string { return n.FailedExchange() }
 
-// workQueueKeys give a dead letter the key with which it returns to its queue from the retry queue.
+// workQueueKeys sets the routing key that brings a message from the retry queue back to its work queue.
 func (consumerEngine) workQueueKeys(_ Pipeline, name string, _ WorkQueue) topology.Arguments {
 	if name == "" {
 		return nil
@@ -151,24 +151,25 @@ func (consumerEngine) workQueueKeys(_ Pipeline, name string, _ WorkQueue) topolo
 	return topology.Arguments{"dead-letter-routing-key": ReturnKey(name)}
 }
 
-// nativeEngine leaves counting and delaying to the work queues themselves, by their policy: what is returned to one
-// waits in it, and is dead-lettered to the failed exchange after the last attempt.
+// nativeEngine makes work queues count and delay returned messages by their policy. After the last attempt a work queue
+// dead-letters the message to the failed exchange.
 type nativeEngine struct{}
 
-// delayedRetryType delays whatever is returned to the queue. With any other type, either what is returned
-// (basic.nack with requeue) or what failed (basic.reject with requeue) comes back at once, again and again.
+// delayedRetryType delays every message that is returned to the queue. With any other type, some messages come back at
+// once, again and again: either returned ones (basic.nack with requeue) or failed ones (basic.reject with requeue).
 const delayedRetryType = "all"
 
 func (nativeEngine) exchanges(n Names) map[string]topology.Exchange {
 	return map[string]topology.Exchange{
-		// Replays are published here. One whose work queue lost its binding is parked again.
+		// Replays are published here. If a work queue lost its binding, its replayed messages are parked again.
 		n.ReturnExchange(): {Type: "direct", Arguments: Alternate(n.FailedExchange())},
 	}
 }
 
 func (nativeEngine) addQueues(*topology.Topology, Pipeline) {}
 
-// deadLetterExchange is where messages are parked. The key to a failed queue of a work queue's own is in its policy.
+// deadLetterExchange is where messages are parked. For a work queue with its own failed queue, the policy holds the
+// routing key.
 func (nativeEngine) deadLetterExchange(n Names, ownFailedQueue bool) string {
 	if ownFailedQueue {
 		return n.FailedRouteExchange()
@@ -178,7 +179,7 @@ func (nativeEngine) deadLetterExchange(n Names, ownFailedQueue bool) string {
 
 func (nativeEngine) guardedExchange(n Names) string { return n.FailedExchange() }
 
-// workQueueKeys delay and count. A delivery limit of n lets a message be delivered n+1 times.
+// workQueueKeys sets the delays and the delivery limit. With a delivery limit of n, a message is delivered n+1 times.
 func (nativeEngine) workQueueKeys(p Pipeline, name string, w WorkQueue) topology.Arguments {
 	if len(p.Delays) == 0 {
 		return nil
@@ -195,7 +196,7 @@ func (nativeEngine) workQueueKeys(p Pipeline, name string, w WorkQueue) topology
 	return keys
 }
 
-// LinearDelay is what the broker makes of the n-th delay, counted from 1, of a queue that delays from least to most.
+// LinearDelay returns the n-th delay, counted from 1, that the broker computes from the least and the most delay.
 func LinearDelay(n int, least, most time.Duration) time.Duration {
 	if least > 0 && time.Duration(n) > most/least {
 		return most
@@ -203,7 +204,7 @@ func LinearDelay(n int, least, most time.Duration) time.Duration {
 	return min(time.Duration(n)*least, most)
 }
 
-// IsLinear reports whether a broker can delay like this by itself: d, 2d, 3d and so on, up to the last one.
+// IsLinear reports whether the broker can compute these delays itself: d, 2d, 3d and so on, up to the last one.
 func IsLinear(waits []time.Duration) bool {
 	for i, wait := range waits {
 		if wait != LinearDelay(i+1, waits[0], waits[len(waits)-1]) {

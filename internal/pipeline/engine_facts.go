@@ -7,19 +7,19 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Facts are what checks and texts have to know of an engine.
+// Facts describe an engine for checks and messages.
 type Facts struct {
-	// Since is the oldest release that has the engine, and Before says what older ones do.
+	// Since is the oldest release that supports the engine, and Before says what older releases do.
 	Since  topology.Version
 	Before string
-	// InQueue says that messages wait in their work queue, by its policy: a classic queue cannot delay, and an attachment does not
-	// know the delays.
+	// InQueue says that messages wait in their work queue, by its policy. Classic queues cannot do that, and an
+	// attachment does not know the delays.
 	InQueue bool
-	// Misfit says what is wrong with a list of delays, "" if the engine can follow it.
+	// Misfit says why the engine cannot follow a list of delays, and returns "" if it can.
 	Misfit func([]time.Duration) (summary, detail string)
-	// Call is what consumers must do with a message that they cannot process, and Otherwise what becomes of it if they do not.
+	// Call is how consumers must return a message that they cannot process. Otherwise says what happens if they do not.
 	Call, Otherwise string
-	// Unbound is what becomes of messages that have waited, if their work queue is not bound.
+	// Unbound says what happens to messages that have waited if their work queue is not bound.
 	Unbound string
 }
 
@@ -52,11 +52,11 @@ var facts = map[engine]Facts{
 	},
 }
 
-// Facts are those of the pipeline's engine.
+// Facts returns the facts of the pipeline's engine.
 func (p Pipeline) Facts() Facts { return facts[p.engine()] }
 
-// EngineByExchanges is the engine of a pipeline whose definition cannot be read: by the alternate exchange of its return exchange, and
-// by its retry exchange, if there is one.
+// EngineByExchanges returns the engine of a pipeline whose definition cannot be read. It looks at the alternate
+// exchange of the return exchange, and at the retry exchange if it exists.
 func EngineByExchanges(n Names, alternate string, retry topology.Exchange) string {
 	switch {
 	case alternate != n.FailedExchange():

@@ -7,20 +7,20 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// DeclaredByArgument marks a work queue as created by the pipeline it names. Brokers store and
-// ignore arguments they do not know. The mark cannot be taken off a queue that is no longer declared, so
-// DeclaredArgument marks the return binding of one that is, too: a queue without it is never deleted. Both are texts:
-// the management API has the same handle for a binding with true and with "true".
+// DeclaredByArgument marks a work queue with the pipeline that created it. Brokers store and ignore unknown arguments.
+// The mark stays on a queue that is no longer declared, so DeclaredArgument also marks the return binding of a declared
+// queue. A queue is deleted only if it has both. The values are strings, because the management API gives the same
+// properties key to a binding with true and with "true".
 const (
 	DeclaredByArgument = "retry-declared-by"
 	DeclaredArgument   = "retry-declared"
 )
 
-// InboxDeliveryLimit is the delivery limit of inboxes that are quorum queues. It is the same on every version, since
-// arguments are immutable.
+// InboxDeliveryLimit is the delivery limit of quorum inboxes, in deliveries. It is the same for every RabbitMQ version,
+// because queue arguments are immutable.
 const InboxDeliveryLimit = int64(1_000)
 
-// Expand returns every object that the pipeline owns. It is a pure function of the specification.
+// Expand returns every object that the pipeline owns. It depends on the specification alone.
 func (p Pipeline) Expand() topology.Topology {
 	t := p.Identity()
 	maps.Copy(t.Exchanges, ExpandExchanges(p))
@@ -32,51 +32,50 @@ func (p Pipeline) Expand() topology.Topology {
 	return t
 }
 
-// Identity returns the objects from which the pipeline can be read back: as soon as they are there, it can be
-// imported. They have the definition, and are the same for every engine.
+// Identity returns the objects that an import needs. They hold the definition, and are the same for every engine.
 func (p Pipeline) Identity() topology.Topology {
 	n, t := p.Names(), topology.New()
 	t.Exchanges[n.FailedExchange()] = topology.Exchange{Type: "fanout"}
-	// What somebody rejects there comes back. Without a dead-letter exchange of its own, the policy's would count.
+	// Rejected messages come back to this queue. Without its own dead-letter exchange, the policy's would apply.
 	t.Queues[n.FailedQueue()] = OwnQueue(p.QueueType, n.FailedExchange(), topology.UnreachableDeliveryLimit, nil)
 	t.Bindings = []topology.Binding{p.definitionBinding()}
 	return t
 }
 
-// ExpandExchanges returns the exchanges alone, which depend on nothing but the name and the engine.
+// ExpandExchanges returns only the exchanges, which depend on the name and the engine.
 func ExpandExchanges(p Pipeline) map[string]topology.Exchange {
 	n, exchanges := p.Names(), p.engine().exchanges(p.Names())
 	exchanges[n.FailedExchange()] = topology.Exchange{Type: "fanout"}
-	// It leads to the failed queues of work queues. What has none goes to the pipeline's.
+	// It leads to the failed queues of work queues. Other messages go to the pipeline's failed queue.
 	exchanges[n.FailedRouteExchange()] = topology.Exchange{Type: "direct", Arguments: Alternate(n.FailedExchange())}
 	return exchanges
 }
 
-// Alternate are the arguments of an exchange whose messages go elsewhere if it leads them nowhere.
+// Alternate returns the arguments of an exchange that passes unroutable messages on to another exchange.
 func Alternate(exchange string) topology.Arguments {
 	return topology.Arguments{"alternate-exchange": exchange}
 }
 
 func addRetryQueue(t *topology.Topology, p Pipeline, wait time.Duration) {
 	n := p.Names()
-	// Somebody who looks at the queue often would send messages back before their time.
+	// Without this limit, frequent looks at the queue would send messages back before their time.
 	t.Queues[n.RetryQueue(wait)] = OwnQueue(p.QueueType, n.ReturnExchange(), topology.UnreachableDeliveryLimit,
 		topology.Arguments{"x-message-ttl": wait.Milliseconds()})
 }
 
-// RefusedWait is how long a refused message waits before the broker offers it to the queues again: what refuses for a moment
-// only, such as one that elects a leader, takes it then. Otherwise the broker waits for minutes.
+// RefusedWait is how long a refused message waits before the broker offers it to the queues again. A queue that refuses
+// only while it elects a leader takes it then. Without this wait, the broker waits for minutes.
 const RefusedWait = 5 * time.Second
 
-// RefusedQueue is from where the broker gives a message to all queues behind an exchange, after one of them has refused it. It
-// remembers for each of the queues whether that has the message, which only a quorum queue does.
+// RefusedQueue returns the queue from which the broker republishes a message to an exchange after a queue behind it
+// refused the message. The queue remembers which target queues already have the message, and only a quorum queue does
+// that.
 func RefusedQueue(exchange string) topology.Queue {
 	return OwnQueue(topology.Quorum, exchange, topology.UnreachableDeliveryLimit,
 		topology.Arguments{"x-message-ttl": RefusedWait.Milliseconds()})
 }
 
-// OwnQueue builds one of an owner's own queues. What only quorum queues take is left out for
-// classic ones, which refuse it.
+// OwnQueue returns one of an owner's own queues. It leaves out the arguments that classic queues refuse.
 func OwnQueue(queueType, deadLetterExchange string, deliveryLimit int64, more topology.Arguments) topology.Queue {
 	all := topology.Arguments{"x-dead-letter-exchange": deadLetterExchange}
 	maps.Copy(all, more)

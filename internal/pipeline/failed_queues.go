@@ -8,8 +8,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// FailedBinding leads the failed messages of a work queue to a queue of their own. It is marked where the pipeline declares
-// that queue, but for names over which RabbitMQ's management API would fail.
+// FailedBinding routes the failed messages of a work queue to its own failed queue. If the pipeline declares that
+// queue, the binding is marked, unless RabbitMQ's management API would fail on the name.
 func (n Names) FailedBinding(workQueue, failedQueue string, declared bool) topology.Binding {
 	b := topology.Binding{Source: n.FailedRouteExchange(), Destination: failedQueue, RoutingKey: FailedKey(workQueue)}
 	if declared && !CannotBeMarked(workQueue) {
@@ -18,19 +18,20 @@ func (n Names) FailedBinding(workQueue, failedQueue string, declared bool) topol
 	return b
 }
 
-// parkedFrom is the work queue whose failed messages a binding leads to a queue of their own; false if it is no such binding.
+// parkedFrom returns the work queue whose failed messages the binding routes to its own failed queue. It returns false
+// for other bindings.
 func (n Names) parkedFrom(b topology.Binding) (workQueue string, parks bool) {
 	workQueue, keyed := strings.CutPrefix(b.RoutingKey, FailedKeyPrefix)
 	return workQueue, keyed && b.Source == n.FailedRouteExchange() && !b.ToExchange
 }
 
-// Parks reports whether a binding leads failed messages of a work queue to a queue of their own.
+// Parks reports whether a binding routes failed messages of a work queue to its own failed queue.
 func (n Names) Parks(b topology.Binding) bool {
 	_, parks := n.parkedFrom(b)
 	return parks
 }
 
-// DeclaredFailedQueues are the failed queues of work queues that the pipeline declares.
+// DeclaredFailedQueues lists the failed queues of work queues that the pipeline declares.
 func (p Pipeline) DeclaredFailedQueues() []string {
 	var names []string
 	for _, w := range p.WorkQueues {
@@ -41,7 +42,8 @@ func (p Pipeline) DeclaredFailedQueues() []string {
 	return topology.Distinct(names)
 }
 
-// FailedQueues are those of the pipeline's work queues, whoever declares them, each with one of the work queues.
+// FailedQueues returns the failed queues of the pipeline's work queues, declared or not. Each value is one of its work
+// queues.
 func (p Pipeline) FailedQueues() map[string]string {
 	found := map[string]string{}
 	for _, name := range slices.Backward(slices.Sorted(maps.Keys(p.WorkQueues))) {
@@ -52,8 +54,8 @@ func (p Pipeline) FailedQueues() map[string]string {
 	return found
 }
 
-// failedQueueOf is a failed queue of work queues. What somebody rejects there comes back, whatever its key is and whatever
-// the pipeline has.
+// failedQueueOf returns a failed queue for work queues. Rejected messages come back to it, with any routing key and in
+// any pipeline.
 func failedQueueOf(n Names, queueType, name string) topology.Queue {
 	return OwnQueue(queueType, "", topology.UnreachableDeliveryLimit,
 		topology.Arguments{DeclaredByArgument: string(n), "x-dead-letter-routing-key": name})
@@ -70,8 +72,8 @@ func addFailedQueuesOfWorkQueues(t *topology.Topology, p Pipeline) {
 	}
 }
 
-// failedQueuesPolicies keep the policies of others off the failed queues of work queues. They are not part of the policy of
-// the other own queues, whose pattern is bounded.
+// failedQueuesPolicies keep other policies off the failed queues of work queues. These queues are not in the policy of
+// the own queues, because the length of its pattern is limited.
 func (p Pipeline) failedQueuesPolicies() map[string]topology.Policy {
 	policies := map[string]topology.Policy{}
 	names := p.DeclaredFailedQueues()
@@ -84,8 +86,8 @@ func (p Pipeline) failedQueuesPolicies() map[string]topology.Policy {
 	return policies
 }
 
-// recoverFailedQueues reads back where the failed messages of work queues go. A queue is taken for declared only with both
-// marks, as a work queue is.
+// recoverFailedQueues reads the failed queues of work queues back. Like a work queue, a failed queue counts as declared
+// only with both marks.
 func recoverFailedQueues(p Pipeline, vhost topology.Topology) {
 	n := p.Names()
 	for _, b := range vhost.Bindings {
@@ -100,8 +102,8 @@ func recoverFailedQueues(p Pipeline, vhost topology.Topology) {
 	}
 }
 
-// releasedFailedQueues lists the failed queues that the pipeline has declared and that stay although it declares them no more:
-// work queues of the pipeline, its attachments or another pipeline go on using them, or somebody else has re-created them.
+// releasedFailedQueues lists the failed queues that the pipeline no longer declares and that stay. Other work queues,
+// attachments or pipelines still use them, or somebody else re-created them.
 func releasedFailedQueues(prior Pipeline, next *Pipeline, vhost topology.Topology) []string {
 	names := prior.DeclaredFailedQueues()
 	if len(names) == 0 {
@@ -120,8 +122,8 @@ func releasedFailedQueues(prior Pipeline, next *Pipeline, vhost topology.Topolog
 	})
 }
 
-// StayingFailedQueues are the failed queues that a change, to nil for a destroy, declares no more and has no use for, and that stay
-// since others have failed messages there: each with the pipelines of those.
+// StayingFailedQueues returns the failed queues that a change drops but that others still park messages in. Each value
+// lists the pipelines of those others. If the pipeline is destroyed, next is nil.
 func (p Pipeline) StayingFailedQueues(next *Pipeline, vhost topology.Topology) map[string][]string {
 	staying, used, parked := map[string][]string{}, map[string]string{}, p.Names().ParkedByOthers(vhost)
 	if next != nil {
@@ -143,18 +145,17 @@ func texts(names []Names) []string {
 	return all
 }
 
-// ParkedByOthers lists, by queue, the pipelines that have failed messages of work queues there, but for what this pipeline itself
-// has bound there, which its plan shows.
+// ParkedByOthers lists the pipelines that park failed messages of work queues in each queue. It leaves out this
+// pipeline's own bindings, which its plan shows.
 func (n Names) ParkedByOthers(vhost topology.Topology) map[string][]Names {
 	return parkedExcept(n.OwnsBinding, vhost)
 }
 
-// ParkedBy lists, by queue, the pipelines that have failed messages of a work queue there.
+// ParkedBy lists the pipelines that park failed messages of work queues in each queue.
 func ParkedBy(vhost topology.Topology) map[string][]Names {
 	return parkedExcept(func(topology.Binding) bool { return false }, vhost)
 }
 
-// parkedExcept lists, by queue, the pipelines that have failed messages of work queues there by bindings that are not own ones.
 func parkedExcept(own func(topology.Binding) bool, vhost topology.Topology) map[string][]Names {
 	found := map[string][]Names{}
 	for _, b := range vhost.Bindings {
@@ -169,8 +170,8 @@ func parkedExcept(own func(topology.Binding) bool, vhost topology.Topology) map[
 	return found
 }
 
-// FailedQueuesIn lists the queues that have failed messages of the pipeline's work queues and attachments, each with those
-// work queues.
+// FailedQueuesIn lists the work queues, of the pipeline and its attachments, that park their messages in each failed
+// queue.
 func FailedQueuesIn(n Names, vhost topology.Topology) map[string][]string {
 	found := map[string][]string{}
 	for _, b := range vhost.Bindings {

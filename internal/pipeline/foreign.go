@@ -8,17 +8,17 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Foreign is what belongs to somebody else than the pipeline in question.
+// Foreign holds the pipelines and policies of a vhost that belong to others.
 type Foreign struct {
-	// pipelines are the names of the other pipelines in the vhost, those without a definition included.
+	// pipelines are the names of the other pipelines in the vhost, including those without a definition.
 	pipelines []Names
-	// returning are their work queues, each with the pipelines that messages return to it from.
+	// returning maps each of their work queues to the pipelines that return messages to it.
 	returning map[string][]Owner
-	// Policies are those of no pipeline, and those that a pipeline without a definition has left.
+	// Policies belong to no pipeline, or remain from a deleted one.
 	Policies map[string]topology.Policy
 }
 
-// ForeignTo finds what belongs to others than these pipelines.
+// ForeignTo finds the objects that belong to others than these pipelines.
 func ForeignTo(vhost topology.Vhost, mine []string) Foreign {
 	o, defined := Foreign{Policies: maps.Clone(vhost.Policies)}, map[string]bool{}
 	for _, name := range Pipelines(vhost.Topology) {
@@ -40,8 +40,8 @@ func ForeignTo(vhost topology.Vhost, mine []string) Foreign {
 	return o
 }
 
-// undefined lists pipelines whose definition is gone, and nothing else: one of their policies is there, and they return
-// messages to a queue. What is left of a pipeline that was deleted has no such binding.
+// undefined lists pipelines that lost only their definition: they still have a policy, and a binding that returns
+// messages to a queue. The remains of a deleted pipeline have no such binding.
 func undefined(defined map[string]bool, vhost topology.Topology) []string {
 	left := map[string]string{}
 	for name, policy := range vhost.Policies {
@@ -61,15 +61,15 @@ func undefined(defined map[string]bool, vhost topology.Topology) []string {
 // Owner is a pipeline that has a queue.
 type Owner struct {
 	Pipeline Names
-	// AsWorkQueue says that the queue is one of its work queues, rather than one that its policy covers.
+	// AsWorkQueue says that the queue is a work queue of the pipeline. Otherwise only the pipeline's policy covers it.
 	AsWorkQueue bool
-	// TakesOverFrom is the pipeline that it takes the work queue over from, "" if none.
+	// TakesOverFrom is the pipeline that this one takes the work queue over from, or "".
 	TakesOverFrom string
-	// Undefined says that its definition is gone.
+	// Undefined says that the pipeline lost its definition.
 	Undefined bool
 }
 
-// returning finds the work queues of these pipelines, in one pass: a vhost has many of both.
+// returning finds the work queues of these pipelines in one pass, because a vhost has many of both.
 func returning(pipelines []Names, defined map[string]bool, vhost topology.Topology) map[string][]Owner {
 	exchanges, found := map[string]Names{}, map[string][]Owner{}
 	for _, n := range pipelines {
@@ -87,8 +87,8 @@ func returning(pipelines []Names, defined map[string]bool, vhost topology.Topolo
 	return found
 }
 
-// Pipelines lists the pipelines in a vhost by name: those whose definition is there, whatever it says. None has an empty
-// name, which stands for no pipeline.
+// Pipelines lists the names of all pipelines with a definition, valid or not. The names are not empty: "" stands for no
+// pipeline.
 func Pipelines(vhost topology.Topology) []string {
 	var names []string
 	for _, b := range vhost.Bindings {
@@ -99,7 +99,8 @@ func Pipelines(vhost topology.Topology) []string {
 	return topology.Distinct(names)
 }
 
-// ofPipeline is the pipeline that a policy belongs to, "" if none. The name alone does not decide.
+// ofPipeline returns the pipeline that a policy belongs to, or "". The dead-letter exchange must match as well as the
+// name.
 func ofPipeline(name string, policy topology.Policy) string {
 	parsed, is := parsePolicyName(name)
 	exchange, _ := policy.Definition["dead-letter-exchange"].(string)
@@ -109,8 +110,8 @@ func ofPipeline(name string, policy topology.Policy) string {
 	return ""
 }
 
-// OwnersOf finds the other pipelines that a queue belongs to, by name. A pipeline can have it as a work queue and by an
-// attachment, and then is listed twice.
+// OwnersOf returns the other pipelines that a queue belongs to, ordered by name. A pipeline is listed twice if it has
+// the queue both as a work queue and by an attachment.
 func (o Foreign) OwnersOf(queue string) []Owner {
 	for _, n := range o.pipelines {
 		if n.CoversQueue(queue) {

@@ -7,21 +7,21 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Index divides a vhost by pipeline. It is made once per listing: a vhost of many pipelines is large, and what concerns
-// one of them is little.
+// Index divides a vhost by pipeline. A listing builds it once, because the vhost is large and the part of each pipeline
+// is small.
 type Index struct {
 	vhost topology.Vhost
-	// own has what belongs to each pipeline, and the bindings of which one end does.
+	// own has the objects of each pipeline, and the bindings with one end at them.
 	own map[string]*topology.Topology
-	// shared belongs to no pipeline, or may matter to all of them.
+	// shared has objects that belong to no pipeline or can matter to every pipeline.
 	shared topology.Topology
-	// involved are the pipelines that shared has objects of.
+	// involved lists the pipelines that have objects in shared.
 	involved []string
-	// incoming are the bindings from exchanges of pipelines to queues of none, by queue.
+	// incoming has the bindings from pipelines' exchanges to queues outside any pipeline, by queue.
 	incoming map[string][]topology.Binding
 }
 
-// NewIndex divides a vhost, which must not be changed afterwards.
+// NewIndex divides a vhost. The vhost must not change afterwards.
 func NewIndex(vhost topology.Vhost) *Index {
 	x := &Index{vhost: vhost, own: map[string]*topology.Topology{}, shared: topology.New(), incoming: map[string][]topology.Binding{}}
 	for _, name := range Pipelines(vhost.Topology) {
@@ -43,7 +43,7 @@ func NewIndex(vhost topology.Vhost) *Index {
 	return x
 }
 
-// of is where the objects of a pipeline are: those of one without a definition are nobody's.
+// of returns the topology that gets the pipeline's objects. Without a definition, they count as shared.
 func (x *Index) of(pipeline string) *topology.Topology {
 	if own, defined := x.own[pipeline]; defined {
 		return own
@@ -51,7 +51,8 @@ func (x *Index) of(pipeline string) *topology.Topology {
 	return &x.shared
 }
 
-// addPolicy adds a policy. One that somebody made apply to exchanges may match those of any pipeline.
+// addPolicy adds a policy. If somebody extended it to exchanges, it can match the exchanges of any pipeline, so it is
+// shared too.
 func (x *Index) addPolicy(name string, policy topology.Policy) {
 	owner := ofPipeline(name, policy)
 	x.of(owner).Policies[name] = policy
@@ -61,8 +62,8 @@ func (x *Index) addPolicy(name string, policy topology.Policy) {
 	}
 }
 
-// addBinding adds a binding to whom its ends belong to. One that begins at an exchange of a pipeline without a definition
-// may be asked for by that name.
+// addBinding adds a binding to the owners of its ends. If it begins at a pipeline without a definition, it is shared,
+// so that a query for that name finds it.
 func (x *Index) addBinding(b topology.Binding) {
 	source, destination := exchangeOwner(b.Source), ""
 	if !b.ToExchange {
@@ -87,10 +88,10 @@ func (x *Index) addBinding(b topology.Binding) {
 	}
 }
 
-// Near is the part of the vhost that can matter to these pipelines and work queues: what is theirs, what belongs to no
-// pipeline, what other pipelines have to do with the same queues, and the definitions that tell whose that is. Whatever
-// is asked about these pipelines has the same answer here as in the whole vhost. The answer must not be changed, but for
-// its maps and its list of bindings.
+// Near returns the part of the vhost that can matter to these pipelines and work queues. It holds their objects,
+// objects outside any pipeline, other pipelines' bindings and policies for the same queues, and the definitions of
+// those pipelines. Every question about these pipelines has the same answer here as in the whole vhost. Callers must
+// not change the result, except for its maps and its list of bindings.
 func (x *Index) Near(pipelines, workQueues []string) topology.Vhost {
 	s := surroundings{Index: x, near: x.vhost, added: map[string]bool{}, queues: slices.Clone(workQueues), others: slices.Clone(x.involved)}
 	s.near.Topology = topology.Topology{
@@ -109,14 +110,14 @@ func (x *Index) Near(pipelines, workQueues []string) topology.Vhost {
 	return s.near
 }
 
-// surroundings are what is near to some pipelines, while it is gathered.
+// surroundings gathers the result of Near.
 type surroundings struct {
 	*Index
 
 	near topology.Vhost
-	// added are the pipelines that are there with all they have.
+	// added lists the pipelines that are completely in near.
 	added map[string]bool
-	// queues are those of which others may have a part, and others are pipelines that have something in near.
+	// queues can belong to other pipelines too, and others are pipelines with only some objects in near.
 	queues, others []string
 }
 
@@ -131,7 +132,7 @@ func (s *surroundings) addPipeline(name string) {
 	for _, b := range own.Bindings {
 		from, to := exchangeOwner(b.Source), ownerByName(b.Destination)
 		if s.added[from] || s.added[to] && !b.ToExchange {
-			continue // came with the pipeline at the other end
+			continue // added with the pipeline at the other end
 		}
 		s.near.Bindings = append(s.near.Bindings, b)
 		s.queues, s.others = append(s.queues, b.Destination), append(s.others, from)
@@ -139,7 +140,7 @@ func (s *surroundings) addPipeline(name string) {
 	s.added[name] = true
 }
 
-// addQueue adds a queue, whosever it is, and what leads to it from other pipelines.
+// addQueue adds a queue of any owner, and the bindings from other pipelines to it.
 func (s *surroundings) addQueue(name string) {
 	if queue, exists := s.vhost.Queues[name]; exists {
 		s.near.Queues[name] = queue

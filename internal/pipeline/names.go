@@ -10,12 +10,12 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 )
 
-// Separator is reserved: policy names are built with it, so pipeline names may not contain it and
-// two pipelines can never meet in one policy.
+// Separator separates the parts of policy names. Pipeline names must not contain it, so that two pipelines never share
+// a policy name.
 const Separator = "/"
 
-// Binding key prefixes of a pipeline's direct exchanges, and what the worker publishes with in
-// place of an original routing key that begins with one of them.
+// Prefixes of the binding keys of a pipeline's direct exchanges. If an original routing key begins with one of them,
+// the worker publishes with EscapedKey instead.
 const (
 	DelayKeyPrefix  = "delay:"
 	ReturnKeyPrefix = "return:"
@@ -23,44 +23,44 @@ const (
 	EscapedKey      = "retry-escaped"
 )
 
-// RefusedKey binds the refused queue to the retry exchange. No delay is spelled like that.
+// RefusedKey binds the refused queue to the retry exchange. It differs from the key of every delay.
 const RefusedKey = DelayKeyPrefix + "refused"
 
-// KeyPrefixes begin all binding keys of the direct exchanges by which a message comes back to its work queue.
+// KeyPrefixes lists the prefixes of all binding keys that bring a message back to its work queue.
 func KeyPrefixes() []string { return []string{DelayKeyPrefix, ReturnKeyPrefix, stored.NoteKeyPrefix} }
 
-// Names of the objects of one pipeline.
+// Names returns the names of one pipeline's objects.
 type Names string
 
-// DeadLetterExchange is where work queues dead-letter to.
+// DeadLetterExchange is the exchange that work queues dead-letter to.
 func (n Names) DeadLetterExchange() string { return string(n) + ".dlx" }
 
 // Inbox is the queue that the worker consumes.
 func (n Names) Inbox() string { return string(n) + ".inbox" }
 
-// RetryExchange is where the worker publishes what has to wait.
+// RetryExchange is the exchange where the worker publishes messages that must wait.
 func (n Names) RetryExchange() string { return string(n) + ".retry" }
 
-// RetryQueue is where messages wait for the delay.
+// RetryQueue is the queue where messages wait for this delay.
 func (n Names) RetryQueue(delay time.Duration) string {
 	return n.retryQueuePrefix() + FormatDelay(delay)
 }
 
-// ReturnExchange is where messages go when their wait is over.
+// ReturnExchange is the exchange that messages reach after their wait.
 func (n Names) ReturnExchange() string { return string(n) + ".return" }
 
-// RefusedQueue keeps failed messages that a queue did not take, for the broker to give them to all queues behind the failed
-// exchange. The pipeline's policy covers its name, which is none of a delay.
+// RefusedQueue keeps failed messages that a queue refused. From there the broker publishes them again to all queues
+// behind the failed exchange. The pipeline's policy covers its name, which differs from that for any delay.
 func (n Names) RefusedQueue() string { return n.retryQueuePrefix() + "0.refused" }
 
 // FailedExchange leads to the pipeline's failed queue.
 func (n Names) FailedExchange() string { return string(n) + ".failed" }
 
-// FailedRouteExchange is where the worker publishes what is no longer retried: it leads to the failed queue of the work
-// queue, and where that has none, to the failed exchange.
+// FailedRouteExchange is the exchange where the worker publishes failed messages. It routes to the work queue's own
+// failed queue, or otherwise to the failed exchange.
 func (n Names) FailedRouteExchange() string { return string(n) + ".failed.route" }
 
-// FailedQueue keeps what is no longer retried.
+// FailedQueue keeps messages that are no longer retried.
 func (n Names) FailedQueue() string { return string(n) + ".failed" }
 
 // DelayKey is the key that binds the retry queue of the delay to the retry exchange.
@@ -72,22 +72,22 @@ func ReturnKey(workQueue string) string { return ReturnKeyPrefix + workQueue }
 // FailedKey is the key that binds the failed queue of a work queue to the exchange that routes failed messages.
 func FailedKey(workQueue string) string { return FailedKeyPrefix + workQueue }
 
-// OwnsQueue reports whether the name is one that the pipeline gives to its own queues: the inbox,
-// the failed queue, the retry queue of any delay, or that of what was refused.
+// OwnsQueue reports whether a queue of the pipeline has this name: the inbox, the failed queue, the refused queue or
+// the retry queue of any delay.
 func (n Names) OwnsQueue(queue string) bool {
 	_, isRetry := n.DelayOf(queue)
 	return isRetry || slices.Contains([]string{n.Inbox(), n.FailedQueue(), n.RefusedQueue()}, queue)
 }
 
-// CoversQueue reports whether the pipeline's policy applies to a queue of this name, whoever made it: its own
-// queues, and all others whose names are like those of retry queues.
+// CoversQueue reports whether the pipeline's policy applies to a queue of this name, regardless of its owner. These are
+// its own queues and all queues whose names look like retry queues.
 func (n Names) CoversQueue(queue string) bool {
 	delay, found := strings.CutPrefix(queue, n.retryQueuePrefix())
 	likeRetry := found && delay != "" && '0' <= delay[0] && delay[0] <= '9'
 	return likeRetry || queue == n.Inbox() || queue == n.FailedQueue()
 }
 
-// DelayOf reads the delay out of a retry queue's name; false if it is not such a name.
+// DelayOf returns the delay in a retry queue's name, and false for other names.
 func (n Names) DelayOf(queue string) (time.Duration, bool) {
 	spelled, found := strings.CutPrefix(queue, n.retryQueuePrefix())
 	if !found {
@@ -97,30 +97,30 @@ func (n Names) DelayOf(queue string) (time.Duration, bool) {
 	return delay, err == nil && FormatDelay(delay) == spelled
 }
 
-// WorkerExchanges lists those that the sidecar publishes to.
+// WorkerExchanges lists the exchanges that the sidecar publishes to.
 func (n Names) WorkerExchanges() []string {
 	return []string{n.RetryExchange(), n.ReturnExchange(), n.FailedRouteExchange(), n.FailedExchange()}
 }
 
-// Exchanges lists those that any engine has.
+// Exchanges lists the exchanges of all engines.
 func (n Names) Exchanges() []string {
 	return append([]string{n.DeadLetterExchange()}, n.WorkerExchanges()...)
 }
 
-// Retries reports whether a message in this exchange is retried, or on its way back to a work queue.
+// Retries reports whether messages in this exchange are retried or on their way back to a work queue.
 func (n Names) Retries(exchange string) bool {
 	return slices.Contains([]string{n.DeadLetterExchange(), n.RetryExchange(), n.ReturnExchange()}, exchange)
 }
 
-// deadLetterExchanges are what policies of pipelines dead-letter to, whatever their engine.
+// deadLetterExchanges lists the exchanges that policies of a pipeline can dead-letter to, for all engines.
 func (n Names) deadLetterExchanges() []string {
 	return []string{n.DeadLetterExchange(), n.FailedExchange(), n.FailedRouteExchange(), n.RetryExchange()}
 }
 
-// ownExchanges is how the names of a pipeline's exchanges end.
+// ownExchanges has the suffixes of the names of a pipeline's exchanges.
 var ownExchanges = Names("").Exchanges()
 
-// OwnsExchange reports whether the name is one that the pipeline gives to its exchanges.
+// OwnsExchange reports whether an exchange of the pipeline has this name.
 func (n Names) OwnsExchange(exchange string) bool {
 	rest, named := strings.CutPrefix(exchange, string(n))
 	return named && slices.Contains(ownExchanges, rest)
@@ -128,7 +128,7 @@ func (n Names) OwnsExchange(exchange string) bool {
 
 func (n Names) retryQueuePrefix() string { return n.RetryExchange() + "." }
 
-// maxPattern is the longest pattern, in bytes, that RabbitMQ takes from 4.3 on.
+// maxPattern is the longest policy pattern, in bytes, that RabbitMQ accepts from 4.3 on.
 const maxPattern = 1024
 
 // ExactPattern matches these names and no others.
@@ -149,11 +149,10 @@ func (n Names) pattern(workQueues []string) string {
 	return strings.Join(patterns, "|")
 }
 
-// spread divides names into numbered groups so that a pattern holds each. A name's group depends on nothing
-// but the name and the highest number of groups, which may be 1, 2, 4 and so on: a name that comes or goes
-// moves no other. When the number doubles, each group gives some names to one that is new, and when it
-// halves, two become one: policies that are created first and deleted last leave no name without one in
-// between.
+// spread divides names into numbered groups so that each group fits into one pattern. A name's group depends only on
+// the name and the number of groups, which is a power of two. So adding or removing a name moves no other. If the
+// number doubles, each group gives names to one new group. If it halves, two groups become one. Policies are created
+// first and deleted last, so every name always has a policy.
 func spread(names []string) map[int][]string {
 	for n := uint32(1); ; n *= 2 {
 		groups := map[int][]string{}
@@ -182,5 +181,5 @@ func fit(groups map[int][]string) bool {
 	return true
 }
 
-// Notes are kept at two exchanges that each engine has.
+// Notes returns the two exchanges that keep the pipeline's notes. Every engine has them.
 func (n Names) Notes() stored.Notes { return stored.Notes{n.ReturnExchange(), n.FailedExchange()} }

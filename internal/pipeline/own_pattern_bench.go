@@ -2,6 +2,6 @@
 
 package pipeline
 
-// ownPattern matches nothing in a build for `make bench-plan`, which measures what it costs that policies
-// cover the pipeline's own queues. No other build has this file.
+// ownPattern matches nothing in the build for `make bench-plan`, which measures the cost of policies on the pipeline's
+// own queues. No other build has this file.
 func (n Names) ownPattern() []string { return nil }

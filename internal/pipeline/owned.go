@@ -6,10 +6,10 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Owned picks out of a whole vhost what belongs to the pipeline. Objects of others are left out even where they meet the
-// pipeline's: a foreign queue bound to the dead-letter exchange is not ours, nor is an exchange that only another engine
-// makes. Retry queues of any delay count, so that those that left the schedule are found again; if the specification does
-// not know a delay, the queue must dead-letter to the pipeline's return exchange.
+// Owned returns the pipeline's objects in a whole vhost. It leaves out foreign objects that touch the pipeline, such as
+// a foreign queue on the dead-letter exchange or an exchange of another engine. It includes retry queues of every
+// delay, so that queues that left the schedule are found. If the specification does not have a delay, its queue must
+// dead-letter to the pipeline's return exchange.
 func (p Pipeline) Owned(vhost topology.Topology) topology.Topology {
 	n, owned, made := p.Names(), topology.New(), ExpandExchanges(p)
 	for name, exchange := range vhost.Exchanges {
@@ -37,14 +37,14 @@ func (p Pipeline) Owned(vhost topology.Topology) topology.Topology {
 	return owned
 }
 
-// IsOwnQueue reports whether a queue, and not only its name, is one that the pipeline makes besides those of its
-// specification: a retry queue out of the schedule, or what was refused under another engine.
+// IsOwnQueue reports whether the pipeline made a queue outside its specification. That is a retry queue that left the
+// schedule, or a refused queue of another engine. It looks at the queue's arguments as well as its name.
 func (n Names) IsOwnQueue(name string, queue topology.Queue) bool {
 	return n.IsRetryQueue(name, queue) ||
 		name == n.RefusedQueue() && queue.Arguments["x-dead-letter-exchange"] == n.FailedExchange()
 }
 
-// IsInbox reports whether a queue, and not only its name, is the inbox of a pipeline of this name.
+// IsInbox reports whether a queue is the pipeline's inbox, by its name and arguments.
 func (n Names) IsInbox(name string, queue topology.Queue) bool {
 	return name == n.Inbox() && queue.Arguments["x-dead-letter-exchange"] == n.FailedExchange()
 }
@@ -55,10 +55,9 @@ func (n Names) IsRetryQueue(name string, queue topology.Queue) bool {
 	return named && queue.Arguments["x-dead-letter-exchange"] == n.ReturnExchange()
 }
 
-// OwnsBinding reports whether a binding is the pipeline's: between two of its objects, or one that
-// brings messages back to a work queue, or parks those of one. A key that means either is the pipeline's own, so that
-// one that leads to the wrong queue is seen; only attachments, which mark theirs, use it too. Notes are the
-// pipeline's as well, so that a plan shows them.
+// OwnsBinding reports whether the pipeline owns a binding. It owns bindings between its objects, bindings that return
+// or park messages of a work queue, and notes. A binding with such a key counts even if it leads to the wrong queue, so
+// that a plan shows it. Attachments use the same keys but mark their bindings.
 func (n Names) OwnsBinding(b topology.Binding) bool {
 	if _, isNote := n.Notes().Noted(b); isNote {
 		return true
@@ -72,13 +71,14 @@ func (n Names) OwnsBinding(b topology.Binding) bool {
 	return (returns || parks) && !ofAttachment || n.OwnsQueue(b.Destination)
 }
 
-// ReturnBinding brings messages back to a work queue.
+// ReturnBinding returns the binding that brings messages back to a work queue.
 func (n Names) ReturnBinding(workQueue string) topology.Binding {
 	return topology.Binding{Source: n.ReturnExchange(), Destination: workQueue, RoutingKey: ReturnKey(workQueue)}
 }
 
-// DeclaredBinding brings messages back to a work queue that the pipeline declares. It has no mark where the name has a
-// ~: RabbitMQ's management API fails over such a key next to arguments. An import takes such a queue for released.
+// DeclaredBinding returns the binding that brings messages back to a declared work queue. If the name contains a ~, the
+// binding has no mark, because RabbitMQ's management API fails on such a key with arguments. An import then treats the
+// queue as released.
 func (n Names) DeclaredBinding(workQueue string) topology.Binding {
 	if CannotBeMarked(workQueue) {
 		return n.ReturnBinding(workQueue)
@@ -86,8 +86,8 @@ func (n Names) DeclaredBinding(workQueue string) topology.Binding {
 	return marked(n.ReturnBinding(workQueue), DeclaredArgument, string(n))
 }
 
-// AttachedBy is the pipeline that has the queue to which a binding leads because of that binding, "" if none, or if it has
-// let go of the queue.
+// AttachedBy returns the pipeline that has the destination as a work queue because of this binding. If the binding is
+// another kind or its queue is detached, it returns "".
 func AttachedBy(b topology.Binding) string {
 	n, returns := ReturnedBy(b)
 	if !returns || b.Equal(n.detachedBinding(b.Destination)) {
@@ -96,7 +96,7 @@ func AttachedBy(b topology.Binding) string {
 	return string(n)
 }
 
-// ReturnsFrom lists the queues whose messages come back by a return binding, none for any other binding.
+// ReturnsFrom lists the queues whose messages come back by a return binding. It returns nil for other bindings.
 func ReturnsFrom(b topology.Binding, vhost topology.Topology) []string {
 	n, returns := ReturnedBy(b)
 	if !returns {
@@ -111,15 +111,15 @@ func ReturnsFrom(b topology.Binding, vhost topology.Topology) []string {
 	return queues
 }
 
-// ReturnedBy is the pipeline whose messages return to a queue by a binding, whether it has the queue still or has let go
-// of it; false if it is no such binding.
+// ReturnedBy returns the pipeline whose messages return to a queue by this binding, even if the queue is detached. It
+// returns false for other bindings.
 func ReturnedBy(b topology.Binding) (Names, bool) {
 	name, returns := strings.CutSuffix(b.Source, Names("").ReturnExchange())
 	return Names(name), returns && !b.ToExchange && b.RoutingKey == ReturnKey(b.Destination)
 }
 
-// Returns reports whether a binding is one that the pipeline itself makes to bring messages back to a work queue,
-// declared or not, taken over or not.
+// Returns reports whether the pipeline itself made the binding to bring messages back to a work queue. The queue can be
+// declared or taken over.
 func (n Names) Returns(b topology.Binding) bool {
 	_, plain := takenOverFrom(b)
 	return plain.Equal(n.ReturnBinding(b.Destination)) || b.Equal(n.DeclaredBinding(b.Destination))

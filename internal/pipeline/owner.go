@@ -8,31 +8,31 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// CatchAll is the pipeline's own failed queue.
+// CatchAll returns the name of the pipeline's own failed queue.
 func (p Pipeline) CatchAll() string { return p.Names().FailedQueue() }
 
-// Entrance is "": applications publish to none of a pipeline's exchanges.
+// Entrance returns "", because applications publish to none of a pipeline's exchanges.
 func (Pipeline) Entrance() string { return "" }
 
-// Notes are those of its name.
+// Notes returns the exchanges that keep the pipeline's notes.
 func (p Pipeline) Notes() stored.Notes { return p.Names().Notes() }
 
-// ReturnsFrom is the function of that name.
+// ReturnsFrom calls the function [ReturnsFrom].
 func (Pipeline) ReturnsFrom(b topology.Binding, vhost topology.Topology) []string {
 	return ReturnsFrom(b, vhost)
 }
 
-// FallsBack reports whether without a binding failed messages of a work queue go to the pipeline's own failed queue.
+// FallsBack reports whether failed messages go to the pipeline's own failed queue if the binding is missing.
 func (p Pipeline) FallsBack(b topology.Binding) bool { return p.Names().Parks(b) }
 
-// AttachedBy is the function of that name.
+// AttachedBy calls the function [AttachedBy].
 func (Pipeline) AttachedBy(b topology.Binding) string { return AttachedBy(b) }
 
-// ForceTakesBindings is true: bindings of others go along with the queues of a pipeline.
+// ForceTakesBindings returns true: bindings of others are deleted with the pipeline's queues.
 func (Pipeline) ForceTakesBindings() bool { return true }
 
-// SharedQueues are the work queues that the pipeline declares, to which others publish, and their failed queues, which others
-// empty.
+// SharedQueues lists the declared work queues and their failed queues. Others publish to the work queues and empty the
+// failed queues.
 func (p Pipeline) SharedQueues() []string {
 	names := p.DeclaredFailedQueues()
 	for name, workQueue := range p.WorkQueues {
@@ -43,7 +43,7 @@ func (p Pipeline) SharedQueues() []string {
 	return names
 }
 
-// RetiredQueues are the retry queues out of the schedule that still drain.
+// RetiredQueues lists the retry queues that left the schedule and still drain.
 func (p Pipeline) RetiredQueues() []string {
 	var names []string
 	for _, delay := range p.Retired {
@@ -52,8 +52,8 @@ func (p Pipeline) RetiredQueues() []string {
 	return names
 }
 
-// DetachedQueues lists the queues that a change detaches; next is nil for a destroy. With that, those go that dead-letter to the
-// pipeline by their own arguments, too, whether they are work queues or not.
+// DetachedQueues lists the work queues that a change detaches. If the pipeline is destroyed, next is nil, and the list
+// also has queues outside the pipeline whose own arguments dead-letter to it.
 func (p Pipeline) DetachedQueues(next *Pipeline, vhost topology.Topology) []string {
 	queues := slices.Collect(maps.Keys(p.WorkQueues))
 	if next != nil {
@@ -72,7 +72,7 @@ func (p Pipeline) DetachedQueues(next *Pipeline, vhost topology.Topology) []stri
 // ReplacedBy reports whether a change makes Terraform replace the pipeline.
 func (p Pipeline) ReplacedBy(next Pipeline) bool { return p.ReplacedOver(next) != "" }
 
-// ReplacedOver is the attribute whose change replaces the pipeline, "" if there is none.
+// ReplacedOver returns the attribute whose change replaces the pipeline, or "".
 func (p Pipeline) ReplacedOver(next Pipeline) string {
 	switch {
 	case p.Name != next.Name:
@@ -87,7 +87,7 @@ func (p Pipeline) ReplacedOver(next Pipeline) string {
 	return ""
 }
 
-// SharedQueues is the failed queue that the attachment declares, which others empty.
+// SharedQueues returns the failed queue that the attachment declares and others empty.
 func (a Attachment) SharedQueues() []string {
 	if !a.WorkQueue.DeclaresFailedQueue() {
 		return nil
@@ -95,10 +95,11 @@ func (a Attachment) SharedQueues() []string {
 	return []string{a.WorkQueue.FailedQueue}
 }
 
-// RetiredQueues are none.
+// RetiredQueues returns nil: an attachment has no schedule.
 func (Attachment) RetiredQueues() []string { return nil }
 
-// DetachedQueues is the queue of an attachment that is destroyed, next is nil then. A change that detaches it is a replacement.
+// DetachedQueues returns the queue of an attachment that is destroyed; next is nil then. Any other change that detaches
+// it is a replacement.
 func (a Attachment) DetachedQueues(next *Attachment, _ topology.Topology) []string {
 	if next != nil {
 		return nil
@@ -106,10 +107,10 @@ func (a Attachment) DetachedQueues(next *Attachment, _ topology.Topology) []stri
 	return []string{a.Queue}
 }
 
-// BindingsThatGo are none.
+// BindingsThatGo returns nil: no bindings of others depend on an attachment.
 func (Attachment) BindingsThatGo(topology.Topology) []topology.Binding { return nil }
 
-// RestoresDeadLetterRoute is false: an attachment is no route.
+// RestoresDeadLetterRoute returns false: an attachment is no route for dead letters.
 func (Attachment) RestoresDeadLetterRoute(topology.Topology) bool { return false }
 
 // ReplacedBy reports whether a change makes Terraform replace the attachment.

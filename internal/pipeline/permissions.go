@@ -19,9 +19,9 @@ type Permissions struct {
 	Read      string
 }
 
-// OperatorPermissions are the least that somebody's user needs who looks after the pipeline, by command of the sidecar. A
-// status counts in the retry queues of any delay, so that a change of the schedule needs no other permissions, and in the
-// failed queues of work queues. Without a worker, it asks whether the pipeline has one.
+// OperatorPermissions returns the least permissions of a user who runs the sidecar's commands for the pipeline. A
+// status counts messages in retry queues of any delay, so a schedule change needs no new permissions. It also counts
+// the failed queues of work queues. Without a worker, it checks whether the pipeline has one.
 func OperatorPermissions(p Pipeline) map[string]Permissions {
 	n := p.Names()
 	failed := []string{n.FailedQueue()}
@@ -39,14 +39,14 @@ func OperatorPermissions(p Pipeline) map[string]Permissions {
 	}
 }
 
-// FailedQueuePermissions are the least that somebody's user needs who looks after the failed queue of work queues, but for
-// an import, and for a replay to another queue.
+// FailedQueuePermissions returns the least permissions of a user who looks after the failed queue of work queues. They
+// do not cover imports and replays to another queue.
 func FailedQueuePermissions(n Names, queue string) Permissions {
 	return Permissions{Configure: NoName, Write: ExactPattern([]string{n.ReturnExchange()}), Read: ExactPattern([]string{queue})}
 }
 
-// WorkerPermissions are the least that the sidecar's user needs. The default exchange
-// (amq.default) is written only to save messages whose work queue lost its binding.
+// WorkerPermissions returns the least permissions of the sidecar's user. It writes to the default exchange
+// (amq.default) only to save messages whose work queue lost its binding.
 func WorkerPermissions(n Names) Permissions {
 	written := append([]string{"amq.default"}, n.WorkerExchanges()...)
 	slices.Sort(written)
@@ -57,7 +57,7 @@ func WorkerPermissions(n Names) Permissions {
 	}
 }
 
-// MergePermissions allows what any of these does, in one vhost.
+// MergePermissions allows everything that one of these permissions allows, in one vhost.
 func MergePermissions(all []Permissions) Permissions {
 	var configure, write, read []string
 	for _, p := range all {
@@ -66,7 +66,7 @@ func MergePermissions(all []Permissions) Permissions {
 	return Permissions{Configure: mergePatterns(configure), Write: mergePatterns(write), Read: mergePatterns(read)}
 }
 
-// mergePatterns matches what any of these does. Brokers take an empty pattern for one that matches nothing.
+// mergePatterns skips empty patterns, because brokers take an empty pattern for one that matches nothing.
 func mergePatterns(patterns []string) string {
 	patterns = slices.DeleteFunc(topology.Distinct(patterns), func(p string) bool { return p == "" || p == NoName })
 	if len(patterns) == 0 {

@@ -1,7 +1,7 @@
-// Package pipeline knows what a retry pipeline, and an attachment to one, is made of on a broker.
+// Package pipeline defines the broker objects of a retry pipeline and of an attachment to one.
 //
-// It is pure: a specification goes in, and the exchanges, queues, bindings and policies that it expands
-// to come out; a vhost goes in, and what belongs to a pipeline, or its specification, comes out.
+// It is pure. It expands a specification to exchanges, queues, bindings and policies. From a vhost it reads a
+// pipeline's objects or its specification back.
 package pipeline
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Reasons for which a broker dead-letters a message.
+// Reasons why a broker dead-letters a message.
 const (
 	ReasonRejected      = "rejected"
 	ReasonExpired       = "expired"
@@ -23,30 +23,29 @@ const (
 	ReasonDeliveryLimit = "delivery_limit"
 )
 
-// Reasons lists every reason for which a broker dead-letters a message.
+// Reasons lists every reason why a broker dead-letters a message.
 func Reasons() []string {
 	return []string{ReasonRejected, ReasonExpired, ReasonMaxLength, ReasonDeliveryLimit}
 }
 
-// FewestAttempts and MostAttempts are how often a message may be delivered in all, the first delivery
-// included.
+// FewestAttempts and MostAttempts limit how often a message is delivered, including the first delivery.
 const (
 	FewestAttempts = 2
 	MostAttempts   = math.MaxInt32
 )
 
-// Pipeline is the specification of a retry pipeline: all that its topology is a function of.
+// Pipeline is the specification of a retry pipeline. Its topology depends on nothing else.
 type Pipeline struct {
 	Name  string
 	Vhost string
-	// Engine is one of Engines, that of the worker if it is empty.
+	// Engine is one of Engines. Empty means EngineWorker.
 	Engine string
-	// Delays are the waits before attempt 2, 3, 4 and so on; the last one repeats.
+	// Delays are the waits before attempt 2, 3, 4 and so on. The last one repeats.
 	Delays []Delay
-	// MaxAttempts is how often a message is delivered in all, the first delivery included.
+	// MaxAttempts is how often a message is delivered, including the first delivery.
 	MaxAttempts int
 	RetryOn     []string
-	// MaxAge is how long after its first failure a message may come back, zero for any time.
+	// MaxAge is how long after its first failure a message can come back. Zero means no limit.
 	MaxAge Delay
 	// QueueType is the type of the pipeline's own queues.
 	QueueType  string
@@ -55,24 +54,23 @@ type Pipeline struct {
 	PolicyPriority int
 	// PolicyDefinition has more keys for the policies of all work queues.
 	PolicyDefinition topology.Arguments
-	// Retired are delays that left the schedule but whose queues are still draining.
+	// Retired are the delays that left the schedule and whose queues still drain.
 	Retired []time.Duration
-	// Detached are queues that are no work queues any more, but to which messages may still be on their way.
+	// Detached are the former work queues that can still get waiting messages back.
 	Detached []string
 }
 
-// Delay is a wait together with the way the user spelled it, which the broker keeps so that an
-// import gives it back.
+// Delay is a wait and the user's spelling of it. The broker stores the spelling, so that an import returns it.
 type Delay struct {
 	Wait     time.Duration
 	Spelling string
 }
 
-// Names of the pipeline's objects.
+// Names returns the names of the pipeline's objects.
 func (p Pipeline) Names() Names { return Names(p.Name) }
 
-// Waits are the distinct delays that need a queue, in ascending order: a repeated delay shares its
-// queue, and no queue is needed for a delay of zero.
+// Waits returns the distinct delays that need a queue, in ascending order. Equal delays share a queue, and a delay of
+// zero needs none.
 func (p Pipeline) Waits() []time.Duration {
 	var waits []time.Duration
 	for _, delay := range p.Delays {
@@ -83,9 +81,8 @@ func (p Pipeline) Waits() []time.Duration {
 	return topology.Distinct(waits)
 }
 
-// GivesUpAfter is the sum of all waits of a message that fails every time, at once, in a work queue
-// without a number of attempts of its own. It saturates at the longest duration that Go can hold,
-// 292 years.
+// GivesUpAfter returns the sum of all waits of a message that always fails at once, without a work queue's own number
+// of attempts. Its maximum is Go's longest duration, 292 years.
 func (p Pipeline) GivesUpAfter() time.Duration {
 	if len(p.Delays) == 0 {
 		return 0
@@ -109,7 +106,7 @@ func (p Pipeline) GivesUpAfter() time.Duration {
 	return total + time.Duration(repeats)*last
 }
 
-// endOf is how long it takes until the next wait would be too long.
+// endOf returns the sum if the next wait would pass the limit. Without a MaxAge, only the longest duration limits the sum.
 func (p Pipeline) endOf(total time.Duration) time.Duration {
 	if p.MaxAge.Wait == 0 {
 		return math.MaxInt64
@@ -117,7 +114,7 @@ func (p Pipeline) endOf(total time.Duration) time.Duration {
 	return total
 }
 
-// Worker is the sidecar's view of the pipeline.
+// Worker returns the sidecar's view of the pipeline.
 func (p Pipeline) Worker() Worker {
 	worker := Worker{
 		Version:     WorkerVersion,
@@ -139,11 +136,11 @@ func (p Pipeline) Worker() Worker {
 	return worker
 }
 
-// Ways in which a work queue gets its dead-letter exchange.
+// Ways to give a work queue its dead-letter exchange.
 const (
-	// AttachPolicy writes a policy, which needs no redeclaration.
+	// AttachPolicy writes a policy, so that nobody needs to declare the queue again.
 	AttachPolicy = "policy"
-	// AttachArguments leaves it to whoever declares the queue.
+	// AttachArguments expects that the queue's owner declares it with the right arguments.
 	AttachArguments = "arguments"
 )
 
@@ -153,25 +150,25 @@ type WorkQueue struct {
 	// Declare makes the pipeline create and own the queue, with Arguments.
 	Declare   bool
 	Arguments topology.Arguments
-	// Attach is AttachPolicy, also if it is empty, or AttachArguments.
+	// Attach is AttachPolicy or AttachArguments. Empty means AttachPolicy.
 	Attach string
-	// DeadLetterStrategy is AtLeastOnce for quorum queues and AtMostOnce for others if it is empty.
+	// DeadLetterStrategy is AtLeastOnce or AtMostOnce. Empty means AtLeastOnce for quorum queues, and AtMostOnce for
+	// others.
 	DeadLetterStrategy string
-	// TakeOverFrom is another pipeline that has the queue too, and lets go of it later; "" for none.
+	// TakeOverFrom is another pipeline that also has the queue and releases it later, or "".
 	TakeOverFrom string
-	// MaxAttempts takes the place of the pipeline's for messages that fail in this queue, 0 if there
-	// is none.
+	// MaxAttempts replaces the pipeline's value for messages that fail in this queue. Zero keeps the pipeline's value.
 	MaxAttempts int
-	// FailedQueue gets the queue's failed messages in place of the pipeline's, "" if none does. The pipeline declares and
-	// owns it unless it is ForeignFailedQueue.
+	// FailedQueue gets the queue's failed messages in place of the pipeline's failed queue. Empty means that the queue
+	// has no failed queue of its own. The pipeline declares and owns it, unless ForeignFailedQueue is set.
 	FailedQueue        string
 	ForeignFailedQueue bool
-	// PolicyDefinition has more keys for the queue's policy. They win over those of the pipeline; nil
-	// takes a key away.
+	// PolicyDefinition has more keys for the queue's policy. They take precedence over the pipeline's, and nil removes a
+	// key.
 	PolicyDefinition topology.Arguments
 }
 
-// Worker is the sidecar's view of the work queue.
+// Worker returns the sidecar's view of the work queue.
 func (w WorkQueue) Worker() WorkerQueue {
 	return WorkerQueue{MaxAttempts: w.MaxAttempts, FailedQueue: WorkerFailedQueue{w.FailedQueue, w.DeclaresFailedQueue()}}
 }
@@ -179,10 +176,10 @@ func (w WorkQueue) Worker() WorkerQueue {
 // ByPolicy reports whether a policy attaches the queue.
 func (w WorkQueue) ByPolicy() bool { return w.Attach != AttachArguments }
 
-// DeclaresFailedQueue reports whether the queue has a failed queue that is created for it.
+// DeclaresFailedQueue reports whether the pipeline or attachment creates a failed queue for the work queue.
 func (w WorkQueue) DeclaresFailedQueue() bool { return w.FailedQueue != "" && !w.ForeignFailedQueue }
 
-// Strategy is how the queue dead-letters.
+// Strategy returns the queue's dead-letter strategy.
 func (w WorkQueue) Strategy() string {
 	if w.Type == topology.Quorum {
 		return cmp.Or(w.DeadLetterStrategy, topology.AtLeastOnce)
@@ -190,7 +187,7 @@ func (w WorkQueue) Strategy() string {
 	return cmp.Or(w.DeadLetterStrategy, topology.AtMostOnce)
 }
 
-// deadLettering is what the queue needs to dead-letter to an exchange, as keys of a policy.
+// deadLettering returns the policy keys with which the queue dead-letters to an exchange.
 func (w WorkQueue) deadLettering(exchange string) topology.Arguments {
 	keys := topology.Arguments{"dead-letter-exchange": exchange}
 	if w.Strategy() == topology.AtLeastOnce {
@@ -200,11 +197,11 @@ func (w WorkQueue) deadLettering(exchange string) topology.Arguments {
 	return keys
 }
 
-// MaxDelay is the longest TTL a broker takes, ten years (rabbit_misc:check_expiry).
+// MaxDelay is the longest TTL that a broker accepts, ten years (rabbit_misc:check_expiry).
 const MaxDelay = 315_360_000_000 * time.Millisecond
 
-// ParseDelay reads a Go duration that a retry queue can wait: zero, or from 1ms up to MaxDelay in
-// whole milliseconds, which is the resolution of a queue's TTL.
+// ParseDelay reads a Go duration that a retry queue can wait: zero, or 1ms up to MaxDelay. It must be in whole
+// milliseconds, the unit of a queue's TTL.
 func ParseDelay(s string) (time.Duration, error) {
 	d, err := time.ParseDuration(s)
 	switch {
@@ -221,8 +218,8 @@ func ParseDelay(s string) (time.Duration, error) {
 	return d, nil
 }
 
-// ParseMaxAge reads a Go duration after which a message is too old to be retried, in whole
-// milliseconds, which is the resolution of the times in its headers.
+// ParseMaxAge reads a Go duration after which a message is too old for a retry. It must be in whole milliseconds, the
+// unit of the times in its headers.
 func ParseMaxAge(s string) (time.Duration, error) {
 	d, err := time.ParseDuration(s)
 	switch {
@@ -236,8 +233,8 @@ func ParseMaxAge(s string) (time.Duration, error) {
 	return d, nil
 }
 
-// FormatDelay spells a delay as it stands in names and binding keys: Go's spelling without zero
-// units, so 60 seconds are "1m" and 90 minutes "1h30m".
+// FormatDelay spells a delay for names and binding keys. It is Go's spelling without zero units, so 60 seconds are "1m"
+// and 90 minutes "1h30m".
 func FormatDelay(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
@@ -249,7 +246,7 @@ func FormatDelay(d time.Duration) string {
 	return s
 }
 
-// FormatMilliseconds spells a number of milliseconds, as brokers count them, like a delay.
+// FormatMilliseconds spells a broker's number of milliseconds like a delay.
 func FormatMilliseconds(n int64) string {
 	if n > MaxDelay.Milliseconds() || n < 0 {
 		return fmt.Sprintf("%dms", n)

@@ -9,13 +9,13 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// DefaultPolicyPriority is the priority of a pipeline's policies unless it is configured.
+// DefaultPolicyPriority is the priority of a pipeline's policies if none is configured.
 const DefaultPolicyPriority = 1000
 
-// addPolicies attaches the work queues, and keeps the policies of others off the pipeline's own queues: only
-// one policy applies to a queue. Brokers match every policy of a vhost against every queue at each change,
-// so there are few. One covers the own queues and all work queues that need the same content. Queues of a
-// type that need another content share one, too; only what a queue has of its own takes a policy of its own.
+// addPolicies attaches the work queues, and keeps other policies off the pipeline's own queues: only one policy applies
+// to a queue. There are few policies, because brokers match every policy of a vhost against every queue at each change.
+// One policy covers the own queues and all work queues with the same content. Work queues of a type with the same other
+// content share a policy too. A queue gets its own policy only if it has its own settings.
 func addPolicies(t topology.Topology, p Pipeline) {
 	n, shared := p.Names(), map[string][]string{}
 	maps.Copy(t.Policies, p.failedQueuesPolicies())
@@ -41,9 +41,8 @@ func addPolicies(t topology.Topology, p Pipeline) {
 	addQueuesPolicies(t, p, slices.Sorted(slices.Values(withOwn)))
 }
 
-// addQueuesPolicies adds the policy of the own queues and of these work queues, or several where one pattern
-// cannot hold them: the first then has the own queues alone, so that a work queue that comes or goes never
-// uncovers them.
+// addQueuesPolicies adds the policy of the own queues and these work queues. If one pattern cannot hold them, it adds
+// several. The first then covers only the own queues, so that adding or removing a work queue never uncovers them.
 func addQueuesPolicies(t topology.Topology, p Pipeline, workQueues []string) {
 	n := p.Names()
 	if pattern := n.pattern(workQueues); len(workQueues) == 0 || len(pattern) <= maxPattern {
@@ -56,8 +55,8 @@ func addQueuesPolicies(t topology.Topology, p Pipeline, workQueues []string) {
 	}
 }
 
-// Guard returns the policies that keep those of others off the pipeline's own queues, by name, in the form
-// that covers these queues alone.
+// Guard returns the policies, by name, that keep other policies off the pipeline's own queues. They cover only these
+// queues.
 func (p Pipeline) Guard() map[string]topology.Policy {
 	guard := p.failedQueuesPolicies()
 	guard[p.Names().QueuesPolicy(0)] = p.policy(p.ownContent(), p.Names().pattern(nil))
@@ -67,23 +66,23 @@ func (p Pipeline) Guard() map[string]topology.Policy {
 func (p Pipeline) policy(content topology.Arguments, pattern string) topology.Policy {
 	return topology.Policy{
 		Pattern: pattern,
-		// RabbitMQ before 3.12 knows no finer word.
+		// RabbitMQ before 3.12 has no value for one queue type.
 		ApplyTo:    "queues",
 		Priority:   p.PolicyPriority,
 		Definition: content,
 	}
 }
 
-// policyOf is the policy of one work queue alone.
+// policyOf returns the policy for one work queue.
 func (p Pipeline) policyOf(workQueue string) topology.Policy {
 	policy := p.policy(p.PolicyContent(workQueue), ExactPattern([]string{workQueue}))
 	policy.Priority = p.PriorityOf(workQueue)
 	return policy
 }
 
-// precedence is by how much the priority of a work queue's policy is higher than that of the pipeline's others. Of two
-// policies of equal priority, RabbitMQ 3.10 and 4.0 obey the one created last, 4.3 the first by name (seen on 3.10.8, 4.0.5 and
-// 4.3.6); so a queue that is taken over needs more than the pipeline that has it.
+// precedence returns how far a work queue's policy is above the pipeline's other policies. If two policies have the
+// same priority, RabbitMQ 3.10 and 4.0 apply the one created last, and 4.3 applies the first by name (seen on 3.10.8,
+// 4.0.5 and 4.3.6). A queue that is taken over therefore needs a higher priority than the other pipeline gives it.
 func (w WorkQueue) precedence() int {
 	if w.TakeOverFrom != "" {
 		return 1
@@ -91,30 +90,31 @@ func (w WorkQueue) precedence() int {
 	return 0
 }
 
-// ranked is a policy of which those with a higher number receive queues from those with a lower one.
+// ranked raises the priority by the policy's number, so that queues move from a lower number to a higher one.
 func ranked(policy topology.Policy, number int) topology.Policy {
 	policy.Rank = number
 	return policy
 }
 
-// AttachedByPolicy lists the work queues that a policy attaches.
+// AttachedByPolicy lists the work queues that are attached by a policy.
 func (p Pipeline) AttachedByPolicy() []string {
 	names := slices.Sorted(maps.Keys(p.WorkQueues))
 	return slices.DeleteFunc(names, func(name string) bool { return !p.WorkQueues[name].ByPolicy() })
 }
 
-// ownContent is what the policy over the pipeline's own queues holds. Their own dead-letter exchange takes
-// precedence over it. A policy's strategy and overflow take precedence over theirs, so these are as strong.
+// ownContent is the policy content for the pipeline's own queues. The dead-letter exchange in their arguments takes
+// precedence over the policy's. The policy's strategy and overflow take precedence over their arguments, so it sets the
+// same values.
 func (p Pipeline) ownContent() topology.Arguments {
 	return WorkQueue{Type: p.QueueType}.deadLettering(p.engine().guardedExchange(p.Names()))
 }
 
-// typeContent is the policy that work queues of a type need if nothing is configured for them alone.
+// typeContent is the policy content for work queues of a type without their own settings.
 func (p Pipeline) typeContent(queueType string) topology.Arguments {
 	return p.contentFor("", WorkQueue{Type: queueType})
 }
 
-// PolicyContent is the policy that a work queue needs.
+// PolicyContent returns the policy content that a work queue needs.
 func (p Pipeline) PolicyContent(workQueue string) topology.Arguments {
 	return p.contentFor(workQueue, p.WorkQueues[workQueue])
 }
@@ -125,19 +125,21 @@ func (p Pipeline) contentFor(name string, w WorkQueue) topology.Arguments {
 	return content
 }
 
-// neededKeys are those that a work queue has to have to be retried by the pipeline.
+// neededKeys returns the keys that a work queue needs to take part in the pipeline.
 func (p Pipeline) neededKeys(name string, w WorkQueue) topology.Arguments {
 	keys := w.deadLettering(p.DeadLetterExchangeOf(w))
 	maps.Copy(keys, p.engine().workQueueKeys(p, name, w))
 	return keys
 }
 
-// BrokerKeys are those of a work queue's policy by which the broker itself retries, none if a worker does.
+// BrokerKeys returns the policy keys that make the broker itself retry a work queue's messages. If a worker retries,
+// they are empty.
 func (p Pipeline) BrokerKeys(workQueue string) topology.Arguments {
 	return p.engine().workQueueKeys(p, workQueue, p.WorkQueues[workQueue])
 }
 
-// DeadLetterArguments are what a work queue that is attached by its arguments has to be declared with.
+// DeadLetterArguments returns the arguments that the owner of a work queue must declare it with if no policy attaches
+// it.
 func (p Pipeline) DeadLetterArguments(workQueue string) topology.Arguments {
 	arguments := topology.Arguments{}
 	for key, value := range p.neededKeys(workQueue, p.WorkQueues[workQueue]) {
@@ -146,7 +148,7 @@ func (p Pipeline) DeadLetterArguments(workQueue string) topology.Arguments {
 	return arguments
 }
 
-// WrittenKeys are those that the user wrote, those included that are null.
+// WrittenKeys returns the keys that the user wrote, including those with null.
 func (p Pipeline) WrittenKeys(w WorkQueue) topology.Arguments {
 	keys := topology.Arguments{}
 	maps.Copy(keys, p.PolicyDefinition)
@@ -154,14 +156,14 @@ func (p Pipeline) WrittenKeys(w WorkQueue) topology.Arguments {
 	return keys
 }
 
-// ExtraKeys are those that the user wrote.
+// ExtraKeys returns the keys that the user wrote, without those with null.
 func (p Pipeline) ExtraKeys(w WorkQueue) topology.Arguments {
 	keys := p.WrittenKeys(w)
 	maps.DeleteFunc(keys, func(_ string, value any) bool { return value == nil })
 	return keys
 }
 
-// OwnQueues are the queues that are the pipeline's alone, the retired ones among them.
+// OwnQueues returns the pipeline's own queues, including retired ones.
 func (p Pipeline) OwnQueues() map[string]topology.Queue {
 	t := p.Identity()
 	p.engine().addQueues(&t, p)
@@ -172,33 +174,32 @@ func (p Pipeline) OwnQueues() map[string]topology.Queue {
 // policyPrefix begins the name of every policy of a pipeline or an attachment.
 const policyPrefix = "retry"
 
-// policyKind is what a policy is for, the third part of its name.
+// policyKind is the third part of a policy's name.
 type policyKind string
 
 const (
 	// queuesPolicy covers the pipeline's own queues and the work queues that need the same content.
 	queuesPolicy policyKind = "queues"
-	// quorumPolicy and classicPolicy cover work queues of the type that need another content, the same for all.
+	// quorumPolicy and classicPolicy cover the work queues of a type that share another content.
 	quorumPolicy  policyKind = topology.Quorum + "-queues"
 	classicPolicy policyKind = topology.Classic + "-queues"
 	// failedQueuesPolicy covers the failed queues of work queues.
 	failedQueuesPolicy policyKind = "failed-queues"
-	// queuePolicy covers one work queue that needs a content of its own.
+	// queuePolicy covers one work queue with its own content.
 	queuePolicy policyKind = "queue"
-	// attachmentPolicy covers one queue that is attached from outside of the pipeline's configuration.
+	// attachmentPolicy covers an attached queue.
 	attachmentPolicy policyKind = "attachment"
-	// attachmentFailedPolicy covers the failed queue of such a queue.
+	// attachmentFailedPolicy covers the failed queue of an attached queue.
 	attachmentFailedPolicy policyKind = "attachment-failed-queue"
 )
 
-// coversSeveral says of each kind whether a policy is for several queues, or for one.
+// coversSeveral says of each kind whether its policies cover several queues or one.
 var coversSeveral = map[policyKind]bool{
 	queuesPolicy: true, quorumPolicy: true, classicPolicy: true, failedQueuesPolicy: true,
 	queuePolicy: false, attachmentPolicy: false, attachmentFailedPolicy: false,
 }
 
-// policyName is the name of a policy by its parts: retry/<pipeline>/<kind>/<queue or number>. Number 0 is
-// not written.
+// policyName holds the parts of a policy's name: retry/<pipeline>/<kind>/<queue or number>. Number 0 is left out.
 type policyName struct {
 	pipeline Names
 	kind     policyKind
@@ -217,7 +218,7 @@ func (n policyName) String() string {
 	return strings.Join(parts, Separator)
 }
 
-// parsePolicyName reads what String wrote, and nothing else.
+// parsePolicyName accepts only names that String wrote.
 func parsePolicyName(name string) (policyName, bool) {
 	parts := strings.SplitN(name, Separator, 4)
 	if len(parts) < 3 || parts[0] != policyPrefix {
@@ -240,59 +241,60 @@ func parsePolicyName(name string) (policyName, bool) {
 	return parsed, parsed.String() == name
 }
 
-// QueuesPolicy is the policy of the pipeline's own queues, and of the work queues that need the same content.
-// Where one pattern cannot hold all of them, number 0 has the own queues, and the others have the work queues.
+// QueuesPolicy names the policy of the pipeline's own queues and the work queues with the same content. If one pattern
+// cannot hold them all, number 0 covers the own queues and higher numbers cover work queues.
 func (n Names) QueuesPolicy(number int) string {
 	return policyName{pipeline: n, kind: queuesPolicy, number: number}.String()
 }
 
-// TypePolicy is the policy of the work queues of a type that need another content than the pipeline's own
-// queues, and the same as one another; several, by number, where one pattern cannot hold them.
+// TypePolicy names the policy for work queues of a type that share a content other than the own queues'. If one pattern
+// cannot hold them all, there are several numbers.
 func (n Names) TypePolicy(queueType string, number int) string {
 	return policyName{pipeline: n, kind: policyKind(queueType + "-queues"), number: number}.String()
 }
 
-// QueuePolicy is the policy of a work queue that needs a content of its own.
+// QueuePolicy names the policy of a work queue with its own content.
 func (n Names) QueuePolicy(workQueue string) string {
 	return policyName{pipeline: n, kind: queuePolicy, object: workQueue}.String()
 }
 
-// AttachmentPolicy is the policy of a queue that is attached from outside of the pipeline's configuration.
+// AttachmentPolicy names the policy of an attached queue.
 func (n Names) AttachmentPolicy(queue string) string {
 	return policyName{pipeline: n, kind: attachmentPolicy, object: queue}.String()
 }
 
-// FailedQueuesPolicy is the policy of the failed queues of work queues; several, by number, where one pattern cannot hold them.
+// FailedQueuesPolicy names the policy of the failed queues of work queues. If one pattern cannot hold them all, there
+// are several numbers.
 func (n Names) FailedQueuesPolicy(number int) string {
 	return policyName{pipeline: n, kind: failedQueuesPolicy, number: number}.String()
 }
 
-// AttachmentFailedPolicy is the policy of the failed queue of a queue that is attached from outside.
+// AttachmentFailedPolicy names the policy of an attached queue's failed queue.
 func (n Names) AttachmentFailedPolicy(queue string) string {
 	return policyName{pipeline: n, kind: attachmentFailedPolicy, object: queue}.String()
 }
 
-// OwnerOfFailedQueues is the pipeline that has a policy over failed queues of work queues, its attachments' included; false
-// if the policy is no such one.
+// OwnerOfFailedQueues returns the pipeline whose policy covers failed queues of work queues or of attached queues. It
+// returns false for other policies.
 func OwnerOfFailedQueues(policy string) (Names, bool) {
 	parsed, is := parsePolicyName(policy)
 	return parsed.pipeline, is && (parsed.kind == failedQueuesPolicy || parsed.kind == attachmentFailedPolicy)
 }
 
-// ownsPolicy reports whether a policy of this name is the pipeline's, and not an attachment's.
+// ownsPolicy reports whether the name belongs to a policy of the pipeline. It returns false for its attachments.
 func (n Names) ownsPolicy(policy string) bool {
 	parsed, is := parsePolicyName(policy)
 	return is && parsed.pipeline == n && parsed.kind != attachmentPolicy && parsed.kind != attachmentFailedPolicy
 }
 
-// isSharedPolicy reports whether a policy of this name covers work queues of the pipeline together.
+// isSharedPolicy reports whether the name belongs to a policy that covers several work queues of the pipeline.
 func (n Names) isSharedPolicy(policy string) bool {
 	parsed, is := parsePolicyName(policy)
 	return is && parsed.pipeline == n && coversSeveral[parsed.kind]
 }
 
-// namesPolicy reports whether a policy of this name is the pipeline's or one of its attachments'. Whatever
-// somebody changed in such a policy, it is not taken for another's.
+// namesPolicy reports whether the name belongs to a policy of the pipeline or one of its attachments. A policy with
+// such a name stays theirs even if somebody changed its content.
 func (n Names) namesPolicy(policy string) bool {
 	parsed, is := parsePolicyName(policy)
 	return is && parsed.pipeline == n

@@ -10,9 +10,9 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Recover reads a pipeline's specification back from a vhost that holds it. It takes engine, schedule, attempts and
-// reasons from the definition on the broker, and the work queues from the return bindings. A retry queue of a delay that
-// is not in the schedule is a retired one, which Owned finds.
+// Recover reads a pipeline's specification back from its vhost. Engine, schedule, attempts and reasons come from the
+// definition on the broker, and work queues from the return bindings. Owned finds the retired retry queues, whose
+// delays are not in the schedule.
 func Recover(name, vhostName string, vhost topology.Topology) (Pipeline, error) {
 	p, definition, err := defined(name, vhostName, vhost)
 	if err != nil {
@@ -33,7 +33,7 @@ func Recover(name, vhostName string, vhost topology.Topology) (Pipeline, error) 
 	return p, nil
 }
 
-// Defined reads a pipeline back as far as its definition tells, which is all but the work queues.
+// Defined reads from the definition everything except the work queues.
 func Defined(n Names, vhost topology.Topology) (Pipeline, error) {
 	p, _, err := defined(string(n), "", vhost)
 	return p, err
@@ -51,18 +51,17 @@ func defined(name, vhostName string, vhost topology.Topology) (Pipeline, Definit
 	return p, definition, nil
 }
 
-// FindDefinition reads the pipeline's definition. The error names the binding that has it.
+// FindDefinition reads the pipeline's definition. An error names the binding that holds it.
 func FindDefinition(n Names, vhost topology.Topology) (Definition, error) {
 	return stored.Find(n.definitionPlace(), vhost, ParseDefinition)
 }
 
-// Definitions reads what stands in the place of the pipeline's definition: two while a change is under way, none without a
-// pipeline. It is an error if one of them is no definition, or one of a newer release.
+// Definitions reads every definition of the pipeline: two during a change, and none if there is no pipeline. It returns
+// an error if one of them is invalid or from a newer release.
 func Definitions(n Names, vhost topology.Topology) ([]Definition, error) {
 	return stored.All(n.definitionPlace(), vhost, ParseDefinition)
 }
 
-// recoverWorkQueue reads a work queue's other settings back.
 func recoverWorkQueue(p Pipeline, name string, shared topology.Matcher, vhost topology.Topology) WorkQueue {
 	policy, hasPolicy := policyOf(p.Names(), name, shared, vhost)
 	live := vhost.Queues[name]
@@ -73,18 +72,18 @@ func recoverWorkQueue(p Pipeline, name string, shared topology.Matcher, vhost to
 	return w
 }
 
-// Declared reports whether the pipeline has created a work queue. The mark stays when it is released.
+// Declared reports whether the pipeline created the queue. The mark stays when the queue is released.
 func (n Names) Declared(queue topology.Queue) bool {
 	return queue.Arguments[DeclaredByArgument] == string(n)
 }
 
-// Declares reports whether the pipeline declares a work queue, and has not released it.
+// Declares reports whether the pipeline declares the work queue and has not released it.
 func (n Names) Declares(workQueue string, vhost topology.Topology) bool {
 	return n.isDeclared(workQueue, n.DeclaredBinding(workQueue), n.ReturnBinding(workQueue), vhost)
 }
 
-// isDeclared reports whether the pipeline declares a queue, and has not released it: a change in either direction that was
-// interrupted leaves both bindings.
+// isDeclared reports whether the pipeline declares the queue and has not released it. An interrupted change in either
+// direction leaves both bindings, and counts as released.
 func (n Names) isDeclared(queue string, declared, released topology.Binding, vhost topology.Topology) bool {
 	return n.Declared(vhost.Queues[queue]) &&
 		slices.ContainsFunc(vhost.Bindings, declared.Equal) && !slices.ContainsFunc(vhost.Bindings, released.Equal)
@@ -106,7 +105,7 @@ func recoverFrom(p Pipeline, name string, live topology.Queue, policy topology.P
 	return w
 }
 
-// PolicyOf finds the policy by which the pipeline attached the queue.
+// PolicyOf finds the policy that attaches the queue to the pipeline.
 func PolicyOf(n Names, queue string, vhost topology.Topology) (topology.Policy, bool) {
 	return policyOf(n, queue, n.sharedPolicies(vhost), vhost)
 }
@@ -121,7 +120,7 @@ func policyOf(n Names, queue string, shared topology.Matcher, vhost topology.Top
 	return topology.Policy{}, false
 }
 
-// sharedPolicies are those that cover work queues of the pipeline together.
+// sharedPolicies returns the policies that cover several work queues of the pipeline.
 func (n Names) sharedPolicies(vhost topology.Topology) topology.Matcher {
 	shared := maps.Clone(vhost.Policies)
 	maps.DeleteFunc(shared, func(name string, _ topology.Policy) bool { return !n.isSharedPolicy(name) })
@@ -148,8 +147,8 @@ func (w *WorkQueue) recoverStrategy(value any) {
 	}
 }
 
-// keysOfQueue are the keys of a policy that neither dead-lettering nor the whole pipeline needs, and
-// null for those of the whole pipeline that it lacks.
+// keysOfQueue returns the policy keys that were written for this queue alone. It leaves out the keys for dead-lettering
+// and for the whole pipeline. A key of the whole pipeline that the policy lacks gets null.
 func keysOfQueue(p Pipeline, name string, w WorkQueue, definition topology.Arguments) topology.Arguments {
 	keys := topology.Arguments{}
 	for key, value := range definition {

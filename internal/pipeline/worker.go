@@ -7,11 +7,11 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// WorkerVersion is the version of the worker object's shape.
+// WorkerVersion is the version of the worker object's format.
 const WorkerVersion = 1
 
-// Worker is what the sidecar has to know of a pipeline: one element of "pipelines" in its
-// configuration, and the provider's attribute `worker`. It holds no secrets.
+// Worker describes a pipeline for the sidecar. It is an element of "pipelines" in the sidecar's configuration, and the
+// provider's attribute `worker`. It holds no secrets.
 type Worker struct {
 	Version     int      `json:"version"`
 	Name        string   `json:"name"`
@@ -19,29 +19,29 @@ type Worker struct {
 	Delays      []string `json:"delays"`
 	MaxAttempts int      `json:"max_attempts"`
 	RetryOn     []string `json:"retry_on"`
-	// MaxAge is a duration, "" for none.
+	// MaxAge is a duration. Empty means no limit.
 	MaxAge string `json:"max_age,omitempty"`
-	// WorkQueues has an object per work queue, empty unless something is set for that queue alone.
+	// WorkQueues has an object for each work queue, which is empty unless the queue has its own settings.
 	WorkQueues map[string]WorkerQueue `json:"work_queues"`
 }
 
-// WorkerQueue is what the sidecar has to know of one work queue.
+// WorkerQueue describes one work queue for the sidecar.
 type WorkerQueue struct {
-	// MaxAttempts takes the place of the pipeline's, 0 if there is none.
+	// MaxAttempts replaces the pipeline's value. Zero keeps the pipeline's value.
 	MaxAttempts int `json:"max_attempts,omitempty"`
-	// FailedQueue has the queue's failed messages, its name is "" if the pipeline's has. Messages find it by its binding: this is for
-	// those who count them.
+	// FailedQueue is the work queue's own failed queue, with an empty name if it has none. Messages reach it by its
+	// binding, so only commands that count messages need it.
 	FailedQueue WorkerFailedQueue `json:"failed_queue,omitzero"`
 }
 
-// WorkerFailedQueue is a queue that has the failed messages of a work queue.
+// WorkerFailedQueue is the own failed queue of a work queue.
 type WorkerFailedQueue struct {
 	Name string `json:"name"`
-	// Declare says that the pipeline, or an attachment, declares it: it deletes nothing, however often somebody looks at it.
+	// Declare says that the pipeline or an attachment declares the queue. Frequent looks then delete no message.
 	Declare bool `json:"declare"`
 }
 
-// DeclaresFailedQueue reports whether the pipeline declares this queue for the failed messages of work queues.
+// DeclaresFailedQueue reports whether the pipeline declares this failed queue for a work queue.
 func (w Worker) DeclaresFailedQueue(queue string) bool {
 	for _, workQueue := range w.WorkQueues {
 		if workQueue.FailedQueue == (WorkerFailedQueue{queue, true}) {
@@ -51,16 +51,16 @@ func (w Worker) DeclaresFailedQueue(queue string) bool {
 	return false
 }
 
-// Queue is a queue and what it is for.
+// Queue is a queue and its role in a pipeline.
 type Queue struct {
 	Name string
 	Role Role
 }
 
-// Role is what a queue is for.
+// Role is the role of a queue in a pipeline.
 type Role string
 
-// Roles of queues, as metrics call them.
+// Roles of queues, spelled as in metrics.
 const (
 	RoleInbox    Role = "inbox"
 	RoleRetry    Role = "retry"
@@ -70,7 +70,7 @@ const (
 	RoleUnrouted Role = "unrouted"
 )
 
-// Queues are those in which the pipeline's messages wait or end.
+// Queues lists the queues where the pipeline's messages wait or end.
 func (w Worker) Queues() []Queue {
 	n := Names(w.Name)
 	queues := []Queue{{n.Inbox(), RoleInbox}, {n.RefusedQueue(), RoleRefused}, {n.FailedQueue(), RoleFailed}}
@@ -80,7 +80,7 @@ func (w Worker) Queues() []Queue {
 		}
 	}
 	for _, spelled := range w.Delays {
-		// A delay of 0s has no queue.
+		// A delay of 0s needs no queue.
 		if delay, err := ParseDelay(spelled); err == nil && delay > 0 {
 			add(Queue{n.RetryQueue(delay), RoleRetry})
 		}
@@ -91,21 +91,21 @@ func (w Worker) Queues() []Queue {
 	return queues
 }
 
-// GivesUpAfter is [Pipeline.GivesUpAfter] of the work queue with the most attempts.
+// GivesUpAfter returns [Pipeline.GivesUpAfter] for the work queue with the most attempts.
 func (w Worker) GivesUpAfter() time.Duration {
 	p := Pipeline{MaxAttempts: w.MaxAttempts}
 	for _, queue := range w.WorkQueues {
 		p.MaxAttempts = max(p.MaxAttempts, queue.MaxAttempts)
 	}
 	for _, spelled := range w.Delays {
-		wait, _ := ParseDelay(spelled) // is valid
+		wait, _ := ParseDelay(spelled) // always valid
 		p.Delays = append(p.Delays, Delay{Wait: wait})
 	}
 	p.MaxAge.Wait, _ = ParseMaxAge(w.MaxAge)
 	return p.GivesUpAfter()
 }
 
-// FailedQueues lists the failed queues of work queues.
+// FailedQueues lists the own failed queues of work queues.
 func (w Worker) FailedQueues() []string {
 	var names []string
 	for _, queue := range w.WorkQueues {
