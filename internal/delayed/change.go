@@ -4,42 +4,43 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Foreign lists the bindings of others from one of the exchanges, those included that an apply has deleted for a while.
+// Foreign lists other owners' bindings from one of the exchanges. It includes bindings that an apply deleted
+// temporarily.
 func (n Names) Foreign(source string, vhost topology.Topology) []topology.Binding {
 	return n.Notes().WithNoted(vhost, func(b topology.Binding) bool {
 		return b.Source == source && !n.OwnsBinding(b)
 	})
 }
 
-// BindingsThatGo lists the bindings of others that are deleted with the delayed exchange, since they begin or end at one of
-// its exchanges, or end at one of its queues. It is not destroyed as long as there are some from the exchange that routes
-// what is due, so those do not go.
+// BindingsThatGo lists the bindings of others that the broker deletes with the delayed exchange's exchanges and queues.
+// It leaves out bindings from the exchange that delivers due messages: while there are any, the delayed exchange is not
+// destroyed.
 func (e Exchange) BindingsThatGo(vhost topology.Topology) []topology.Binding {
-	going := topology.Merge(e.Owned(vhost), topology.Topology{Exchanges: e.Expand().Exchanges}) // one that is missing has notes
+	going := topology.Merge(e.Owned(vhost), topology.Topology{Exchanges: e.Expand().Exchanges}) // a missing exchange still has its notes
 	n := e.Names()
 	return n.Notes().WithNoted(vhost, func(b topology.Binding) bool {
 		return going.Meets(b) && b.Source != n.DeliverExchange() && !n.OwnsBinding(b)
 	})
 }
 
-// RestoresDeadLetterRoute reports whether messages may be held in a level because they had no way to go, and have one again
-// once what is missing is restored, or an exchange is re-created.
+// RestoresDeadLetterRoute reports whether an apply restores a missing object or re-creates an exchange. Messages that
+// were stuck in a level can then move again.
 func (e Exchange) RestoresDeadLetterRoute(live topology.Topology) bool {
 	changes := topology.Diff(e.Expand(), live)
 	missing := changes.Create
 	return len(missing.Exchanges)+len(missing.Queues)+len(missing.Bindings)+len(changes.Replace.Exchanges) > 0
 }
 
-// InterruptedCreation reports whether all that a vhost has of a new delayed exchange is what a creation makes before its
-// definition, exactly as it would be made, and without a binding. It cannot be imported, and to go on from there takes
-// nothing from anybody.
+// InterruptedCreation reports whether the vhost holds only the objects that a creation makes before the definition,
+// unchanged and without bindings. Such a delayed exchange cannot be imported, and a new creation can continue safely
+// because the objects belong to no one else.
 func (e Exchange) InterruptedCreation(vhost topology.Topology) bool {
 	made := e.Identity()
 	made.Bindings, made.Policies = nil, e.Guard()
 	return topology.Untouched(e.Owned(vhost), made, vhost)
 }
 
-// AfterApply is the vhost as it will be once the delayed exchange is applied. Prior is what it was, nil if it is new.
+// AfterApply returns the vhost as it will be after the apply. If the delayed exchange is new, prior is nil.
 func (e Exchange) AfterApply(prior *Exchange, vhost topology.Vhost) topology.Vhost {
 	replaced := e.Owned(vhost.Topology)
 	if prior != nil {

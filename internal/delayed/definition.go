@@ -12,23 +12,23 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// DefinitionArgument is the argument of the binding from the unrouted exchange to the unrouted queue that holds the
-// definition, so that the broker describes itself: imports are exact.
+// DefinitionArgument is the binding argument that holds the definition, on the binding from the unrouted exchange to
+// the unrouted queue. It makes imports exact.
 const DefinitionArgument = "delay-definition"
 
 const definitionVersion = 1
 
-// Definition is what a delayed exchange is an expansion of.
+// Definition holds the settings that a delayed exchange expands from.
 type Definition struct {
 	Version   int    `json:"version"`
 	Type      string `json:"type"`
 	MaxDelay  string `json:"max_delay"`
 	Precision string `json:"precision"`
-	// PolicyPriority is empty for the default one.
+	// PolicyPriority is left out if it is the default.
 	PolicyPriority int `json:"policy_priority,omitempty"`
 }
 
-// Definition of the delayed exchange.
+// Definition returns the definition of the delayed exchange.
 func (e Exchange) Definition() Definition {
 	d := Definition{Version: definitionVersion, Type: e.Type, MaxDelay: e.MaxDelay.Spelling, Precision: e.Precision.Spelling}
 	if e.PolicyPriority != DefaultPolicyPriority {
@@ -37,10 +37,10 @@ func (e Exchange) Definition() Definition {
 	return d
 }
 
-// String is the definition as the broker keeps it.
+// String returns the definition as it is stored on the broker.
 func (d Definition) String() string { return stored.Text(d) }
 
-// ParseDefinition reads what String wrote. The error is what there is to say about the argument.
+// ParseDefinition reads the text that String wrote. The error says what is wrong with the argument.
 func ParseDefinition(text string) (Definition, error) {
 	var d Definition
 	if err := stored.Parse(text, definitionVersion, &d); err != nil {
@@ -49,7 +49,7 @@ func ParseDefinition(text string) (Definition, error) {
 	return d, d.check()
 }
 
-// check finds what no release writes: somebody changed the definition by hand.
+// check finds values that no release writes, so somebody edited the definition by hand.
 func (d Definition) check() error {
 	if !slices.Contains(Types(), d.Type) {
 		return fmt.Errorf("has a type %q, which this release does not know", d.Type)
@@ -68,12 +68,11 @@ func (d Definition) check() error {
 	return nil
 }
 
-// definitionPlace is where the definition is.
 func (n Names) definitionPlace() stored.Place {
 	return stored.Place{Exchange: n.UnroutedExchange(), Queue: n.UnroutedQueue(), Argument: DefinitionArgument, Owner: "delayed exchange"}
 }
 
-// Found lists the delayed exchanges in a vhost by name: those whose definition is there, whatever it says.
+// Found lists the names of all delayed exchanges with a definition, valid or not.
 func Found(vhost topology.Topology) []string {
 	var names []string
 	for _, b := range vhost.Bindings {
@@ -85,19 +84,18 @@ func Found(vhost topology.Topology) []string {
 	return topology.Distinct(names)
 }
 
-// FindDefinition reads the definition. The error names the binding that has it.
+// FindDefinition reads the definition. An error names the binding that holds it.
 func FindDefinition(n Names, vhost topology.Topology) (Definition, error) {
 	return stored.Find(n.definitionPlace(), vhost, ParseDefinition)
 }
 
-// DamagedDefinition is an error if what stands in the place of the definition is none, or one of a newer release.
+// DamagedDefinition returns an error if a definition is invalid or from a newer release.
 func DamagedDefinition(n Names, vhost topology.Topology) error {
 	_, err := stored.All(n.definitionPlace(), vhost, ParseDefinition)
 	return err
 }
 
-// Recover reads a specification back from a vhost that holds it. Levels that are not in it are retired, and Owned finds
-// them.
+// Recover reads a specification back from its vhost. Owned finds the retired levels, which are not in the definition.
 func Recover(name, vhostName string, vhost topology.Topology) (Exchange, error) {
 	e := Exchange{Name: name, Vhost: vhostName}
 	definition, err := stored.Recover(e.Names().definitionPlace(), vhost, ParseDefinition)
@@ -106,7 +104,7 @@ func Recover(name, vhostName string, vhost topology.Topology) (Exchange, error) 
 	}
 	e.Type, e.PolicyPriority = definition.Type, cmp.Or(definition.PolicyPriority, DefaultPolicyPriority)
 	e.MaxDelay.Spelling, e.Precision.Spelling = definition.MaxDelay, definition.Precision
-	e.MaxDelay.Wait, _ = pipeline.ParseDelay(definition.MaxDelay) // both are valid, see check
+	e.MaxDelay.Wait, _ = pipeline.ParseDelay(definition.MaxDelay) // check found both valid
 	e.Precision.Wait, _ = pipeline.ParseDelay(definition.Precision)
 	return e, nil
 }

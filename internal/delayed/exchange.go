@@ -1,6 +1,6 @@
-// Package delayed is the pure model of a delayed exchange: what it expands to, what of a vhost belongs to it, and how
-// long a message waits where. Only levels of powers of two are needed for any delay: a message waits in those whose bit
-// is set in the number of its units.
+// Package delayed is a pure model of a delayed exchange: its objects, and how long a message waits in each level. Each
+// level waits twice as long as the one below, so a few levels make up any delay. A message waits in the levels whose
+// bit is set in its number of units.
 package delayed
 
 import (
@@ -13,30 +13,30 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Exchange is the specification of a delayed exchange: all that its topology is a function of.
+// Exchange is the specification of a delayed exchange. Its topology depends on nothing else.
 type Exchange struct {
 	Name  string
 	Vhost string
-	// Type is that of the exchange that routes what is due.
+	// Type is the type of the exchange that delivers due messages.
 	Type string
-	// MaxDelay is the longest delay, and Precision the unit that delays are rounded up to.
+	// MaxDelay is the longest delay. Precision is the unit that delays are rounded up to.
 	MaxDelay, Precision pipeline.Delay
 	PolicyPriority      int
-	// Retired are levels that no message enters at any more, but through which some may still have to go. With a level, all
-	// below it are retired, or in use.
+	// Retired are levels that no new message enters but that earlier messages can still pass. Every level below a
+	// retired one is retired or in use.
 	Retired []Level
 }
 
-// Types lists the types that the exchange that routes what is due can have, the default one first.
+// Types lists the possible types of the exchange that delivers due messages, starting with the default.
 func Types() []string { return []string{"topic", "direct", "fanout", "headers"} }
 
-// DefaultPrecision is the precision unless it is configured.
+// DefaultPrecision is the precision if none is configured.
 const DefaultPrecision = "100ms"
 
-// Names of the delayed exchange's objects.
+// Names returns the names of the delayed exchange's objects.
 func (e Exchange) Names() Names { return Names(e.Name) }
 
-// Levels are those that messages wait in, from the lowest up.
+// Levels lists the levels that messages wait in, from the lowest up.
 func (e Exchange) Levels() []Level {
 	levels := make([]Level, LevelCount(e.MaxDelay.Wait, e.Precision.Wait))
 	for bit := range levels {
@@ -45,10 +45,11 @@ func (e Exchange) Levels() []Level {
 	return levels
 }
 
-// Uses reports whether messages enter at a level or pass it.
+// Uses reports whether messages enter or pass a level.
 func (e Exchange) Uses(l Level) bool { return slices.Contains(e.Levels(), l) }
 
-// RetiredUpTo lists the retired levels if all of these have to stay: messages in a level go through all those below it.
+// RetiredUpTo lists the retired levels that are needed if all of these stay. Messages in a level pass all levels below
+// it.
 func (e Exchange) RetiredUpTo(staying []Level) []Level {
 	top := map[time.Duration]int{}
 	for _, l := range staying {
@@ -71,7 +72,7 @@ func SortLevels(levels []Level) {
 	topology.Sort(levels, func(a, b *Level) int { return cmp.Or(cmp.Compare(a.Unit, b.Unit), cmp.Compare(a.Bit, b.Bit)) })
 }
 
-// Worker is the sidecar's view of the delayed exchange.
+// Worker returns the sidecar's view of the delayed exchange.
 func (e Exchange) Worker() Worker {
 	return Worker{
 		Version: WorkerVersion, Name: e.Name, Vhost: e.Vhost,
@@ -79,21 +80,21 @@ func (e Exchange) Worker() Worker {
 	}
 }
 
-// WorkerVersion is the version of the worker object's shape.
+// WorkerVersion is the version of the worker object's format.
 const WorkerVersion = 1
 
-// Worker is what the sidecar has to know of a delayed exchange: one element of "delayed_exchanges" in its configuration,
-// and the provider's attribute `worker`. It holds no secrets.
+// Worker describes a delayed exchange for the sidecar. It is an element of "delayed_exchanges" in the sidecar's
+// configuration, and the provider's attribute `worker`. It holds no secrets.
 type Worker struct {
 	Version int    `json:"version"`
 	Name    string `json:"name"`
 	Vhost   string `json:"vhost"`
-	// MaxDelay and Precision are durations. A longer delay goes to the unrouted queue.
+	// MaxDelay and Precision are durations. Messages with a longer delay go to the unrouted queue.
 	MaxDelay  string `json:"max_delay"`
 	Precision string `json:"precision"`
 }
 
-// Levels are those that messages wait in, from the lowest up. The durations are valid.
+// Levels lists the levels that messages wait in, from the lowest up. The worker's durations must be valid.
 func (w Worker) Levels() []Level {
 	var e Exchange
 	e.MaxDelay.Wait, _ = pipeline.ParseDelay(w.MaxDelay)
@@ -101,7 +102,7 @@ func (w Worker) Levels() []Level {
 	return e.Levels()
 }
 
-// Queues are those in which the delayed exchange's messages wait or end.
+// Queues lists the queues where the delayed exchange's messages wait or end.
 func (w Worker) Queues() []pipeline.Queue {
 	n := Names(w.Name)
 	queues := []pipeline.Queue{
@@ -115,16 +116,16 @@ func (w Worker) Queues() []pipeline.Queue {
 	return queues
 }
 
-// PublisherPermissions are the least that the user of a publisher needs. Whoever may write to a level could have messages
-// delivered early, or hold up those of others.
+// PublisherPermissions returns the least permissions of a publisher. A user who can write to a level could deliver
+// messages early or hold up other users' messages.
 func PublisherPermissions(n Names) pipeline.Permissions {
 	return pipeline.Permissions{
 		Configure: pipeline.NoName, Write: pipeline.ExactPattern([]string{n.Exchange()}), Read: pipeline.NoName,
 	}
 }
 
-// OperatorPermissions are the least that somebody's user needs who looks after the delayed exchange and its unrouted queue, by
-// command of the sidecar. A status counts in the levels of every precision.
+// OperatorPermissions returns the least permissions of a user who runs the sidecar's commands for the delayed exchange
+// and its unrouted queue. A status counts messages in the levels of every precision.
 func OperatorPermissions(n Names) map[string]pipeline.Permissions {
 	read := pipeline.Permissions{Configure: pipeline.NoName, Write: pipeline.NoName, Read: pipeline.ExactPattern([]string{n.UnroutedQueue()})}
 	replay, imports, status := read, read, read
@@ -136,8 +137,8 @@ func OperatorPermissions(n Names) map[string]pipeline.Permissions {
 	}
 }
 
-// WorkerPermissions are the least that the sidecar's user needs. The levels of every precision are among them: a change of
-// it needs no other permissions, before the sidecar knows of it and after.
+// WorkerPermissions returns the least permissions of the sidecar's user. They cover the levels of every precision, so a
+// change of precision needs no new permissions.
 func WorkerPermissions(n Names) pipeline.Permissions {
 	return pipeline.Permissions{
 		Configure: pipeline.NoName,

@@ -8,11 +8,11 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Expand returns every object that the delayed exchange owns. It is a pure function of the specification.
+// Expand returns every object that the delayed exchange owns. It depends on the specification alone.
 func (e Exchange) Expand() topology.Topology {
 	n, t := e.Names(), e.Identity()
 	maps.Copy(t.Policies, e.Guard())
-	// What the inbox does not get is kept.
+	// Messages that do not reach the inbox go to the unrouted queue.
 	t.Exchanges[n.Exchange()] = topology.Exchange{Type: "fanout", Arguments: pipeline.Alternate(n.UnroutedExchange())}
 	t.Exchanges[n.DeliverExchange()] = topology.Exchange{Type: e.Type, Arguments: pipeline.Alternate(n.UnroutedExchange())}
 	t.Queues[n.Inbox()] = ownQueue(n.UnroutedExchange(), pipeline.InboxDeliveryLimit, nil)
@@ -29,30 +29,30 @@ func (e Exchange) Expand() topology.Topology {
 	return t
 }
 
-// Identity returns the objects from which the delayed exchange can be read back: as soon as they are there, it can be
-// imported. They have the definition.
+// Identity returns the objects that an import needs. They hold the definition.
 func (e Exchange) Identity() topology.Topology {
 	n, t := e.Names(), topology.New()
 	t.Exchanges[n.UnroutedExchange()] = topology.Exchange{Type: "fanout"}
-	// What somebody rejects there comes back.
+	// Rejected messages come back to this queue.
 	t.Queues[n.UnroutedQueue()] = ownQueue(n.UnroutedExchange(), topology.UnreachableDeliveryLimit, nil)
 	t.Bindings = []topology.Binding{n.definitionPlace().Binding(e.Definition().String())}
 	return t
 }
 
-// addLevel adds a level. A message says of each level whether it waits there, so that one which a level cannot route is
-// held above it: a missing binding makes nothing early. For the same reason there is no alternate exchange.
+// addLevel adds a level. For each level a message has a header that says whether it waits there. If a level has no
+// binding for a message, the broker keeps the message in the level above, so it never arrives early. An alternate
+// exchange would break that.
 func addLevel(t *topology.Topology, n Names, l Level) {
 	name, next := n.Level(l), n.Below(l)
 	t.Exchanges[name] = topology.Exchange{Type: "headers"}
-	// Somebody who looks at the queue often would send messages on before their time.
+	// Without this limit, frequent looks at the queue would send messages on before their time.
 	t.Queues[name] = ownQueue(next, topology.UnreachableDeliveryLimit, topology.Arguments{"x-message-ttl": l.Wait().Milliseconds()})
 	t.Bindings = append(t.Bindings,
 		topology.Binding{Source: name, Destination: name, Arguments: waits(l, true)},
 		topology.Binding{Source: name, Destination: next, ToExchange: true, Arguments: waits(l, false)})
 }
 
-// waits are the arguments of the binding of a level for messages that wait there, or for those that do not.
+// waits returns the arguments of a level's binding, for messages that wait there or for messages that pass.
 func waits(l Level, there bool) topology.Arguments {
 	return topology.Arguments{"x-match": "all", BitKey(l.Bit): there}
 }
@@ -61,28 +61,29 @@ func ownQueue(deadLetterExchange string, deliveryLimit int64, more topology.Argu
 	return pipeline.OwnQueue(topology.Quorum, deadLetterExchange, deliveryLimit, more)
 }
 
-// DefaultPolicyPriority is the priority of a delayed exchange's policy unless it is configured.
+// DefaultPolicyPriority is the priority of a delayed exchange's policy if none is configured.
 const DefaultPolicyPriority = pipeline.DefaultPolicyPriority
 
-// Guard returns the policy that keeps those of others off the delayed exchange's queues, by name. It says what these say
-// themselves.
+// Guard returns the policy, by name, that keeps other policies off the delayed exchange's queues. It sets the same
+// values as their arguments.
 func (e Exchange) Guard() map[string]topology.Policy {
 	return map[string]topology.Policy{e.Names().QueuesPolicy(): {
-		// RabbitMQ before 3.12 knows no finer word.
+		// RabbitMQ before 3.12 has no value for one queue type.
 		Pattern: e.Names().ownPattern(), ApplyTo: "queues", Priority: e.PolicyPriority,
 		Definition: topology.Arguments{"dead-letter-strategy": topology.AtLeastOnce, "overflow": "reject-publish"},
 	}}
 }
 
-// ownPattern matches the inbox, the unrouted queue and the levels of every unit, so that no change leaves one uncovered.
+// ownPattern matches the inbox, the unrouted queue and the levels of every precision, so that no change leaves a queue
+// uncovered.
 func (n Names) ownPattern() string {
 	return "^" + regexp.QuoteMeta(n.delayPrefix()) + `(inbox|unrouted|` + levelPattern + `)$`
 }
 
-// levelPattern matches what the names of levels end with.
+// levelPattern matches the end of a level's name.
 const levelPattern = `\d[\dhms.]*\.\d+`
 
-// CoversQueue reports whether the policy applies to a queue of this name, whoever made it.
+// CoversQueue reports whether the policy applies to a queue of this name, regardless of its owner.
 func (n Names) CoversQueue(queue string) bool {
 	return regexp.MustCompile(n.ownPattern()).MatchString(queue)
 }

@@ -10,30 +10,31 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 )
 
-// Names of the objects of one delayed exchange.
+// Names returns the names of one delayed exchange's objects.
 type Names string
 
-// Exchange is what publishers write to.
+// Exchange is the exchange that applications publish to.
 func (n Names) Exchange() string { return string(n) }
 
-// DeliverExchange routes the messages that are due. Applications bind their queues to it.
+// DeliverExchange is the exchange that routes due messages. Applications bind their queues to it.
 func (n Names) DeliverExchange() string { return string(n) + ".deliver" }
 
 // Inbox is the queue that the sidecar consumes.
 func (n Names) Inbox() string { return n.delayPrefix() + "inbox" }
 
-// UnroutedExchange leads to the queue of the same name.
+// UnroutedExchange is the exchange that leads to the queue of the same name.
 func (n Names) UnroutedExchange() string { return n.delayPrefix() + "unrouted" }
 
-// UnroutedQueue keeps what cannot be delayed or, when it is due, routed.
+// UnroutedQueue keeps messages that cannot be delayed, or that cannot be routed when they are due.
 func (n Names) UnroutedQueue() string { return n.UnroutedExchange() }
 
-// Refused is the name of the exchange and the queue of what a queue behind the exchange that delivers did not take. The policy
-// and the sidecar's permissions cover it as they do a level, and no level waits 0s.
+// Refused names an exchange and its queue for messages that a queue behind the deliver exchange refused. The policy and
+// the sidecar's permissions cover the name like a level's. It differs from every level's name, because no level waits
+// 0s.
 func (n Names) Refused() string { return n.delayPrefix() + "0s.0" }
 
-// OnlyUnrouted is the exchange that leads to the unrouted queue alone, for what a queue of others beside it did not take. Its name is
-// one that the sidecar's permissions cover, too.
+// OnlyUnrouted is the exchange that leads only to the unrouted queue. It is for messages that another owner's queue on
+// the unrouted exchange refused. The sidecar's permissions cover its name too.
 func (n Names) OnlyUnrouted() string { return n.delayPrefix() + "0s.1" }
 
 // Level is the name of both the exchange and the queue of a level.
@@ -41,7 +42,7 @@ func (n Names) Level(l Level) string {
 	return n.delayPrefix() + pipeline.FormatDelay(l.Unit) + "." + strconv.Itoa(l.Bit)
 }
 
-// LevelOf reads a level out of the name of its exchange or queue; false if it is not such a name.
+// LevelOf returns the level in the name of an exchange or queue, and false for other names.
 func (n Names) LevelOf(name string) (Level, bool) {
 	rest, found := strings.CutPrefix(name, n.delayPrefix())
 	dot := strings.LastIndex(rest, ".")
@@ -57,7 +58,7 @@ func (n Names) LevelOf(name string) (Level, bool) {
 	return l, n.Level(l) == name
 }
 
-// QueuesPolicy is the name of the policy that keeps those of others off the delayed exchange's queues.
+// QueuesPolicy names the policy that keeps other policies off the delayed exchange's queues.
 func (n Names) QueuesPolicy() string {
 	return policyPrefix + pipeline.Separator + string(n) + pipeline.Separator + "queues"
 }
@@ -67,45 +68,45 @@ const policyPrefix = "delay"
 
 func (n Names) delayPrefix() string { return string(n) + ".delay." }
 
-// MostLevels is more than any delay takes: ten years have 39 bits of milliseconds.
+// MostLevels is more than any delay needs: ten years in milliseconds have 39 bits.
 const MostLevels = 40
 
-// Level is a stage of the way of a delayed message.
+// Level is a stage that a delayed message waits in or passes.
 type Level struct {
-	// Unit is the time of level 0, the precision.
+	// Unit is the wait of level 0, which is the precision.
 	Unit time.Duration
-	// Bit is the number of the level, from 0.
+	// Bit is the number of the level, counted from 0.
 	Bit int
 }
 
-// Wait is how long messages stay in the queue of the level.
+// Wait returns how long messages stay in the level's queue.
 func (l Level) Wait() time.Duration { return l.Unit << l.Bit }
 
-// Longest is how long a message that comes to the level now is under way at most: it may wait in each level below, too.
+// Longest returns how long a message that enters the level now can take. It can wait in each level below too.
 func (l Level) Longest() time.Duration { return 2*l.Wait() - l.Unit }
 
-// BitKeyPrefix begins the headers that lead a message through the levels, one for each level below the one that it
-// enters at: true if it waits there, false if it passes.
+// BitKeyPrefix begins the headers that guide a message through the levels. It has one for its first level and each
+// level below: true if it waits there, false if it passes.
 const BitKeyPrefix = "delay-"
 
-// BitKey is the header of a level.
+// BitKey returns the name of a level's header.
 func BitKey(bit int) string { return BitKeyPrefix + strconv.Itoa(bit) }
 
 // LevelCount is how many levels it takes to wait for up to the longest delay.
 func LevelCount(longest, unit time.Duration) int { return bits.Len64(uint64(Units(longest, unit))) } //nolint:gosec // not negative
 
-// Units is a delay in units, rounded up.
+// Units returns the delay in units, rounded up.
 func Units(delay, unit time.Duration) int64 { return int64((delay + unit - 1) / unit) }
 
-// Way is how a message waits for a delay.
+// Way describes how a message waits for a delay.
 type Way struct {
-	// Entry is the level that it enters at.
+	// Entry is the level that the message enters first.
 	Entry Level
-	// Bits are the headers by which it finds its way: for each level up to the entry whether it waits there.
+	// Bits are the headers for each level up to Entry: true if the message waits there.
 	Bits map[string]bool
 }
 
-// WayOf is the way of a message that waits for the delay, which is positive.
+// WayOf returns the way of a message for a positive delay.
 func WayOf(delay, unit time.Duration) Way {
 	units := Units(delay, unit)
 	top := bits.Len64(uint64(units)) - 1 //nolint:gosec // not negative
@@ -116,5 +117,5 @@ func WayOf(delay, unit time.Duration) Way {
 	return way
 }
 
-// Notes are kept at the first of these that is not re-created.
+// Notes returns the two exchanges for notes. A note is kept at the first one that is not re-created.
 func (n Names) Notes() stored.Notes { return stored.Notes{n.UnroutedExchange(), n.Exchange()} }

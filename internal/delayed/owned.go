@@ -7,7 +7,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Below is the exchange that a level leads to: the next lower level's, or the one that routes what is due.
+// Below returns the exchange that a level dead-letters to: the next lower level, or the exchange that delivers due
+// messages.
 func (n Names) Below(l Level) string {
 	if l.Bit == 0 {
 		return n.DeliverExchange()
@@ -15,13 +16,13 @@ func (n Names) Below(l Level) string {
 	return n.Level(Level{Unit: l.Unit, Bit: l.Bit - 1})
 }
 
-// OwnsQueue reports whether the name is one that the delayed exchange gives to its queues.
+// OwnsQueue reports whether a queue of the delayed exchange has this name.
 func (n Names) OwnsQueue(queue string) bool {
 	_, isLevel := n.LevelOf(queue)
 	return isLevel || slices.Contains([]string{n.Inbox(), n.UnroutedQueue(), n.Refused()}, queue)
 }
 
-// OwnsExchange reports whether the name is one that the delayed exchange gives to its exchanges.
+// OwnsExchange reports whether an exchange of the delayed exchange has this name.
 func (n Names) OwnsExchange(exchange string) bool {
 	_, isLevel := n.LevelOf(exchange)
 	return isLevel || slices.Contains([]string{
@@ -29,13 +30,13 @@ func (n Names) OwnsExchange(exchange string) bool {
 	}, exchange)
 }
 
-// IsLevelQueue reports whether a queue, and not only its name, is one of the levels, retired or not.
+// IsLevelQueue reports whether a queue is one of the levels, retired or not, by its name and arguments.
 func (n Names) IsLevelQueue(name string, queue topology.Queue) bool {
 	l, named := n.LevelOf(name)
 	return named && queue.Arguments["x-dead-letter-exchange"] == n.Below(l)
 }
 
-// OwnerOf is the one of these delayed exchanges that a queue of the vhost belongs to.
+// OwnerOf returns the delayed exchange, out of these, that a queue of the vhost belongs to.
 func OwnerOf(queue string, exchanges []string, vhost topology.Topology) (owner Names, found bool) {
 	for _, name := range exchanges {
 		n := Names(name)
@@ -46,15 +47,15 @@ func OwnerOf(queue string, exchanges []string, vhost topology.Topology) (owner N
 	return "", false
 }
 
-// isLevelExchange is IsLevelQueue of an exchange.
+// isLevelExchange reports whether an exchange is one of the levels, by its name and type.
 func (n Names) isLevelExchange(name string, exchange topology.Exchange) bool {
 	_, named := n.LevelOf(name)
 	return named && exchange.Type == "headers"
 }
 
-// Owned picks out of a whole vhost what belongs to the delayed exchange. Objects of others are left out even where they
-// meet its own: a foreign queue bound to the exchange is not its, nor is one that only has the name of a level that is out
-// of the specification.
+// Owned returns the delayed exchange's objects in a whole vhost. It leaves out foreign objects that touch the delayed
+// exchange, such as a foreign queue bound to it. It also leaves out objects that only have the name of a level outside
+// the specification.
 func (e Exchange) Owned(vhost topology.Topology) topology.Topology {
 	n, owned, known := e.Names(), topology.New(), e.Expand()
 	for name, exchange := range vhost.Exchanges {
@@ -81,8 +82,8 @@ func (e Exchange) Owned(vhost topology.Topology) topology.Topology {
 	return owned
 }
 
-// OwnsBinding reports whether a binding is the delayed exchange's: between two of its objects, so that one that leads to
-// the wrong level is seen, or a note.
+// OwnsBinding reports whether the delayed exchange owns a binding. It owns notes and bindings between its objects,
+// including a binding to the wrong level, so that a plan shows it.
 func (n Names) OwnsBinding(b topology.Binding) bool {
 	if _, isNote := n.Notes().Noted(b); isNote {
 		return true
@@ -96,7 +97,7 @@ func (n Names) OwnsBinding(b topology.Binding) bool {
 	return n.OwnsQueue(b.Destination)
 }
 
-// LevelsIn lists the levels of which there is a queue or an exchange among these objects.
+// LevelsIn lists the levels that have a queue or an exchange among these objects.
 func (n Names) LevelsIn(objects topology.Topology) []Level {
 	var levels []Level
 	for _, name := range slices.AppendSeq(slices.Collect(maps.Keys(objects.Exchanges)), maps.Keys(objects.Queues)) {

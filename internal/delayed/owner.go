@@ -5,31 +5,31 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// CatchAll is the unrouted queue.
+// CatchAll returns the name of the unrouted queue.
 func (e Exchange) CatchAll() string { return e.Names().UnroutedQueue() }
 
-// Entrance is the exchange that applications publish to.
+// Entrance returns the exchange that applications publish to.
 func (e Exchange) Entrance() string { return e.Names().Exchange() }
 
-// Notes are those of its name.
+// Notes returns the exchanges that keep the delayed exchange's notes.
 func (e Exchange) Notes() stored.Notes { return e.Names().Notes() }
 
-// ReturnsFrom is nothing: messages of a delayed exchange come back to nobody.
+// ReturnsFrom returns nil: messages never come back to a delayed exchange.
 func (Exchange) ReturnsFrom(topology.Binding, topology.Topology) []string { return nil }
 
-// FallsBack is false: a level has no queue to fall back to.
+// FallsBack returns false: a level has no queue to fall back to.
 func (Exchange) FallsBack(topology.Binding) bool { return false }
 
-// AttachedBy is "": a delayed exchange attaches no queues.
+// AttachedBy returns "": a delayed exchange attaches no queues.
 func (Exchange) AttachedBy(topology.Binding) string { return "" }
 
-// ForceTakesBindings is false: messages that are due would be lost.
+// ForceTakesBindings returns false: due messages would be lost without the bindings of others.
 func (Exchange) ForceTakesBindings() bool { return false }
 
-// SharedQueues are none.
+// SharedQueues returns nil: a delayed exchange shares no queues.
 func (Exchange) SharedQueues() []string { return nil }
 
-// RetiredQueues are the queues of levels that the delays no longer need, and that still drain.
+// RetiredQueues lists the queues of levels that no delay needs and that still drain.
 func (e Exchange) RetiredQueues() []string {
 	var names []string
 	for _, l := range e.Retired {
@@ -38,13 +38,13 @@ func (e Exchange) RetiredQueues() []string {
 	return names
 }
 
-// ReleasedQueues are none.
+// ReleasedQueues returns nil: a delayed exchange has no work queues.
 func (Exchange) ReleasedQueues(*Exchange, topology.Topology) []string { return nil }
 
-// StayingFailedQueues are none.
+// StayingFailedQueues returns nil: a delayed exchange has no failed queues.
 func (Exchange) StayingFailedQueues(*Exchange, topology.Topology) map[string][]string { return nil }
 
-// DetachedQueues are none.
+// DetachedQueues returns nil: a delayed exchange attaches no queues.
 func (Exchange) DetachedQueues(*Exchange, topology.Topology) []string { return nil }
 
 // ReplacedBy reports whether a change makes Terraform replace the delayed exchange.
