@@ -1,5 +1,5 @@
-// Package stored reads and writes what an owner of objects keeps on the broker about itself, in arguments of bindings: its
-// definition, and notes of bindings of others that it has deleted for a while.
+// Package stored reads and writes data that an owner keeps about itself in binding arguments on the broker. These are
+// its definition, and notes of other owners' bindings that it deleted temporarily.
 package stored
 
 import (
@@ -11,15 +11,14 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// MaxDefinition is how long a definition may be, in bytes, and maxDefinitionSent how long within a
-// request, where each of its quotes takes two. Newer brokers refuse requests over 5,000 bytes that create
-// a binding.
+// MaxDefinition limits the length of a definition, in bytes. maxDefinitionSent limits its length in a request, where
+// each quote takes two bytes. Newer brokers refuse requests over 5,000 bytes that create a binding.
 const (
 	MaxDefinition     = 4000
 	maxDefinitionSent = 4900
 )
 
-// Text is a definition as the broker keeps it, compact JSON.
+// Text returns a definition as it is stored on the broker, in compact JSON.
 func Text(definition any) string {
 	text, err := json.Marshal(definition)
 	if err != nil {
@@ -34,7 +33,7 @@ func Fits(text string) bool {
 	return err == nil && len(text) <= MaxDefinition && len(sent) <= maxDefinitionSent
 }
 
-// Parse reads a definition of this version. The error is what there is to say about the argument.
+// Parse reads a definition of this version. The error says what is wrong with the argument.
 func Parse(text string, version int, definition any) error {
 	var versioned struct{ Version int }
 	if err := json.Unmarshal([]byte(text), &versioned); err != nil {
@@ -49,34 +48,33 @@ func Parse(text string, version int, definition any) error {
 	}
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()
-	decoder.DisallowUnknownFields() // dropped in silence, a key would be gone with the next change
+	decoder.DisallowUnknownFields() // otherwise the next change would silently drop unknown keys
 	if err := decoder.Decode(definition); err != nil {
 		return fmt.Errorf("was made by a newer release, or by hand: %w: upgrade", err)
 	}
 	return nil
 }
 
-// Place is where an owner's definition is: an argument of the binding from an exchange to a queue. The exchange is a
-// fanout, which ignores arguments.
+// Place is where an owner's definition is stored: an argument of the binding from an exchange to a queue. The exchange
+// is a fanout, which ignores arguments.
 type Place struct {
 	Exchange, Queue, Argument string
-	// Owner is what messages call the owner, such as "pipeline".
+	// Owner is the owner's kind in messages, such as "pipeline".
 	Owner string
 }
 
-// Binding holds the definition.
+// Binding returns the binding that holds the definition.
 func (p Place) Binding(text string) topology.Binding {
 	return topology.Binding{Source: p.Exchange, Destination: p.Queue, Arguments: topology.Arguments{p.Argument: text}}
 }
 
-// Has reports whether a binding is one that holds a definition, whatever it says. The same argument anywhere else says
-// nothing.
+// Has reports whether a binding holds a definition, valid or not. The argument counts only on the right binding.
 func (p Place) Has(b topology.Binding) bool {
 	_, defines := b.Arguments[p.Argument]
 	return defines && b.Source == p.Exchange && !b.ToExchange && b.Destination == p.Queue
 }
 
-// values are what stands where the definition belongs, whatever it is.
+// values returns the values of the definition argument, valid or not.
 func (p Place) values(vhost topology.Topology) []any {
 	var found []any
 	for _, b := range vhost.Bindings {
@@ -87,7 +85,7 @@ func (p Place) values(vhost topology.Topology) []any {
 	return found
 }
 
-// Find reads the owner's definition. The error names the binding that has it.
+// Find reads the owner's definition. An error names the binding that holds it.
 func Find[D any](p Place, vhost topology.Topology, parse func(string) (D, error)) (D, error) {
 	var none D
 	found := p.values(vhost)
@@ -103,8 +101,7 @@ func Find[D any](p Place, vhost topology.Topology, parse func(string) (D, error)
 	return read(p, found[0], parse)
 }
 
-// Recover is Find for an import: its error says how to restore a definition that is there and not what a release has
-// written.
+// Recover calls Find for an import. If the definition is damaged, the error also says how to restore it.
 func Recover[D any](p Place, vhost topology.Topology, parse func(string) (D, error)) (D, error) {
 	definition, err := Find(p, vhost, parse)
 	if err != nil && len(p.values(vhost)) > 0 {
@@ -114,8 +111,8 @@ func Recover[D any](p Place, vhost topology.Topology, parse func(string) (D, err
 	return definition, err
 }
 
-// All reads what stands in the place of a definition: two while a change is under way, none without an owner. It is an error if
-// one of them is no definition, or one of a newer release.
+// All reads every definition of an owner: two during a change, and none if there is no owner. It returns an error if
+// one of them is invalid or from a newer release.
 func All[D any](p Place, vhost topology.Topology, parse func(string) (D, error)) ([]D, error) {
 	var all []D
 	for _, value := range p.values(vhost) {
@@ -149,5 +146,5 @@ func listed(values []any) string {
 	return strings.Join(lines, "\n")
 }
 
-// maxShown is how many characters of a definition are shown.
+// maxShown limits a definition in messages, in characters.
 const maxShown = 500

@@ -10,14 +10,14 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// UnboundArgument is the argument of a binding that notes another one: a binding of somebody else's that goes with an exchange
-// that is re-created. Whatever ends the apply meanwhile, the next one puts it back.
+// UnboundArgument is the binding argument that holds a note. The note records another owner's binding that is deleted
+// while an exchange is re-created. If the apply is interrupted, the next one restores that binding.
 const UnboundArgument = "retry-unbound"
 
-// NoteKeyPrefix begins the binding keys of notes. Nobody publishes with them.
+// NoteKeyPrefix begins the routing keys of notes. No message has such a key.
 const NoteKeyPrefix = "unbound:"
 
-// note is what the argument of a note holds, as JSON.
+// note is the JSON in the argument of a note.
 type note struct {
 	Source    string         `json:"source"`
 	Queue     string         `json:"queue,omitempty"`
@@ -26,12 +26,12 @@ type note struct {
 	Arguments map[string]any `json:"arguments,omitempty"`
 }
 
-// Notes are the exchanges of an owner at which notes are kept, one at least besides each exchange that can be re-created; none
-// for an owner without exchanges.
+// Notes are the exchanges where an owner keeps notes. For each exchange that can be re-created, there is at least one
+// other. An owner without exchanges has no notes.
 type Notes []string
 
-// Of is the binding that notes another one, from the first of the exchanges that outlives the one that is going to itself. An
-// exchange gets nothing by that: brokers route a message through each once.
+// Of returns the note of a binding. The note is a binding from an exchange to itself, at the first exchange that is not
+// re-created. It duplicates no message, because brokers route a message through each exchange once.
 func (n Notes) Of(b topology.Binding, going string) topology.Binding {
 	place := n[slices.IndexFunc(n, func(exchange string) bool { return exchange != going })]
 	text := noteText(b)
@@ -61,7 +61,7 @@ func noteKey(text string) string {
 	return NoteKeyPrefix + hex.EncodeToString(sum[:8])
 }
 
-// Noted is the binding that a note at one of the exchanges is about; false if it is no note, or was changed.
+// Noted returns the binding that a note records. It returns false if the binding is no note, or was changed.
 func (n Notes) Noted(b topology.Binding) (topology.Binding, bool) {
 	text, isText := b.Arguments[UnboundArgument].(string)
 	if !isText || !b.ToExchange || b.Source != b.Destination || !slices.Contains(n, b.Source) {
@@ -80,7 +80,7 @@ func (n Notes) Noted(b topology.Binding) (topology.Binding, bool) {
 	return binding, noteKey(noteText(binding)) == b.RoutingKey
 }
 
-// WithNoted lists the bindings of which this is true, those that are deleted for a while and have a note included.
+// WithNoted lists the bindings that matter, including those that are deleted temporarily and have a note.
 func (n Notes) WithNoted(vhost topology.Topology, matters func(topology.Binding) bool) []topology.Binding {
 	var found []topology.Binding
 	for _, b := range vhost.Bindings {
@@ -95,8 +95,8 @@ func (n Notes) WithNoted(vhost topology.Topology, matters func(topology.Binding)
 	return slices.CompactFunc(found, topology.Binding.Equal)
 }
 
-// Garbled lists what leads from an exchange of the owner's as a note does and cannot be read: somebody changed it, and which
-// binding it was about is not known.
+// Garbled lists notes at the owner's exchanges that cannot be read. Somebody changed them, and the recorded bindings
+// are unknown.
 func (n Notes) Garbled(vhost topology.Topology, owns func(exchange string) bool) []topology.Binding {
 	return slices.DeleteFunc(slices.Clone(vhost.Bindings), func(b topology.Binding) bool {
 		_, isMeant := b.Arguments[UnboundArgument]
