@@ -2,12 +2,11 @@ package topology
 
 import "slices"
 
-// DeadLettersAtRisk lists the quorum queues whose pending dead letters are deleted, or have nowhere to
-// go any more, once an owner has wanted in place of live: a queue loses them with its policy, or when the
-// policy's strategy, overflow or dead-letter exchange is taken away. What the broker has decides, and not
-// what a configuration says: a change that failed half-way left other policies than either. Queues that
-// are the owner's own do not count when they are deleted, which takes a proof anyway; shared ones, which
-// others publish to, do.
+// DeadLettersAtRisk lists the quorum queues that lose pending dead letters when an owner's objects change from live to
+// wanted. A queue loses them if it is deleted or loses its policy, or if the policy loses its strategy, overflow or
+// dead-letter exchange. The state on the broker decides, because an earlier change can have failed half-way. Deleting
+// the owner's own queues needs a proof anyway, so only shared queues, which others publish to, count when they are
+// deleted.
 func DeadLettersAtRisk(live, wanted Topology, vhost Vhost, shared []string) []string {
 	names := touched(live, wanted, vhost)
 	before, then, after := lookups(names, live, wanted, vhost)
@@ -25,7 +24,7 @@ func DeadLettersAtRisk(live, wanted Topology, vhost Vhost, shared []string) []st
 	return queues
 }
 
-// lookups tell what applies to the queues before a change of an owner's objects and after it.
+// lookups tells which policies apply to the queues before and after a change of an owner's objects.
 func lookups(queues []string, live, wanted Topology, vhost Vhost) (before, then Lookup, after Topology) {
 	vhost.Policies, vhost.OperatorPolicies = matchingAny(vhost.Policies, queues), matchingAny(vhost.OperatorPolicies, queues)
 	changed := vhost
@@ -33,8 +32,8 @@ func lookups(queues []string, live, wanted Topology, vhost Vhost) (before, then 
 	return NewLookup(vhost), NewLookup(changed), changed.Topology
 }
 
-// DroppedDeadLetters lists those of the queues that stay, and dead-letter to nothing any more once an owner has wanted in
-// place of live: brokers drop what is rejected there.
+// DroppedDeadLetters lists the queues that stay but lose their dead-letter exchange when an owner's objects change from
+// live to wanted. Brokers drop rejected messages there.
 func DroppedDeadLetters(queues []string, live, wanted Topology, vhost Vhost) []string {
 	before, then, after := lookups(queues, live, wanted, vhost)
 	var dropped []string
@@ -50,7 +49,7 @@ func DroppedDeadLetters(queues []string, live, wanted Topology, vhost Vhost) []s
 	return dropped
 }
 
-// WithoutDeadLetterExchange lists those of the queues that exist, and dead-letter to no exchange that exists.
+// WithoutDeadLetterExchange lists the existing queues that dead-letter to no existing exchange.
 func WithoutDeadLetterExchange(queues []string, vhost Vhost) []string {
 	vhost.Policies, vhost.OperatorPolicies = matchingAny(vhost.Policies, queues), matchingAny(vhost.OperatorPolicies, queues)
 	lookup := NewLookup(vhost)
@@ -68,7 +67,7 @@ func WithoutDeadLetterExchange(queues []string, vhost Vhost) []string {
 	return found
 }
 
-// leadsToNothing reports whether a queue dead-letters to an exchange that goes.
+// leadsToNothing reports whether a queue dead-letters to an exchange that the change deletes.
 func leadsToNothing(s Settings, live, after Topology) bool {
 	exchange, _ := s.Text("dead-letter-exchange")
 	_, is := live.Exchanges[exchange]
@@ -76,7 +75,7 @@ func leadsToNothing(s Settings, live, after Topology) bool {
 	return is && !stays
 }
 
-// matchingAny are the policies that match any of the names: to read a pattern takes longer than all else.
+// matchingAny returns the policies that match any of the names. Compiling a pattern takes longer than all other steps.
 func matchingAny(policies map[string]Policy, names []string) map[string]Policy {
 	found := map[string]Policy{}
 	matcher := NewMatcher(policies)
@@ -91,8 +90,8 @@ func matchingAny(policies map[string]Policy, names []string) map[string]Policy {
 
 func always(Policy) bool { return true }
 
-// touched lists the quorum queues that a change can matter to: a whole vhost is a large number of queues
-// times a large number of policies.
+// touched lists the quorum queues that a change can affect. A check of all queues against all policies of a vhost would
+// be slow.
 func touched(live, wanted Topology, vhost Vhost) []string {
 	changes := Diff(wanted, live)
 	replaced := changes.Delete.Policies

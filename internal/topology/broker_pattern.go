@@ -13,8 +13,8 @@ import (
 	"github.com/dlclark/regexp2"
 )
 
-// matchTimeout bounds the matching of one name: patterns with backtracking can take indefinitely long. It is
-// much longer than any other takes on a machine that is busy.
+// matchTimeout limits the time for one name, because patterns with backtracking can run indefinitely. All other
+// patterns finish much sooner, even on a busy machine.
 const matchTimeout = 2 * time.Second
 
 var (
@@ -23,13 +23,13 @@ var (
 	errNotASCII   = errors.New("whether the pattern matches a name that is not ASCII depends on the broker's release of Erlang")
 )
 
-// brokerPattern is a policy's pattern as brokers read it.
+// brokerPattern is a policy's pattern, read as brokers read it.
 type brokerPattern struct {
 	expression *regexp2.Regexp
-	// onlyASCII means that the pattern asks what a letter is. A byte above 127 is a character of Latin-1 to
-	// older releases of Erlang and nothing to newer ones, and which of them runs the broker is not known here.
+	// onlyASCII means that the pattern depends on the definition of a letter. To older Erlang releases a byte above 127
+	// is a Latin-1 character, and to newer ones it is none. The broker's Erlang release is unknown here.
 	onlyASCII bool
-	// tooSlow is set once a name took too long, so that the next ones do not take as long again.
+	// tooSlow is set after a name took too long, so that later names fail at once.
 	tooSlow atomic.Bool
 }
 
@@ -43,7 +43,7 @@ func compiled(text string) (*brokerPattern, error) {
 	return &brokerPattern{expression: expression, onlyASCII: t.onlyASCII}, nil
 }
 
-// matches reports whether brokers find the pattern in the name.
+// matches reports whether brokers would find the pattern in the name.
 func (p *brokerPattern) matches(name string) (bool, error) {
 	if p.onlyASCII && !isASCII(name) {
 		return false, errNotASCII
@@ -52,7 +52,7 @@ func (p *brokerPattern) matches(name string) (bool, error) {
 		return false, errTooSlow
 	}
 	matches, err := p.expression.MatchString(bytewise(name))
-	if err != nil { // which is nothing but the time
+	if err != nil { // can only be a timeout
 		p.tooSlow.Store(true)
 		return false, errTooSlow
 	}
@@ -63,7 +63,7 @@ func isASCII(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
-// bytewise has a character for each byte of the text: brokers match bytes.
+// bytewise returns one character for each byte of the text, because brokers match bytes.
 func bytewise(text string) string {
 	if isASCII(text) {
 		return text
@@ -75,30 +75,30 @@ func bytewise(text string) string {
 	return string(characters)
 }
 
-// inClass is a part of a character class: a POSIX class, an escape or a character.
+// inClass matches a part of a character class: a POSIX class, an escape or a character.
 const inClass = `\[:[^\]\\]*:\]|\\.|[^\]\\]`
 
 var (
 	classBegin = regexp.MustCompile(`^\[\^?\]?`)
 	classToken = regexp.MustCompile(`(?s)` + inClass)
-	// token is what regexp2 might read in another way than PCRE: escapes, classes, what begins with "(?",
-	// and braces that are a quantifier for the newest releases of PCRE only.
+	// token matches syntax that regexp2 can read differently from PCRE: escapes, classes and groups that begin with
+	// "(?". It also matches braces that only the newest PCRE releases take for a quantifier.
 	token      = regexp.MustCompile(`(?s)\\.|\[\^?\]?(?:` + inClass + `)*\]|\(\?[ims-]*.|\{[\s,]`)
 	plainGroup = regexp.MustCompile(`^\(\?[ims-]*[ims:)=!<>']$`)
 )
 
-// sets are the POSIX classes that are like these escapes. To regexp2 they are Unicode's, and it mistakes
-// some classes that hold several.
+// sets maps escapes to the same POSIX classes. In regexp2 these escapes mean Unicode classes, and it misreads some
+// classes with several of them.
 var sets = map[string]string{
 	`\d`: "[:digit:]", `\s`: "[:space:]", `\w`: "[:word:]",
 	`\D`: "[:^digit:]", `\S`: "[:^space:]", `\W`: "[:^word:]",
 }
 
-// everywhere are the POSIX classes that have no bytes above 127 to any release of Erlang.
+// everywhere matches the POSIX classes without bytes above 127 in every Erlang release.
 var everywhere = regexp.MustCompile(`^\[:\^?(?:blank|digit|space|xdigit):\]$`)
 
-// translation is a pattern on its way from PCRE to what means the same to regexp2. What nothing does is
-// an error, since a policy that counts as not matching when it does costs messages.
+// translation translates a pattern from PCRE to regexp2. If there is no equivalent, it fails: a policy that wrongly
+// counts as not matching would cost messages.
 type translation struct {
 	onlyASCII bool
 	err       error
@@ -122,8 +122,8 @@ func (t *translation) translate(pattern string) string {
 	})
 }
 
-// escape refuses references and octal, properties, which depend on the release where (?i) stands before
-// them, what is not an escape in PCRE, and \v, which is a set there.
+// escape refuses references, octal numbers, and properties, which depend on the release where (?i) precedes them. It
+// also refuses \v, which is a set in PCRE, and escapes that PCRE does not have.
 func (t *translation) escape(found string) string {
 	if strings.ContainsAny(found, `0123456789kpPuv<'`) {
 		t.err = errUnreadable
@@ -132,16 +132,16 @@ func (t *translation) escape(found string) string {
 	return found
 }
 
-// class escapes the brackets within a class, where regexp2 has subtraction but no POSIX classes.
+// class escapes brackets in a character class, because regexp2 reads them as a subtraction and has no POSIX classes.
 func (t *translation) class(found string) string {
 	begin := classBegin.FindString(found)
 	if begin == found {
-		return found // not closed, which regexp2 says itself
+		return found // an unclosed class, which regexp2 reports
 	}
 	return begin + classToken.ReplaceAllStringFunc(found[len(begin):len(found)-1], func(part string) string {
 		switch {
 		case part == "[" || part == `\-`:
-			return fmt.Sprintf(`\x%x`, part[len(part)-1]) // regexp2 is wrong about \- at the end of a range
+			return fmt.Sprintf(`\x%x`, part[len(part)-1]) // regexp2 misreads \- at the end of a range
 		case sets[part] != "":
 			return t.set(sets[part])
 		case part[0] == '[':
@@ -153,7 +153,7 @@ func (t *translation) class(found string) string {
 	}) + "]"
 }
 
-// set spells out a POSIX class. Go knows them by the same names, for ASCII.
+// set spells out a POSIX class. For ASCII, Go knows the classes by the same names.
 func (t *translation) set(name string) string {
 	class, err := syntax.Parse("["+name+"]", syntax.Perl)
 	if err != nil {

@@ -7,24 +7,24 @@ import (
 	"slices"
 )
 
-// Changes lead from what a broker has to what is wanted.
+// Changes turn the objects of a broker into the wanted objects.
 type Changes struct {
-	// Create is wanted and missing.
+	// Create has wanted objects that are missing.
 	Create Topology
-	// Replace exists with other properties that a broker cannot change: exchanges and queues.
+	// Replace has exchanges and queues whose properties differ and cannot be changed on the broker.
 	Replace Topology
-	// Update exists with other properties that can be written over: policies.
+	// Update has policies whose properties differ, which the broker can overwrite.
 	Update Topology
-	// Delete exists and is not wanted.
+	// Delete has existing objects that are not wanted.
 	Delete Topology
 }
 
-// Empty reports whether there is nothing to do.
+// Empty reports whether there are no changes.
 func (c Changes) Empty() bool {
 	return c.Create.Empty() && c.Replace.Empty() && c.Update.Empty() && c.Delete.Empty()
 }
 
-// Diff compares two sets of objects.
+// Diff returns the changes from live to wanted.
 func Diff(wanted, live Topology) Changes {
 	c := Changes{Create: New(), Replace: New(), Update: New(), Delete: New()}
 	diffMap(wanted.Exchanges, live.Exchanges, c.Create.Exchanges, c.Replace.Exchanges, c.Delete.Exchanges, Exchange.equal)
@@ -54,7 +54,7 @@ func diffMap[T any](wanted, live, missing, different, extra map[string]T, equal 
 
 func bindingsWithout(from, without []Binding) []Binding {
 	var rest []Binding
-	leading := map[string][]Binding{} // by where they lead: a pipeline of many work queues has as many bindings
+	leading := map[string][]Binding{} // by destination, because a pipeline can have many bindings
 	for _, binding := range without {
 		leading[binding.Destination] = append(leading[binding.Destination], binding)
 	}
@@ -82,13 +82,13 @@ func (p Policy) Equal(other Policy) bool {
 		p.Definition.Equal(other.Definition)
 }
 
-// Equal reports whether two bindings are the same, whatever the broker calls them.
+// Equal reports whether two bindings are the same, regardless of the broker's properties key.
 func (b Binding) Equal(other Binding) bool {
 	return b.Source == other.Source && b.Destination == other.Destination && b.ToExchange == other.ToExchange &&
 		b.RoutingKey == other.RoutingKey && b.Arguments.Equal(other.Arguments)
 }
 
-// Equal reports whether two sets of arguments are the same; none and an empty set are.
+// Equal reports whether two sets of arguments are the same. Nil equals an empty set.
 func (a Arguments) Equal(other Arguments) bool {
 	return len(a) == len(other) && (len(a) == 0 || reflect.DeepEqual(a, other))
 }

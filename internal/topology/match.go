@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Keys that a queue type does not support: a policy with one of them does not apply to queues of that
-// type at all (rabbit_queue_type:is_policy_applicable).
+// Keys that a queue type does not support. A policy with one of them does not apply to queues of that type at all
+// (rabbit_queue_type:is_policy_applicable).
 var (
 	unsupportedKeys = map[string][]string{
 		Quorum: {
@@ -16,7 +16,7 @@ var (
 		},
 		Classic: {"max-age", "stream-max-segment-size-bytes", "initial-cluster-size", "delivery-limit", "dead-letter-strategy"},
 	}
-	// sometimesUnsupportedKeys are unsupported by some of the versions.
+	// sometimesUnsupportedKeys has the keys that only some versions do not support.
 	sometimesUnsupportedKeys = map[string][]string{
 		Quorum: {"single-active-consumer", "selector-fields", "selector-field-max-bytes"},
 		Classic: {
@@ -26,12 +26,11 @@ var (
 	}
 )
 
-// applicable reports whether a policy with this definition can apply to queues of the type.
 func applicable(queueType string, definition Arguments) bool {
 	return len(Unsupported(queueType, definition)) == 0
 }
 
-// AlwaysApplicable reports whether a policy with this definition can apply to queues of the type on every
+// AlwaysApplicable reports whether a policy with this definition can apply to queues of the type on every RabbitMQ
 // version.
 func AlwaysApplicable(queueType string, definition Arguments) bool {
 	return applicable(queueType, definition) && !slices.ContainsFunc(sometimesUnsupportedKeys[queueType], func(key string) bool {
@@ -40,7 +39,7 @@ func AlwaysApplicable(queueType string, definition Arguments) bool {
 	})
 }
 
-// Unsupported lists the keys because of which a policy does not apply to queues of the type at all.
+// Unsupported lists the keys that keep a policy from queues of the type.
 func Unsupported(queueType string, definition Arguments) []string {
 	var found []string
 	for _, key := range unsupportedKeys[queueType] {
@@ -51,7 +50,7 @@ func Unsupported(queueType string, definition Arguments) []string {
 	return found
 }
 
-// meant reports whether the policy is for queues of the type.
+// meant reports whether the policy's apply-to includes queues of the type.
 func (p Policy) meant(queueType string) bool {
 	switch p.ApplyTo {
 	case "all", "queues", queueType + "_queues":
@@ -62,7 +61,7 @@ func (p Policy) meant(queueType string) bool {
 	return false
 }
 
-// MeantForExchanges reports whether the policy is for exchanges, too.
+// MeantForExchanges reports whether the policy's apply-to includes exchanges.
 func (p Policy) MeantForExchanges() bool { return p.ApplyTo == "all" || p.ApplyTo == "exchanges" }
 
 // NamedPolicy is a policy with its name.
@@ -71,21 +70,21 @@ type NamedPolicy struct {
 	Policy
 }
 
-// Matcher finds the policies that match a name. It reads each pattern once: a whole vhost is a large number of policies
-// times a large number of queues.
+// Matcher finds the policies that match a name. It compiles each pattern once, because a vhost can have many policies
+// and many queues.
 type Matcher []compiledPolicy
 
-// compiledPolicy has no pattern if it cannot be evaluated.
+// compiledPolicy has a nil pattern if the pattern cannot be evaluated.
 type compiledPolicy struct {
 	NamedPolicy
 	pattern *brokerPattern
 }
 
-// NewMatcher reads all patterns, and sorts the policies, the strongest first.
+// NewMatcher compiles all patterns, and sorts the policies, strongest first.
 func NewMatcher(policies map[string]Policy) Matcher {
 	all := make(Matcher, 0, len(policies))
 	for _, name := range slices.Sorted(maps.Keys(policies)) {
-		// A pattern that is no error here may still be one when it is matched.
+		// A pattern that compiles here can still fail when it is matched.
 		pattern, _ := compiled(policies[name].Pattern)
 		all = append(all, compiledPolicy{NamedPolicy{name, policies[name]}, pattern})
 	}
@@ -93,14 +92,14 @@ func NewMatcher(policies map[string]Policy) Matcher {
 	return all
 }
 
-// Queue lists the policies that apply to a queue, the strongest first. Of equal priorities it is undefined which one the
-// broker takes. Those whose pattern cannot be evaluated are in doubtful: brokers use PCRE, of which some rarely used parts
-// are not supported here.
+// Queue lists the policies that apply to a queue, strongest first. If priorities are equal, it is undefined which
+// policy the broker applies. Policies whose pattern cannot be evaluated are in doubtful. Brokers use PCRE, and some
+// rare syntax is not supported here.
 func (m Matcher) Queue(name, queueType string) (found, doubtful []NamedPolicy) {
 	return m.matching(name, func(p Policy) bool { return p.meant(queueType) && applicable(queueType, p.Definition) })
 }
 
-// Exchange is Queue of an exchange.
+// Exchange lists the policies that apply to an exchange, like Queue.
 func (m Matcher) Exchange(name string) (found, doubtful []NamedPolicy) {
 	return m.matching(name, Policy.MeantForExchanges)
 }
@@ -130,12 +129,12 @@ type Lookup struct {
 	policies, operator Matcher
 }
 
-// NewLookup prepares a vhost for questions.
+// NewLookup prepares a vhost for lookups.
 func NewLookup(vhost Vhost) Lookup {
 	return Lookup{vhost, NewMatcher(vhost.Policies), NewMatcher(vhost.OperatorPolicies)}
 }
 
-// Unreadable lists the policies whose patterns cannot be evaluated, or not for each queue.
+// Unreadable lists the policies whose patterns cannot be evaluated for every queue.
 func (l Lookup) Unreadable() []NamedPolicy {
 	var found []NamedPolicy
 	types := l.typesOfForeignNames()
@@ -147,7 +146,7 @@ func (l Lookup) Unreadable() []NamedPolicy {
 	return found
 }
 
-// typesOfForeignNames are the types of the queues whose names are not ASCII.
+// typesOfForeignNames returns the types of the queues whose names are not ASCII.
 func (l Lookup) typesOfForeignNames() []string {
 	var types []string
 	for name, queue := range l.vhost.Queues {
@@ -158,8 +157,7 @@ func (l Lookup) typesOfForeignNames() []string {
 	return types
 }
 
-// Queue returns how a queue of the vhost behaves. Policies whose patterns cannot be evaluated count
-// as not matching.
+// Queue returns the settings of a queue. A policy whose pattern cannot be evaluated counts as not matching.
 func (l Lookup) Queue(name string) Settings {
 	queue := l.vhost.Queues[name]
 	meant := func(p Policy) bool { return p.meant(queue.Type) }
@@ -176,7 +174,7 @@ func (l Lookup) Queue(name string) Settings {
 	return s
 }
 
-// AlternateExchange returns where an exchange of the vhost sends what it cannot route.
+// AlternateExchange returns the exchange that gets an exchange's unroutable messages.
 func (l Lookup) AlternateExchange(name string) (alternate string, has bool) {
 	if alternate, has = l.vhost.Exchanges[name].Arguments["alternate-exchange"].(string); has {
 		return alternate, true
@@ -186,7 +184,7 @@ func (l Lookup) AlternateExchange(name string) (alternate string, has bool) {
 	return alternate, has
 }
 
-// AlternatePolicy finds the policy that gives an exchange an alternate one.
+// AlternatePolicy finds the policy that gives an exchange its alternate exchange.
 func (l Lookup) AlternatePolicy(exchange string) (policy NamedPolicy, has bool) {
 	policies, _ := l.policies.Exchange(exchange)
 	if len(policies) == 0 {

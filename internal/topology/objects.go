@@ -1,7 +1,7 @@
-// Package topology is a model of RabbitMQ objects: exchanges, queues, bindings and policies of a
-// vhost, how they differ from one another, how a plan shows them, and which policies apply to them.
+// Package topology is a model of a vhost's exchanges, queues, bindings and policies. It shows how they differ, how a
+// plan shows them, and which policies apply to them.
 //
-// It is pure: it talks to no broker, knows nothing of Terraform, and nothing of retries.
+// It is pure. It knows nothing of brokers' APIs, Terraform or retries.
 package topology
 
 import (
@@ -15,8 +15,8 @@ const (
 	Classic = "classic"
 )
 
-// Topology is a set of broker objects in one vhost: what a pipeline wants, what a broker has, or
-// the difference of the two. Keys are names.
+// Topology is a set of broker objects in one vhost, keyed by name. It holds the objects that a pipeline wants, the
+// objects on a broker, or the difference.
 type Topology struct {
 	Exchanges map[string]Exchange
 	Queues    map[string]Queue
@@ -24,11 +24,11 @@ type Topology struct {
 	Policies  map[string]Policy
 }
 
-// Arguments are a queue's, an exchange's or a binding's arguments, or a policy's definition.
-// Values are what JSON has: string, bool, int64, float64, []any and map[string]any.
+// Arguments are the arguments of a queue, exchange or binding, or a policy's definition. Values have the types of JSON:
+// string, bool, int64, float64, []any and map[string]any.
 type Arguments map[string]any
 
-// Exchange is an exchange as the broker knows it; the zero flags are those of a pipeline's own.
+// Exchange is an exchange on the broker. A pipeline's own exchanges have no flag set.
 type Exchange struct {
 	Type       string
 	Transient  bool
@@ -37,8 +37,8 @@ type Exchange struct {
 	Arguments  Arguments
 }
 
-// Queue is a queue as the broker knows it; the zero flags are those of a pipeline's own. The
-// argument x-queue-type is in Type and never in Arguments: newer brokers add it to every queue.
+// Queue is a queue on the broker. A pipeline's own queues have no flag set. The argument x-queue-type is only in Type,
+// because newer brokers add it to every queue.
 type Queue struct {
 	Type       string
 	Transient  bool
@@ -47,17 +47,17 @@ type Queue struct {
 	Arguments  Arguments
 }
 
-// Binding leads messages from an exchange to a queue, or to an exchange if ToExchange is set.
+// Binding routes messages from an exchange to a queue, or to an exchange if ToExchange is set.
 type Binding struct {
 	Source      string
 	Destination string
 	ToExchange  bool
 	RoutingKey  string
 	Arguments   Arguments
-	// PropertiesKey is the broker's handle for the binding, empty unless it was read from there.
+	// PropertiesKey is the broker's identifier of the binding. It is empty if the binding was not read from a broker.
 	PropertiesKey string
-	// Exact are the arguments as the broker sent them, nil unless it was read from there: from 4.0 on, brokers
-	// tell 1.0 from 1, which Arguments do not.
+	// Exact has the arguments as the broker sent them, or nil if the binding was not read from a broker. From 4.0 on,
+	// brokers tell 1.0 from 1, and Arguments do not.
 	Exact map[string]any
 }
 
@@ -67,57 +67,57 @@ type Policy struct {
 	ApplyTo    string
 	Priority   int
 	Definition Arguments
-	// Rank orders policies of one owner and priority: one of a higher rank is written first, since it may
-	// receive queues that those of lower ranks let go of. Brokers do not know it, and Equal ignores it.
+	// Rank orders policies of one owner with the same priority. The highest rank is written first, because it can cover
+	// queues that lower ranks release. Brokers do not store it, and Equal ignores it.
 	Rank int
 }
 
-// New returns a topology without any object, to add some to.
+// New returns a topology with empty maps.
 func New() Topology {
 	return Topology{Exchanges: map[string]Exchange{}, Queues: map[string]Queue{}, Policies: map[string]Policy{}}
 }
 
-// Empty reports whether there is no object at all.
+// Empty reports whether the topology has no objects.
 func (t Topology) Empty() bool {
 	return len(t.Exchanges)+len(t.Queues)+len(t.Bindings)+len(t.Policies) == 0
 }
 
-// Strategies of dead-lettering.
+// Dead-letter strategies.
 const (
-	// AtLeastOnce keeps a dead letter until its targets have taken it. Quorum queues only, together
-	// with overflow = reject-publish (rabbit_quorum_queue:dead_letter_handler).
+	// AtLeastOnce keeps a dead letter until its targets have confirmed it. It works only on quorum queues with overflow
+	// = reject-publish (rabbit_quorum_queue:dead_letter_handler).
 	AtLeastOnce = "at-least-once"
-	// AtMostOnce drops a dead letter whose target does not take it.
+	// AtMostOnce drops a dead letter if its target does not accept it.
 	AtMostOnce = "at-most-once"
 )
 
-// Vhost is what a broker reports of a vhost: its objects and what decides how they behave.
+// Vhost is the broker's report of a vhost: its objects, and the facts that decide how they behave.
 type Vhost struct {
 	Name string
 	Topology
-	// OperatorPolicies apply on top of policies, and no policy keeps them away.
+	// OperatorPolicies apply in addition to policies, and no policy can prevent that.
 	OperatorPolicies map[string]Policy
-	// Nodes is how many nodes the cluster has, running or not.
+	// Nodes is the number of nodes in the cluster, running or not.
 	Nodes int
-	// Version of the broker.
+	// Version is the broker's version.
 	Version Version
 }
 
-// Version is a broker's version, as far as behaviour depends on it.
+// Version is a broker's version: major, minor and patch number.
 type Version struct{ Major, Minor, Patch int }
 
-// BeforePatch reports whether the version is older than the one given, to the last number.
+// BeforePatch reports whether the version is older than major.minor.patch.
 func (v Version) BeforePatch(major, minor, patch int) bool {
 	return v.Before(major, minor) || v.Major == major && v.Minor == minor && v.Patch < patch
 }
 
-// Before reports whether the version is older than the one given.
+// Before reports whether the version is older than major.minor.
 func (v Version) Before(major, minor int) bool {
 	return v.Major < major || v.Major == major && v.Minor < minor
 }
 
-// Sort sorts by way of pointers: the code for those is in the sidecar's binary once, and that for each struct takes up to
-// eighteen kilobytes.
+// Sort sorts a list by comparing pointers. That code is in the sidecar's binary only once, and a version for each
+// struct would take up to eighteen kilobytes.
 func Sort[T any](list []T, compare func(a, b *T) int) {
 	order := make([]*T, len(list))
 	for i := range list {
@@ -130,15 +130,14 @@ func Sort[T any](list []T, compare func(a, b *T) int) {
 	}
 }
 
-// Untouched reports whether all that an owner has in a vhost is there exactly as it would be made, and nothing is bound to
-// it or from it.
+// Untouched reports whether an owner's objects are unchanged since their creation and have no other bindings.
 func Untouched(owned, made, vhost Topology) bool {
 	changes := Diff(owned, made)
 	return !owned.Empty() && changes.Create.Empty() && changes.Replace.Empty() && changes.Update.Empty() &&
 		!slices.ContainsFunc(vhost.Bindings, owned.Meets)
 }
 
-// Meets reports whether a binding begins or ends at one of the objects. Those of the default exchange do not count.
+// Meets reports whether a binding begins or ends at one of the objects. Bindings of the default exchange do not count.
 func (t Topology) Meets(b Binding) bool {
 	_, from := t.Exchanges[b.Source]
 	_, to := t.Queues[b.Destination]
@@ -148,7 +147,7 @@ func (t Topology) Meets(b Binding) bool {
 	return b.Source != "" && (from || to)
 }
 
-// Distinct sorts a list, and leaves out what is in it twice. It reuses the memory of the list.
+// Distinct sorts a list and removes duplicates. It reuses the list's memory.
 func Distinct[T cmp.Ordered](list []T) []T {
 	slices.Sort(list)
 	return slices.Compact(list)

@@ -6,30 +6,27 @@ import (
 	"slices"
 )
 
-// UnreachableLength is a length limit that no queue reaches.
+// UnreachableLength is a maximum length, in messages, that no queue reaches.
 const UnreachableLength = int64(1_000_000_000)
 
-// UnreachableDeliveryLimit is a delivery limit that no message reaches because somebody looks at it. It
-// is the same on every version: none at all means 20 from RabbitMQ 4.0 on, and -1 "exceeded at once"
-// before.
+// UnreachableDeliveryLimit is a delivery limit that no message reaches because somebody looks at it. It means the same
+// on every version. No limit would mean 20 from RabbitMQ 4.0 on, and before 4.0 a limit of -1 is exceeded at once.
 const UnreachableDeliveryLimit = int64(1_000_000)
 
-// Settings are how a queue behaves: its arguments, the one policy and the one operator policy that
-// apply to it, each setting merged as the broker merges it.
+// Settings are a queue's arguments, policy and operator policy. Its methods merge each setting as the broker does.
 type Settings struct {
 	Queue
-	// Policies and Operator are those that can apply, the strongest first; only the first one does.
+	// Policies and Operator are the policies that can apply, strongest first. Only the first one applies.
 	Policies, Operator []NamedPolicy
-	// Inapplicable are policies that match and are meant for the queue, but have a key that its type
-	// does not support.
+	// Inapplicable are policies that match the queue but have a key that its type does not support.
 	Inapplicable []NamedPolicy
 
 	version Version
 }
 
-// Text is a setting whose value is a text: dead-letter-exchange, dead-letter-routing-key,
-// dead-letter-strategy, overflow or delayed-retry-type. Of these, an argument takes precedence over a policy, except for
-// the last two on quorum queues (rabbit_quorum_queue:gather_policy_config).
+// Text returns a string setting: dead-letter-exchange, dead-letter-routing-key, dead-letter-strategy, overflow or
+// delayed-retry-type. An argument takes precedence over a policy. The exceptions are overflow and delayed-retry-type on
+// quorum queues (rabbit_quorum_queue:gather_policy_config).
 func (s Settings) Text(key string) (value string, has bool) {
 	argument, policy := s.Arguments["x-"+key], cmp.Or(first(s.Operator, key), first(s.Policies, key))
 	found := cmp.Or(argument, policy)
@@ -40,8 +37,8 @@ func (s Settings) Text(key string) (value string, has bool) {
 	return value, has
 }
 
-// Number is a setting whose value is a number: of several values the lowest one counts. A negative
-// delivery limit means none, so that it loses against any other, from 4.0 on.
+// Number returns a number setting. If there are several values, the lowest one counts. From 4.0 on, a negative delivery
+// limit means no limit, so any other value takes precedence.
 func (s Settings) Number(key string) (value int64, has bool) {
 	argument, policy := s.Arguments["x-"+key], first(s.Policies, key)
 	if key == "expires" && s.Type == Quorum && s.version.Before(4, 0) && policy != nil {
@@ -62,12 +59,13 @@ func (s Settings) Number(key string) (value int64, has bool) {
 	return value, has
 }
 
-// Has reports whether a setting is made in any way.
+// Has reports whether an argument or a policy makes the setting.
 func (s Settings) Has(key string) bool {
 	return cmp.Or(s.Arguments["x-"+key], first(s.Policies, key), first(s.Operator, key)) != nil
 }
 
-// PolicyOf names the policy that a text setting comes from, "" if it is an argument or not set.
+// PolicyOf returns the name of the policy that makes a string setting. It returns "" if an argument makes it or it is
+// not set.
 func (s Settings) PolicyOf(key string) string {
 	if s.Arguments["x-"+key] != nil || first(s.Policies, key) == nil {
 		return ""
@@ -75,15 +73,15 @@ func (s Settings) PolicyOf(key string) string {
 	return s.Policies[0].Name
 }
 
-// Limited reports whether the length of the queue is limited by a number that it can reach.
+// Limited reports whether the queue has a length limit that it can reach.
 func (s Settings) Limited() bool {
 	messages, limited := s.Number("max-length")
 	_, limitedBytes := s.Number("max-length-bytes")
 	return limited && messages < UnreachableLength || limitedBytes
 }
 
-// AtLeastOnce reports whether the queue keeps its dead letters until they were taken. Wanting it is
-// not enough (rabbit_quorum_queue:dead_letter_handler).
+// AtLeastOnce reports whether the queue keeps its dead letters until their targets have confirmed them. The strategy
+// alone does not ensure that (rabbit_quorum_queue:dead_letter_handler).
 func (s Settings) AtLeastOnce() bool {
 	_, deadLetters := s.Text("dead-letter-exchange")
 	strategy, _ := s.Text("dead-letter-strategy")
@@ -91,7 +89,7 @@ func (s Settings) AtLeastOnce() bool {
 	return s.Type == Quorum && deadLetters && strategy == AtLeastOnce && overflow == "reject-publish"
 }
 
-// DeliveryLimit is how often a message may be returned; explicit means that somebody chose the number.
+// DeliveryLimit returns how often a message can be returned. Explicit means that a setting chose the number.
 func (s Settings) DeliveryLimit() (limit int64, explicit, limited bool) {
 	if s.Type != Quorum {
 		return 0, false, false
@@ -102,7 +100,7 @@ func (s Settings) DeliveryLimit() (limit int64, explicit, limited bool) {
 	return defaultDeliveryLimit, false, !s.version.Before(4, 0)
 }
 
-// defaultDeliveryLimit is that of quorum queues from 4.0 on.
+// defaultDeliveryLimit is the delivery limit of quorum queues from 4.0 on.
 const defaultDeliveryLimit = 20
 
 func first(policies []NamedPolicy, key string) any {
@@ -112,7 +110,7 @@ func first(policies []NamedPolicy, key string) any {
 	return policies[0].Definition[key]
 }
 
-// policyKeys are those that one of the supported versions takes for queues, by itself or with the federation plugin.
+// policyKeys are the queue policy keys of all supported versions, with the federation plugin.
 var policyKeys = []string{
 	"alternate-exchange", "consumer-disconnected-timeout", "consumer-timeout", "dead-letter-exchange", "dead-letter-routing-key",
 	"dead-letter-strategy", "delayed-retry-max", "delayed-retry-min", "delayed-retry-type", "delivery-limit", "expires",
@@ -122,11 +120,11 @@ var policyKeys = []string{
 	"queue-mode", "queue-version", "stream-filter-size-bytes", "stream-max-segment-size-bytes", "target-group-size",
 }
 
-// IsPolicyKey reports whether RabbitMQ knows a policy key. Plugins of others may know more.
+// IsPolicyKey reports whether RabbitMQ knows a policy key. Third-party plugins can know more.
 func IsPolicyKey(key string) bool { return slices.Contains(policyKeys, key) }
 
-// DecodedArguments turns what encoding/json decoded with UseNumber into arguments: whole numbers
-// become int64, others float64. It is nil where there are none.
+// DecodedArguments converts the result of encoding/json with UseNumber to arguments. Whole numbers become int64, and
+// others float64. An empty map becomes nil.
 func DecodedArguments(decoded map[string]any) Arguments {
 	if len(decoded) == 0 {
 		return nil
@@ -148,7 +146,7 @@ func decodedValue(decoded any) any {
 		if err != nil {
 			return value.String()
 		}
-		// A broker that was sent 1.0 stores 1.
+		// A broker stores 1 for 1.0.
 		if whole := int64(float); float64(whole) == float {
 			return whole
 		}
@@ -170,7 +168,7 @@ func decodedValue(decoded any) any {
 	}
 }
 
-// Key is a text that is equal for equal arguments: encoding/json sorts keys.
+// Key returns a text that is the same for equal arguments, because encoding/json sorts keys.
 func (a Arguments) Key() string {
 	text, err := json.Marshal(a)
 	if err != nil {

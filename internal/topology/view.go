@@ -14,20 +14,20 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// View is a topology as text, one line per object: the form in which plans show it and states keep it.
+// View is a topology as text, one line per object. Plans show these lines and states keep them.
 //
 //	exchange  direct alternate-exchange=orders.dlx
 //	queue     quorum, transient x-dead-letter-exchange=orders.return x-message-ttl=5000
 //	policy    queues ^(orders\.created)$ priority=1000 dead-letter-exchange=orders.dlx overflow=reject-publish
 //	binding   orders.retry -> orders.retry.5s [delay:5s] argument=value
 //
-// A line is a function of the object alone. Equal objects have the same line and different ones never do, whatever
-// they hold: numbers, booleans, lists and tables are JSON; a text stands bare, and in single quotes if it is empty,
-// could be read as one of these, or if its end would be unclear. So x-message-ttl=5000 is the number and
-// x-message-ttl='5000' the text. Plans show double quotes escaped, and single ones as they are.
+// A line depends only on its object. Equal objects have equal lines, and different objects have different lines. Numbers,
+// booleans, lists and tables are JSON. A string has single quotes only if it is empty, reads like one of these, or would
+// have an unclear end. So x-message-ttl=5000 is a number and x-message-ttl='5000' a string. Plans escape double quotes,
+// but not single quotes.
 //
-// A release freezes the form of these lines. Later ones add keys to an object that has them and kinds of objects, but
-// never change the line of an object that was there: it would show up as a change of every resource.
+// A release freezes the format of these lines. Later releases can add keys to objects that have them, and new kinds of
+// objects. They must not change the line of an existing object, because every resource would then show a change.
 type View struct {
 	Exchanges map[string]string
 	Queues    map[string]string
@@ -35,12 +35,12 @@ type View struct {
 	Bindings  []string
 }
 
-// Render shows a topology.
+// Render returns the view of a topology.
 func Render(t Topology) View {
 	return View{Exchanges: lines(t.Exchanges), Queues: lines(t.Queues), Policies: lines(t.Policies), Bindings: Texts(t.Bindings)}
 }
 
-// Texts shows bindings.
+// Texts returns the lines of bindings.
 func Texts(bindings []Binding) []string {
 	var texts []string
 	for _, b := range bindings {
@@ -57,24 +57,25 @@ func lines[T fmt.Stringer](objects map[string]T) map[string]string {
 	return all
 }
 
-// String is the exchange's line: type, flags, arguments.
+// String returns the exchange's line: type, flags, arguments.
 func (e Exchange) String() string {
 	kind := withFlags(e.Type, flag{e.Transient, "transient"}, flag{e.AutoDelete, "auto-delete"}, flag{e.Internal, "internal"})
 	return e.Arguments.after(kind)
 }
 
-// String is the queue's line: type, flags, arguments.
+// String returns the queue's line: type, flags, arguments.
 func (q Queue) String() string {
 	kind := withFlags(q.Type, flag{q.Transient, "transient"}, flag{q.AutoDelete, "auto-delete"}, flag{q.Exclusive, "exclusive"})
 	return q.Arguments.after(kind)
 }
 
-// String is the policy's line: what it applies to, priority, definition.
+// String returns the policy's line: apply-to, pattern, priority, definition.
 func (p Policy) String() string {
 	return p.Definition.after(word(p.ApplyTo, ""), word(p.Pattern, ""), "priority="+strconv.Itoa(p.Priority))
 }
 
-// String is the binding's line: source -> destination, "(exchange)" if it is one, [routing key], arguments.
+// String returns the binding's line: source -> destination, "(exchange)" if it ends at an exchange, [routing key],
+// arguments.
 func (b Binding) String() string {
 	words := []string{word(b.Source, ""), "->", word(b.Destination, "")}
 	if b.ToExchange {
@@ -101,7 +102,7 @@ func withFlags(kind string, flags ...flag) string {
 	return kind
 }
 
-// after is a line of these words and the arguments, sorted by key.
+// after returns a line with these words and the arguments, sorted by key.
 func (a Arguments) after(words ...string) string {
 	for _, key := range slices.Sorted(maps.Keys(a)) {
 		words = append(words, argumentKey(key)+"="+argumentValue(a[key]))
@@ -109,8 +110,8 @@ func (a Arguments) after(words ...string) string {
 	return strings.Join(words, " ")
 }
 
-// word is a text whose place in the line says what it is, such as a name or a pattern. It ends at a space or at one of
-// the ends.
+// word returns a text such as a name or a pattern, whose position in the line shows its meaning. It is quoted if it
+// contains a space or one of the ends.
 func word(text, ends string) string {
 	if text == "" || text[0] == '\'' || strings.ContainsFunc(text, separates) || strings.ContainsAny(text, ends) || !composed(text) {
 		return quoted(text)
@@ -138,7 +139,7 @@ func argumentValue(value any) string {
 	return text
 }
 
-// composed reports whether Terraform keeps a text as it is behind any other: it normalizes all texts to NFC, which would make
+// composed reports whether Terraform keeps a text unchanged. Terraform normalizes all texts to NFC, which would make
 // different objects equal.
 func composed(text string) bool {
 	return norm.NFC.IsNormalString(text) && norm.NFC.PropertiesString(text).BoundaryBefore()
@@ -146,19 +147,19 @@ func composed(text string) bool {
 
 func separates(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }
 
-// isScalar reports whether a text could be read as a number, a boolean or null.
+// isScalar reports whether a text reads like a number, a boolean or null.
 func isScalar(text string) bool {
 	_, err := strconv.ParseFloat(text, 64)
 	return err == nil || json.Valid([]byte(text))
 }
 
-// quoted is a JSON string, but in single quotes.
+// quoted returns a JSON string in single quotes.
 func quoted(text string) string {
 	inner := compact(text)
 	return "'" + strings.NewReplacer(`\"`, `"`, `'`, `\'`).Replace(inner[1:len(inner)-1]) + "'"
 }
 
-// compact is a value as JSON without spaces. Characters that Terraform would replace by others are escaped.
+// compact returns a value as JSON without spaces. It escapes characters that Terraform would replace.
 func compact(value any) string {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -173,7 +174,7 @@ func compact(value any) string {
 	return escaped(encoded)
 }
 
-// escaped writes characters beyond ASCII as JSON escapes.
+// escaped returns the JSON with escapes for all characters beyond ASCII.
 func escaped(encoded string) string {
 	var ascii strings.Builder
 	for _, unit := range utf16.Encode([]rune(encoded)) {
@@ -186,7 +187,7 @@ func escaped(encoded string) string {
 	return ascii.String()
 }
 
-// ValueText is a value as messages show it.
+// ValueText returns a value as messages show it.
 func ValueText(value any) string {
 	if text, isText := value.(string); isText {
 		return text
