@@ -9,17 +9,17 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// queueArguments decide what becomes of messages.
+// queueArguments are the arguments that decide how messages are kept, dropped and dead-lettered.
 var queueArguments = []string{
 	"x-dead-letter-exchange", "x-dead-letter-routing-key", "x-dead-letter-strategy", "x-message-ttl", "x-expires",
 	"x-max-length", "x-max-length-bytes", "x-overflow", "x-delivery-limit",
 }
 
-// ignoredArguments finds arguments that are stored and ignored, since brokers accept any name.
+// ignoredArguments finds misspelt arguments. Brokers accept, store and ignore any name.
 func ignoredArguments(g graph, report func(Finding)) {
 	for _, name := range g.classicAndQuorum() {
 		for _, argument := range slices.Sorted(maps.Keys(g.settings[name].Arguments)) {
-			// Nothing is lost if the setting is made in another way.
+			// The mistake does no harm if an argument or policy makes the setting correctly.
 			if meant := intendedArgument(argument); meant != "" && !g.settings[name].Has(strings.TrimPrefix(meant, "x-")) {
 				report(onQueue(name,
 					fmt.Sprintf(argumentIgnored, name, argument, meant),
@@ -29,7 +29,7 @@ func ignoredArguments(g graph, report func(Finding)) {
 	}
 }
 
-// ignoredDelayedRetries finds queues that are meant to delay messages returned to them and do not.
+// ignoredDelayedRetries finds queues that should delay returned messages but do not.
 func ignoredDelayedRetries(g graph, report func(Finding)) {
 	for _, name := range g.classicAndQuorum() {
 		if why := g.whyNotDelayed(name); why != "" {
@@ -38,8 +38,7 @@ func ignoredDelayedRetries(g graph, report func(Finding)) {
 	}
 }
 
-// whyNotDelayed returns why the broker ignores the delayed retry of a queue, "" if it does not or if
-// the queue has none.
+// whyNotDelayed returns why the broker ignores a queue's delayed retry. If it works or is not set, it returns "".
 func (g graph) whyNotDelayed(name string) string {
 	s := g.settings[name]
 	kind, has := s.Arguments["x-delayed-retry-type"]
@@ -60,7 +59,7 @@ func (g graph) whyNotDelayed(name string) string {
 	return ""
 }
 
-// intendedArgument returns the argument that a misspelt one was meant to be, "" if it is none of them.
+// intendedArgument returns the argument that a misspelt name probably means, or "".
 func intendedArgument(argument string) string {
 	if slices.Contains(queueArguments, argument) {
 		return ""
@@ -71,7 +70,7 @@ func intendedArgument(argument string) string {
 		}
 	}
 	for _, known := range queueArguments {
-		// Short names are too close to each other for mistakes in them to be recognized.
+		// Short names are too similar to tell mistakes in them.
 		if strings.HasPrefix(known, "x-dead-letter-") && editDistance(letters(argument), letters(known)) <= 2 {
 			return known
 		}
@@ -79,7 +78,7 @@ func intendedArgument(argument string) string {
 	return ""
 }
 
-// letters are what is left of a name without its prefix, its case and its punctuation.
+// letters returns a name without its prefix and punctuation, in lower case.
 func letters(name string) string {
 	name = strings.TrimPrefix(strings.ToLower(name), "x-")
 	return strings.Map(func(r rune) rune {
@@ -90,7 +89,7 @@ func letters(name string) string {
 	}, name)
 }
 
-// editDistance is how many letters have to be changed, left out or put in to turn one name into the other.
+// editDistance returns how many letters must be changed, removed or added to turn one name into the other.
 func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

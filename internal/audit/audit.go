@@ -1,9 +1,8 @@
 // Package audit finds the ways in which a vhost loses dead letters.
 //
-// It is pure: the listing of a vhost goes in, and every message that would be dropped, go round in
-// circles or be stuck when it dies comes out as a finding, with what to do about it. It follows every
-// way from every queue that dead-letters, whoever created it, and claims nothing that the broker does
-// not report: where a routing key cannot be known, any way that it may take counts as one.
+// It is pure. From the listing of a vhost it finds dead letters that would be dropped, run in a circle or get stuck,
+// and says what to do about each case. It follows every route from every queue with a dead-letter exchange, regardless
+// of its owner. It relies only on the broker's listing: if a routing key is unknown, every possible route counts.
 package audit
 
 import (
@@ -17,7 +16,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Vhost returns every fault in the dead-letter graph of a vhost, the errors first.
+// Vhost returns every fault in a vhost's dead-letter graph, errors first.
 func Vhost(vhost topology.Vhost) []Finding { return newGraph(vhost).findings() }
 
 func (g graph) findings() []Finding {
@@ -34,9 +33,9 @@ func (g graph) findings() []Finding {
 	return sorted(findings)
 }
 
-// Pipeline returns the faults that concern a pipeline: those on any way that a message of one of its
-// work queues, of its own queues or of its exchanges may take. The vhost contains the pipeline; a
-// caller that plans one merges what it is going to create.
+// Pipeline returns the faults on every route that a pipeline's messages can take. The routes begin at its work queues,
+// its own queues and its exchanges. The vhost must contain the pipeline, so to check a plan, a caller first adds the
+// planned objects.
 func Pipeline(vhost topology.Vhost, name pipeline.Names, workQueues []string) []Finding {
 	g := newGraph(vhost)
 	reachable := g.reachable(name, workQueues)
@@ -48,8 +47,8 @@ func Pipeline(vhost topology.Vhost, name pipeline.Names, workQueues []string) []
 	})
 }
 
-// DelayedExchange returns the faults that concern a delayed exchange: those of its own objects, and of others where they hold up
-// or pass by its messages. The vhost contains it, as for [Pipeline].
+// DelayedExchange returns the faults of a delayed exchange's objects, and faults of others that hold up its messages or
+// let them bypass it. The vhost must contain it, as for [Pipeline].
 func DelayedExchange(vhost topology.Vhost, name delayed.Names) []Finding {
 	return slices.DeleteFunc(newGraph(vhost).findings(), func(f Finding) bool {
 		if f.Object.Kind == "delayed_exchange" {
@@ -59,7 +58,7 @@ func DelayedExchange(vhost topology.Vhost, name delayed.Names) []Finding {
 	})
 }
 
-// reachable collects the queues that a message of the pipeline can come to.
+// reachable returns the queues that the pipeline's messages can reach.
 func (g graph) reachable(n pipeline.Names, workQueues []string) map[string]bool {
 	var next []string
 	for name := range g.vhost.Queues {
@@ -83,14 +82,13 @@ func (g graph) reachable(n pipeline.Names, workQueues []string) map[string]bool 
 	return reached
 }
 
-// rule finds one kind of fault, and reports each.
 type rule struct {
 	id       string
 	severity Severity
 	find     func(g graph, report func(Finding))
 }
 
-// rules has every rule, in the order of the guide. Users write the ids: they are never changed or reused.
+// rules has every rule, in the order of the guide. Users write the ids, so they are never changed or reused.
 var rules = []rule{
 	{"dead-letter-exchange-missing", Error, missingExchanges},
 	{"dead-letter-exchange-unset", Warning, unsetExchanges},
@@ -155,19 +153,19 @@ func Rules() []string {
 	return ids
 }
 
-// Severity is how sure a loss is.
+// Severity says how certain a loss is.
 type Severity string
 
 // Severities.
 const (
-	// Error is for what loses or traps a message that dies there.
+	// Error is for faults that lose or trap every message that dies there.
 	Error Severity = "error"
-	// Warning is for what does so in some circumstances only, such as a full queue, or for what
-	// cannot be known.
+	// Warning is for faults that do so only in some cases, such as a full queue, or that cannot be proved.
 	Warning Severity = "warning"
 )
 
-// Object is what a finding is about: a queue, a policy, an operator policy, a pipeline, a delayed exchange or the vhost.
+// Object is the subject of a finding: a queue, a policy, an operator policy, a pipeline, a delayed exchange or the
+// vhost.
 type Object struct {
 	Kind string `json:"kind"`
 	Name string `json:"name"`
@@ -176,17 +174,17 @@ type Object struct {
 // Finding is one fault.
 type Finding struct {
 	Severity Severity `json:"severity"`
-	// Rule is the id of the rule that found it, which never changes.
+	// Rule is the id of the rule, which never changes.
 	Rule    string `json:"rule"`
 	Object  Object `json:"object"`
 	Message string `json:"message"`
 	Remedy  string `json:"remedy"`
 
-	// queues whose messages are concerned.
+	// queues are the queues whose messages are affected.
 	queues []string
 }
 
-// Count returns how many findings are errors and how many are warnings.
+// Count returns the number of errors and of warnings.
 func Count(findings []Finding) (errors, warnings int) {
 	for _, f := range findings {
 		if f.Severity == Error {
@@ -196,12 +194,11 @@ func Count(findings []Finding) (errors, warnings int) {
 	return errors, len(findings) - errors
 }
 
-// Without leaves out the findings of some rules. It reuses the memory of findings.
+// Without removes the findings of some rules. It reuses the memory of findings.
 func Without(findings []Finding, rules []string) []Finding {
 	return slices.DeleteFunc(findings, func(f Finding) bool { return slices.Contains(rules, f.Rule) })
 }
 
-// sorted puts errors first.
 func sorted(findings []Finding) []Finding {
 	topology.Sort(findings, func(a, b *Finding) int {
 		return cmp.Or(strings.Compare(string(a.Severity), string(b.Severity)), strings.Compare(a.Rule, b.Rule),
@@ -218,7 +215,7 @@ func onPipeline(n pipeline.Names, message, remedy string) Finding {
 	return Finding{Object: Object{"pipeline", string(n)}, Message: message, Remedy: remedy}
 }
 
-// group is an object and the queues that a fault of it concerns.
+// group is an object and the queues that its fault affects.
 type group struct {
 	object Object
 	queues []string
@@ -228,8 +225,7 @@ func (gr group) finding(message, remedy string) Finding {
 	return Finding{Object: gr.object, Message: message, Remedy: remedy, queues: gr.queues}
 }
 
-// byOrigin groups queues by where a setting of theirs comes from: a policy that is wrong is one
-// fault, however many queues it reaches.
+// byOrigin groups queues by the origin of a setting. A wrong policy is one fault, however many queues it applies to.
 func (g graph) byOrigin(queues []string, setting string) []group {
 	members := map[Object][]string{}
 	for _, name := range queues {
@@ -242,7 +238,7 @@ func (g graph) byOrigin(queues []string, setting string) []group {
 	return groupsOf(members)
 }
 
-// groupsOf sorts the groups by object, and the queues of each; a queue that is named twice counts once.
+// groupsOf sorts the groups by object, and sorts the queues of each group without duplicates.
 func groupsOf(members map[Object][]string) []group {
 	var groups []group
 	for object, queues := range members {
@@ -254,7 +250,7 @@ func groupsOf(members map[Object][]string) []group {
 	return groups
 }
 
-// queuesBy collects queues by exchange, or by whatever else a message has to name.
+// queuesBy has queues by the exchange or other object that a message names.
 type queuesBy map[string][]string
 
 func (q queuesBy) keys() []string { return slices.Sorted(maps.Keys(q)) }

@@ -8,12 +8,12 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// cycles finds ways back to a queue without a rejection: the broker drops a message on its second visit.
+// cycles finds circular routes without a rejection: the broker drops a message on its second visit to a queue.
 func cycles(g graph, report func(Finding)) {
 	known := map[string]bool{}
 	for _, name := range g.deadLettering() {
 		way := g.wayBack(name)
-		if way == nil || !g.diesByItself(name) || g.parking[name] { // parking queues have rules of their own
+		if way == nil || !g.diesByItself(name) || g.parking[name] { // parking queues have their own rules
 			continue
 		}
 		members := slices.Sorted(slices.Values(queuesOn(way)))
@@ -26,7 +26,7 @@ func cycles(g graph, report func(Finding)) {
 	}
 }
 
-// loops finds queues that get their own rejected messages back at once.
+// loops finds queues whose rejected messages come back to them at once.
 func loops(g graph, report func(Finding)) {
 	for _, name := range g.deadLettering() {
 		if way := g.wayBack(name); len(way) == 2 && !g.diesByItself(name) && !g.parking[name] {
@@ -35,7 +35,7 @@ func loops(g graph, report func(Finding)) {
 	}
 }
 
-// deliveryLimitCycles finds ways back on which only the delivery limit sends a message.
+// deliveryLimitCycles finds circular routes that a message takes only after it reached the delivery limit.
 func deliveryLimitCycles(g graph, report func(Finding)) {
 	for _, name := range g.deadLettering() {
 		limit, _, limited := g.settings[name].DeliveryLimit()
@@ -48,11 +48,11 @@ func deliveryLimitCycles(g graph, report func(Finding)) {
 	}
 }
 
-// fanOuts finds queues from which messages come back to several others at once: each attempt of one
-// consumer is a new message for all of them. A queue that only listens, without retrying, may be meant
-// to receive everything.
+// fanOuts finds queues that return messages to several other queues at once. Each failed attempt of one consumer is
+// then a new message for all of them. A queue that does not retry can be meant to receive everything, so it does not
+// count.
 func fanOuts(g graph, report func(Finding)) {
-	// ways are those of the queues that retry by way of another one.
+	// ways has the circular routes of the queues that retry through another queue.
 	ways := map[string][]place{}
 	for _, name := range g.deadLettering() {
 		if way := g.wayBack(name); len(way) > 2 {
@@ -77,8 +77,8 @@ func fanOuts(g graph, report func(Finding)) {
 	}
 }
 
-// limitedWithoutExchange lists quorum queues that drop a message at their delivery limit, either those
-// with an explicit limit or those with the default one. Parking queues have a rule of their own.
+// limitedWithoutExchange lists quorum queues that drop a message at their delivery limit, either explicit or default.
+// Parking queues have their own rule.
 func (g graph) limitedWithoutExchange(wantExplicit bool) []string {
 	var found []string
 	for _, name := range g.classicAndQuorum() {
@@ -91,7 +91,7 @@ func (g graph) limitedWithoutExchange(wantExplicit bool) []string {
 	return found
 }
 
-// droppedAtLimit finds delivery limits that somebody chose, on queues without a dead-letter exchange.
+// droppedAtLimit finds explicit delivery limits on queues without a dead-letter exchange.
 func droppedAtLimit(g graph, report func(Finding)) {
 	for _, group := range g.byOrigin(g.limitedWithoutExchange(true), "delivery-limit") {
 		limit, _, _ := g.settings[group.queues[0]].DeliveryLimit()
@@ -99,7 +99,7 @@ func droppedAtLimit(g graph, report func(Finding)) {
 	}
 }
 
-// droppedAtDefaultLimit is one finding for all queues: nobody chose that limit for any of them.
+// droppedAtDefaultLimit reports one finding for all queues, because none of them sets the limit.
 func droppedAtDefaultLimit(g graph, report func(Finding)) {
 	if names := g.limitedWithoutExchange(false); len(names) > 0 {
 		limit, _, _ := g.settings[names[0]].DeliveryLimit()
@@ -108,7 +108,7 @@ func droppedAtDefaultLimit(g graph, report func(Finding)) {
 	}
 }
 
-// negativeLimits finds limits that mean "none" on newer brokers only.
+// negativeLimits finds negative delivery limits, which mean no limit only on newer brokers.
 func negativeLimits(g graph, report func(Finding)) {
 	if !g.vhost.Version.Before(4, 0) {
 		return

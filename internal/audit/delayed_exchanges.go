@@ -10,15 +10,15 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// delayedExchange is a delayed exchange of the vhost, and what it should consist of: the levels of its definition, if that can
-// be read, and all those that are there with all below them.
+// delayedExchange is a delayed exchange in the vhost with its expected objects. They include the levels of its
+// definition, if that is readable, and all existing levels with every level below.
 type delayedExchange struct {
 	delayed.Names
 	expected topology.Topology
 }
 
-// findDelayedExchanges finds the delayed exchanges. One is recognized by its definition, or, if that is missing, by the
-// exchange that delivers with its alternate exchange.
+// findDelayedExchanges recognizes a delayed exchange by its definition. If that is missing, it looks at the deliver
+// exchange and its alternate exchange.
 func (g graph) findDelayedExchanges() []delayedExchange {
 	names := delayed.Found(g.vhost.Topology)
 	for exchange, alternate := range g.alternates {
@@ -30,7 +30,7 @@ func (g graph) findDelayedExchanges() []delayedExchange {
 	var found []delayedExchange
 	for _, name := range topology.Distinct(names) {
 		e, err := delayed.Recover(name, g.vhost.Name, g.vhost.Topology)
-		if err != nil { // nothing is known but the name
+		if err != nil { // only the name is known
 			e = delayed.Exchange{Name: name, Precision: pipeline.Delay{Wait: 1}}
 		}
 		e.Retired = e.RetiredUpTo(e.Names().LevelsIn(g.vhost.Topology))
@@ -39,7 +39,7 @@ func (g graph) findDelayedExchanges() []delayedExchange {
 	return found
 }
 
-// ownQueues lists the own queues of the delayed exchange that are there.
+// ownQueues lists the existing own queues of the delayed exchange.
 func (g graph) ownQueues(d delayedExchange) []string {
 	var queues []string
 	for name := range d.expected.Queues {
@@ -51,7 +51,7 @@ func (g graph) ownQueues(d delayedExchange) []string {
 	return queues
 }
 
-// isOfDelayedExchange reports whether a queue is an own queue of a delayed exchange, which has rules of its own.
+// isOfDelayedExchange reports whether a queue belongs to a delayed exchange, which has its own rules.
 func (g graph) isOfDelayedExchange(queue string) bool {
 	return slices.ContainsFunc(g.delayed, func(d delayedExchange) bool {
 		_, is := d.expected.Queues[queue]
@@ -59,7 +59,7 @@ func (g graph) isOfDelayedExchange(queue string) bool {
 	})
 }
 
-// onEach makes a rule of one about a delayed exchange.
+// onEach turns a check of one delayed exchange into a rule for all.
 func onEach(find func(g graph, d delayedExchange, report func(message, remedy string))) func(graph, func(Finding)) {
 	return func(g graph, report func(Finding)) {
 		for _, d := range g.delayed {
@@ -70,7 +70,7 @@ func onEach(find func(g graph, d delayedExchange, report func(message, remedy st
 	}
 }
 
-// bypassedDelays finds delayed exchanges that lead elsewhere than to their inbox.
+// bypassedDelays finds delayed exchanges with a binding that bypasses the inbox.
 func bypassedDelays(g graph, d delayedExchange, report func(message, remedy string)) {
 	var others []string
 	for _, b := range g.bindings[d.Exchange()] {
@@ -83,14 +83,14 @@ func bypassedDelays(g graph, d delayedExchange, report func(message, remedy stri
 	}
 }
 
-// unboundDelayedInboxes finds delayed exchanges that delay nothing.
+// unboundDelayedInboxes finds delayed exchanges whose inbox is not bound, so that they delay nothing.
 func unboundDelayedInboxes(g graph, d delayedExchange, report func(message, remedy string)) {
 	if !g.bound(d.Exchange(), d.Inbox(), unknown) {
 		report(fmt.Sprintf(delayedInboxUnbound, d.Inbox(), d.Exchange()), runApply)
 	}
 }
 
-// unboundUnrouted finds delayed exchanges that have nowhere to put what cannot be delayed, or routed when it is due.
+// unboundUnrouted finds delayed exchanges that lose messages that cannot be delayed, or that cannot be routed when due.
 func unboundUnrouted(g graph, d delayedExchange, report func(message, remedy string)) {
 	switch {
 	case !g.bound(d.UnroutedExchange(), d.UnroutedQueue(), unknown):
@@ -100,7 +100,7 @@ func unboundUnrouted(g graph, d delayedExchange, report func(message, remedy str
 	}
 }
 
-// unboundLevels finds delayed exchanges whose levels are not whole.
+// unboundLevels finds delayed exchanges with an incomplete level.
 func unboundLevels(g graph, d delayedExchange, report func(message, remedy string)) {
 	var missing []string
 	for _, l := range d.LevelsIn(d.expected) {
@@ -122,7 +122,7 @@ func unboundLevels(g graph, d delayedExchange, report func(message, remedy strin
 	}
 }
 
-// enteredLevels finds levels with other ways in than those of the sidecar and the levels themselves.
+// enteredLevels finds levels that get messages from elsewhere than the sidecar and other levels.
 func enteredLevels(g graph, d delayedExchange, report func(message, remedy string)) {
 	var from []string
 	for _, queue := range g.deadLettering() {
@@ -140,13 +140,13 @@ func enteredLevels(g graph, d delayedExchange, report func(message, remedy strin
 	}
 }
 
-// isLevel reports whether it is the name of one of the levels.
+// isLevel reports whether a level has this name.
 func (d delayedExchange) isLevel(name string) bool {
 	_, own := d.expected.Queues[name]
 	return own && name != d.Inbox() && name != d.UnroutedQueue()
 }
 
-// unreadableDelayDefinitions finds delayed exchanges that cannot be read back from the broker.
+// unreadableDelayDefinitions finds delayed exchanges whose definition cannot be read.
 func unreadableDelayDefinitions(g graph, d delayedExchange, report func(message, remedy string)) {
 	_, err := delayed.FindDefinition(d.Names, g.vhost.Topology)
 	if err != nil && g.bound(d.UnroutedExchange(), d.UnroutedQueue(), unknown) {
@@ -177,7 +177,7 @@ func freezingDeliveries(g graph, report func(Finding)) {
 	}
 }
 
-// destination is where a binding leads, in words.
+// destination describes the destination of a binding.
 func destination(b topology.Binding) string {
 	if b.ToExchange {
 		return quoted("exchange", b.Destination)
@@ -185,7 +185,7 @@ func destination(b topology.Binding) string {
 	return quoted("queue", b.Destination)
 }
 
-// deadEnds finds exchanges through which a delayed exchange delivers, and that may have no queue for a message.
+// deadEnds finds exchanges behind the deliver exchange that can have no queue for a message.
 func deadEnds(g graph, d delayedExchange, report func(message, remedy string)) {
 	var ends []string
 	for _, b := range g.bindings[d.DeliverExchange()] {
@@ -199,15 +199,15 @@ func deadEnds(g graph, d delayedExchange, report func(message, remedy string)) {
 	}
 }
 
-// deliveryLoops finds delayed exchanges to which their own messages come back.
+// deliveryLoops finds delayed exchanges whose own messages come back to them.
 func deliveryLoops(g graph, d delayedExchange, report func(message, remedy string)) {
 	if r := g.route(d.DeliverExchange(), unknown); r.sure[d.Inbox()] || r.possible[d.Inbox()] {
 		report(fmt.Sprintf(deliveryLoop, d.Names), fmt.Sprintf(deliveryLoopRemedy, d.DeliverExchange(), d.Exchange()))
 	}
 }
 
-// surelyRoutes reports whether every message that comes to the exchange with the key gets to a queue. Exchanges can lead back
-// to each other, so it looks again until it finds no other exchange that routes.
+// surelyRoutes reports whether every message with this key reaches a queue through the exchange. Exchanges can form a
+// circle, so it repeats until a pass finds no new exchange that routes.
 func (g graph) surelyRoutes(exchange string, k key) bool {
 	routing := map[string]bool{}
 	for found := -1; found < len(routing) && !routing[exchange]; {
@@ -217,7 +217,8 @@ func (g graph) surelyRoutes(exchange string, k key) bool {
 	return routing[exchange]
 }
 
-// findRouting looks once at each exchange on the way, adds it to those that surely route, and reports whether this one does.
+// findRouting checks each exchange on the route once, adds the exchanges that surely route to routing, and reports
+// whether this one does.
 func (g graph) findRouting(exchange string, k key, routing, visited map[string]bool) bool {
 	if !visited[exchange] && !routing[exchange] {
 		visited[exchange] = true
@@ -228,7 +229,7 @@ func (g graph) findRouting(exchange string, k key, routing, visited map[string]b
 	return routing[exchange]
 }
 
-// routesOn reports whether an exchange surely routes, if it is known of others.
+// routesOn reports whether an exchange surely routes. surelyRoutes says whether the next exchanges do.
 func (g graph) routesOn(exchange string, k key, surelyRoutes func(exchange string) bool) bool {
 	live, exists := g.vhost.Exchanges[exchange]
 	if !exists {
@@ -247,7 +248,8 @@ func (g graph) routesOn(exchange string, k key, surelyRoutes func(exchange strin
 	return has && !mayEnd && surelyRoutes(alternate)
 }
 
-// isOfPlugin reports whether the exchange routes by rules of a plugin's, such as a hash: those find a queue if there is one.
+// isOfPlugin reports whether a plugin routes for the exchange, such as by a hash. It finds a queue whenever one is
+// bound.
 func isOfPlugin(exchange topology.Exchange) bool {
 	switch exchange.Type {
 	case "direct", "fanout", "topic", "headers":

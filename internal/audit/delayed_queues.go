@@ -7,7 +7,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// alteredDelayedQueues finds own queues of delayed exchanges that behave otherwise than they are made to.
+// alteredDelayedQueues finds own queues of delayed exchanges whose behaviour was changed.
 func alteredDelayedQueues(g graph, report func(Finding)) {
 	for _, d := range g.delayed {
 		members, altered := map[Object][]string{}, map[Object][]alteration{}
@@ -32,13 +32,13 @@ func alteredDelayedQueues(g graph, report func(Finding)) {
 	}
 }
 
-// alteration is a setting of an own queue that is another than it is made with, by whom, and what that does.
+// alteration is a changed setting of an own queue, with its origin and its effect.
 type alteration struct {
 	origin       Object
 	what, effect string
 }
 
-// watched are the settings that decide what becomes of messages in an own queue, each with what another value does.
+// watched has the settings that decide where messages of an own queue go, each with the effect of another value.
 var watched = [][2]string{
 	{"message-ttl", effectOfTTL},
 	{"expires", effectOfExpires},
@@ -51,7 +51,7 @@ var watched = [][2]string{
 	{"delivery-limit", effectOfDeliveryLimit},
 }
 
-// alterations compares what is in force with what a queue is made with.
+// alterations compares a queue's settings in force with the settings that it is created with.
 func (g graph) alterations(queue string, made topology.Queue) []alteration {
 	s := g.settings[queue]
 	if s.Type != made.Type {
@@ -73,7 +73,7 @@ func (g graph) alterations(queue string, made topology.Queue) []alteration {
 	return found
 }
 
-// inForce is the value of a setting, nil if there is none.
+// inForce returns the value of a setting, or nil.
 func inForce(s topology.Settings, key string) any {
 	if text, is := s.Text(key); is {
 		return text
@@ -84,7 +84,7 @@ func inForce(s topology.Settings, key string) any {
 	return nil
 }
 
-// isHarmless reports whether a limit is another one and still never reached.
+// isHarmless reports whether a different limit is still never reached.
 func isHarmless(key string, value, wanted any) bool {
 	number, _ := value.(int64)
 	switch key {
@@ -97,7 +97,7 @@ func isHarmless(key string, value, wanted any) bool {
 	return false
 }
 
-// origin is where the value of a setting that is in force comes from.
+// origin returns the object that makes the setting in force.
 func origin(s topology.Settings, queue, key string, inForce any) Object {
 	set := func(policies []topology.NamedPolicy) bool {
 		return inForce != nil && len(policies) > 0 && policies[0].Definition[key] == inForce

@@ -6,7 +6,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// missingExchanges finds dead-letter exchanges that do not exist: declaring a queue does not check.
+// missingExchanges finds dead-letter exchanges that do not exist. The broker does not check that when a queue is
+// declared.
 func missingExchanges(g graph, report func(Finding)) {
 	missing := queuesBy{}
 	for _, queue := range g.deadLettering() {
@@ -24,13 +25,13 @@ func missingExchanges(g graph, report func(Finding)) {
 	}
 }
 
-// exists reports whether there is an exchange; the default exchange always exists.
+// exists reports whether the exchange exists. The default exchange always does.
 func (g graph) exists(exchange string) bool {
 	_, exists := g.vhost.Exchanges[exchange]
 	return exists || exchange == ""
 }
 
-// unsetExchanges finds queues that are set up for dead-lettering but for the exchange.
+// unsetExchanges finds queues with dead-letter settings but without a dead-letter exchange.
 func unsetExchanges(g graph, report func(Finding)) {
 	for _, setting := range []string{"dead-letter-routing-key", "dead-letter-strategy"} {
 		var queues []string
@@ -46,7 +47,7 @@ func unsetExchanges(g graph, report func(Finding)) {
 	}
 }
 
-// unroutableExchanges finds dead-letter exchanges that exist but lead nowhere for any message.
+// unroutableExchanges finds existing dead-letter exchanges that route no message anywhere.
 func unroutableExchanges(g graph, report func(Finding)) {
 	type target struct{ exchange, key string }
 	lost, targets := queuesBy{}, map[string]target{}
@@ -71,7 +72,7 @@ func unroutableExchanges(g graph, report func(Finding)) {
 	}
 }
 
-// unboundKeys finds keys with which messages arrive but with which they are not routed when they die.
+// unboundKeys finds routing keys that messages arrive with but that lead nowhere when the messages die.
 func unboundKeys(g graph, report func(Finding)) {
 	lost, keys := queuesBy{}, map[string][]string{}
 	for _, queue := range g.deadLettering() {
@@ -93,8 +94,7 @@ func unboundKeys(g graph, report func(Finding)) {
 	}
 }
 
-// lostKeys lists the keys with which messages arrive in a queue whose dead-letter exchange routes
-// other keys only.
+// lostKeys lists the arrival keys of a queue that its dead-letter exchange does not route.
 func (g graph) lostKeys(queue string) []string {
 	exchange, next, _ := g.afterDeath(queue, unknown)
 	if !g.exists(exchange) || next.known || g.route(exchange, unknown).nowhere {
@@ -109,8 +109,7 @@ func (g graph) lostKeys(queue string) []string {
 	return lost
 }
 
-// consequence is the sentence on what becomes of messages that die in these queues and have nowhere
-// to go.
+// consequence says what happens to messages that die in these queues and cannot be routed.
 func (g graph) consequence(queues []string) string {
 	pending := 0
 	for _, queue := range queues {

@@ -9,22 +9,22 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// rejectsWhenFull reports whether a full queue rejects what is published to it. Whoever awaits a confirm hears of that also from
-// a queue that dead-letters what it rejects.
+// rejectsWhenFull reports whether a full queue rejects published messages. A publisher that waits for a confirm also
+// learns of it from a queue that dead-letters the rejected messages.
 func (g graph) rejectsWhenFull(queue string, awaitsConfirm bool) bool {
 	overflow, _ := g.settings[queue].Text("overflow")
 	return g.settings[queue].Limited() && (overflow == "reject-publish" || awaitsConfirm && overflow == "reject-publish-dlx")
 }
 
-// sourcesOfRejecting collects, for each queue that rejects messages when it is full, the queues that
-// dead-letter to it: either those that do so at least once, or the others.
+// sourcesOfRejecting returns, for each queue that rejects messages when full, the queues that dead-letter to it. These
+// are either at-least-once queues or all others.
 func (g graph) sourcesOfRejecting(atLeastOnce bool) queuesBy {
 	return g.sourcesOf(func(source, target string) bool {
 		return g.settings[source].AtLeastOnce() == atLeastOnce && !g.isOfDelayedExchange(source) && g.rejectsWhenFull(target, atLeastOnce)
 	})
 }
 
-// sourcesOf collects, for each target of dead letters that counts, the queues for which it does.
+// sourcesOf returns, for each target of dead letters, the source queues that count.
 func (g graph) sourcesOf(counts func(source, target string) bool) queuesBy {
 	sources := queuesBy{}
 	for _, source := range g.deadLettering() {
@@ -37,7 +37,7 @@ func (g graph) sourcesOf(counts func(source, target string) bool) queuesBy {
 	return sources
 }
 
-// freezingTargets finds queues that stop the dead letters of others when they are full.
+// freezingTargets finds queues that hold up other queues' dead letters when they are full.
 func freezingTargets(g graph, report func(Finding)) {
 	sources := g.sourcesOfRejecting(true)
 	for _, target := range sources.keys() {
@@ -49,7 +49,7 @@ func freezingTargets(g graph, report func(Finding)) {
 	}
 }
 
-// streamTargets finds streams that stop the dead letters of others over a message that they cannot hold.
+// streamTargets finds streams that hold up other queues' dead letters because of a message that they cannot store.
 func streamTargets(g graph, report func(Finding)) {
 	sources := g.sourcesOf(func(source, target string) bool {
 		return g.settings[source].AtLeastOnce() && g.settings[target].Type == "stream"
@@ -59,13 +59,13 @@ func streamTargets(g graph, report func(Finding)) {
 	}
 }
 
-// notRefused reports whether a queue is other than the refused queue of a pipeline.
+// notRefused reports whether a queue is not a pipeline's refused queue.
 func notRefused(queue string) bool {
 	return !strings.HasSuffix(queue, pipeline.Names("").RefusedQueue())
 }
 
-// losingTargets finds queues that lose dead letters when they are full. A quorum queue accepts what is
-// dead-lettered to it at most once, whatever its limit.
+// losingTargets finds queues that lose dead letters when they are full. A full quorum queue still accepts at-most-once
+// dead letters.
 func losingTargets(g graph, report func(Finding)) {
 	sources := g.sourcesOfRejecting(false)
 	for _, target := range sources.keys() {
@@ -80,7 +80,7 @@ func onTarget(target string, sources []string, message, remedy string) Finding {
 	return group{Object{"queue", target}, append([]string{target}, sources...)}.finding(message, remedy)
 }
 
-// ineffectiveAtLeastOnce finds queues that are meant to dead-letter at least once and do not.
+// ineffectiveAtLeastOnce finds queues whose at-least-once strategy has no effect.
 func ineffectiveAtLeastOnce(g graph, report func(Finding)) {
 	var queues []string
 	for _, name := range g.deadLettering() {

@@ -9,23 +9,22 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// graph is a vhost, indexed for following messages.
+// graph is a vhost with indexes to follow messages.
 type graph struct {
 	vhost    topology.Vhost
 	lookup   topology.Lookup
 	settings map[string]topology.Settings
-	// classicOrQuorum and dying are the queues in which messages can die, and those of them that have a dead-letter exchange.
+	// classicOrQuorum are the queues where messages can die. dying are those of them with a dead-letter exchange.
 	classicOrQuorum, dying []string
 	bindings               map[string][]topology.Binding
-	// alternates are the alternate exchanges by exchange.
+	// alternates maps exchanges to their alternate exchanges.
 	alternates map[string]string
-	// arrivalKeys are the keys with which messages arrive in a queue.
+	// arrivalKeys maps queues to the routing keys that messages arrive with.
 	arrivalKeys map[string]map[key]bool
-	// defined are the pipelines whose definition can be read.
+	// defined are the pipelines with a readable definition.
 	defined map[pipeline.Names]pipeline.Pipeline
-	// delayed are the delayed exchanges.
 	delayed []delayedExchange
-	// parking has the queues where dead letters come to rest.
+	// parking are the queues that keep dead letters.
 	parking map[string]bool
 }
 
@@ -47,7 +46,7 @@ func newGraph(vhost topology.Vhost) graph {
 		}
 	}
 	for _, b := range vhost.Bindings {
-		// Every queue is bound to the default exchange, which routes by name.
+		// Every queue is bound to the default exchange, which routes by queue name.
 		if b.Source != "" {
 			g.bindings[b.Source] = append(g.bindings[b.Source], b)
 		}
@@ -63,7 +62,7 @@ func newGraph(vhost topology.Vhost) graph {
 	return g
 }
 
-// classicAndQuorum lists the queues in which messages can die: streams never lose one.
+// classicAndQuorum lists the queues where messages can die. Streams lose no message that way.
 func (g graph) classicAndQuorum() []string { return slices.Clone(g.classicOrQuorum) }
 
 func (g graph) findClassicOrQuorum() []string {
@@ -73,7 +72,7 @@ func (g graph) findClassicOrQuorum() []string {
 	})
 }
 
-// deadLettering lists the queues that have a dead-letter exchange.
+// deadLettering lists the queues with a dead-letter exchange.
 func (g graph) deadLettering() []string { return slices.Clone(g.dying) }
 
 func (g graph) findDying() []string {
@@ -83,15 +82,15 @@ func (g graph) findDying() []string {
 	})
 }
 
-// lasting reports whether a queue exists for longer than a connection or a consumer: nobody parks
-// messages in the others, and there may be thousands.
+// lasting reports whether a queue outlives its connection and consumers. Other queues never park messages, and there
+// can be thousands.
 func (g graph) lasting(name string) bool {
 	queue := g.settings[name]
 	return !queue.Exclusive && !queue.AutoDelete
 }
 
-// afterDeath returns the exchange and the key with which a message of the queue dead-letters; has is
-// false if the queue has no dead-letter exchange.
+// afterDeath returns the exchange and the routing key of a dead letter. If the queue has no dead-letter exchange, has
+// is false.
 func (g graph) afterDeath(queue string, arrived key) (exchange string, next key, has bool) {
 	s := g.settings[queue]
 	exchange, has = s.Text("dead-letter-exchange")
@@ -102,7 +101,7 @@ func (g graph) afterDeath(queue string, arrived key) (exchange string, next key,
 	return exchange, next, has
 }
 
-// deadLetter returns where a message of the queue goes when it dies, and with which key.
+// deadLetter returns the route of a dead letter and its routing key.
 func (g graph) deadLetter(queue string, arrived key) (routes, key) {
 	exchange, next, has := g.afterDeath(queue, arrived)
 	if !has {
@@ -111,7 +110,7 @@ func (g graph) deadLetter(queue string, arrived key) (routes, key) {
 	return g.route(exchange, next), next
 }
 
-// targets lists the other queues that may get a dead letter of the queue.
+// targets lists the other queues that can get a dead letter of the queue.
 func (g graph) targets(queue string) []string {
 	found := map[string]bool{}
 	for _, arrived := range slices.AppendSeq([]key{unknown}, maps.Keys(g.arrivalKeys[queue])) {
@@ -123,7 +122,7 @@ func (g graph) targets(queue string) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// diesByItself reports whether messages leave the queue without anybody rejecting them.
+// diesByItself reports whether messages leave the queue without a rejection.
 func (g graph) diesByItself(queue string) bool {
 	s := g.settings[queue]
 	_, expires := s.Number("message-ttl")
@@ -131,14 +130,14 @@ func (g graph) diesByItself(queue string) bool {
 	return expires || s.Limited() && overflow != "reject-publish"
 }
 
-// place is a queue and the key with which a message came there.
+// place is a queue and the routing key that a message arrived with.
 type place struct {
 	queue string
 	key   key
 }
 
-// wayBack finds the shortest way on which a message that died in the queue certainly comes back
-// to it without anybody touching it in between. The queue itself is its first and its last place.
+// wayBack finds the shortest route on which a dead letter certainly returns to its queue without a consumer. The route
+// begins and ends with that queue.
 func (g graph) wayBack(queue string) []place {
 	for _, arrived := range g.sortedArrivalKeys(queue) {
 		if way := g.wayBackFrom(place{queue, arrived}); way != nil {
@@ -169,7 +168,7 @@ func (g graph) wayBackFrom(start place) []place {
 	return nil
 }
 
-// wayTo returns the way from start to end, which may be the same place.
+// wayTo returns the route from start to end, which can be the same place.
 func wayTo(from map[place]place, start, end place) []place {
 	way := []place{end}
 	for at := from[end]; at != start; at = from[at] {
@@ -180,7 +179,7 @@ func wayTo(from map[place]place, start, end place) []place {
 	return way
 }
 
-// arrows writes a way as "a -> b -> a".
+// arrows returns a route as "a -> b -> a".
 func arrows(way []place) string {
 	names := make([]string, len(way))
 	for i, at := range way {
@@ -189,7 +188,7 @@ func arrows(way []place) string {
 	return strings.Join(names, " -> ")
 }
 
-// queuesOn lists the queues on a way that ends where it began, each once.
+// queuesOn lists the queues of a circular route, each once.
 func queuesOn(way []place) []string {
 	var names []string
 	for _, at := range way[:len(way)-1] {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Dead-letter exchanges. Messages of these findings end with what becomes of the dead letters.
+// Dead-letter exchanges. These messages end with the consequence for the dead letters.
 const (
 	exchangeMissing       = "The dead-letter exchange %q of %s does not exist. %s"
 	exchangeMissingRemedy = "Create the exchange %q and bind a queue to it, or name an exchange that exists."
@@ -72,7 +72,7 @@ const (
 	negativeLimitRemedy = "Leave the limit out, or set a large number if the broker will be upgraded."
 )
 
-// Queues that empty themselves.
+// Queues that delete their messages.
 const (
 	parkingExpires = "Dead letters come to rest in %s. " +
 		"A queue that nobody has used for %s is deleted with all of them (expires)."
@@ -201,10 +201,10 @@ const (
 		`If no state has the pipeline, write the definition again, as the guide "Import" says.`
 )
 
-// maxListed is how many names a message lists.
+// maxListed is the number of names that a message lists.
 const maxListed = 5
 
-// quotedList lists names in quotation marks; from the sixth on they are only counted.
+// quotedList lists names in quotation marks, and counts names beyond the fifth.
 func quotedList(names []string) string {
 	quoted := make([]string, len(names))
 	for i, name := range names {
@@ -213,7 +213,6 @@ func quotedList(names []string) string {
 	return listed(quoted)
 }
 
-// queueList is quotedList after the word "queue" or "queues".
 func queueList(names []string) string {
 	if len(names) == 1 {
 		return "queue " + quotedList(names)
@@ -270,7 +269,7 @@ const (
 		"Its messages are delayed all the same, but it cannot be imported."
 )
 
-// What comes of another setting of an own queue of a delayed exchange.
+// Effects of a changed setting on an own queue of a delayed exchange.
 const (
 	effectOfType          = "Only quorum queues keep what expires while its target is away."
 	effectOfTTL           = "Messages are early, late, or in the unrouted queue without a delay."
@@ -280,10 +279,10 @@ const (
 	effectOfDeliveryLimit = "Whoever looks at a queue again and again sends its messages on before their time."
 )
 
-// quoted is an object by its kind and name.
+// quoted returns an object's kind and quoted name.
 func quoted(kind, name string) string { return fmt.Sprintf("%s %q", kind, name) }
 
-// listed lists texts; from the sixth on they are only counted.
+// listed lists texts, and counts texts beyond the fifth.
 func listed(texts []string) string {
 	text := strings.Join(texts[:min(len(texts), maxListed)], ", ")
 	if more := len(texts) - maxListed; more > 0 {
@@ -292,5 +291,5 @@ func listed(texts []string) string {
 	return text
 }
 
-// upperFirst begins a sentence with a list of queues.
+// upperFirst starts a sentence with a capital letter.
 func upperFirst(text string) string { return strings.ToUpper(text[:1]) + text[1:] }

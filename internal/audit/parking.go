@@ -8,9 +8,9 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// findParking finds the queues where dead letters come to rest: they get some, and have no dead-letter
-// exchange of their own, or are failed queues, whose dead-letter exchange leads back to them. A queue whose
-// messages only come out of a delay, and that has other ways in, is one that somebody works on.
+// findParking finds the queues that keep dead letters. They receive dead letters, and have no dead-letter exchange or
+// are failed queues, whose dead-letter exchange leads back to them. If a queue gets messages only after a delay and has
+// other sources too, consumers work on it, so it does not count.
 func (g graph) findParking() {
 	failedQueues := g.failedQueues()
 	deadLetterExchanges := g.deadLetterExchanges()
@@ -23,7 +23,7 @@ func (g graph) findParking() {
 			}
 		}
 	}
-	for queue, keeps := range failedQueues { // nothing but a replay may have come there yet
+	for queue, keeps := range failedQueues { // perhaps no message has arrived yet, except by a replay
 		g.parking[queue] = g.parking[queue] || keeps && g.lasting(queue)
 	}
 	for queue := range g.failedQueuesOfWorkQueues() {
@@ -31,8 +31,8 @@ func (g graph) findParking() {
 	}
 }
 
-// deadLetterExchanges are those that queues dead-letter to, but for the ones by which delayed exchanges deliver: they lead to
-// queues that somebody works on.
+// deadLetterExchanges returns the exchanges that queues dead-letter to. It leaves out the deliver exchanges of delayed
+// exchanges, because consumers work on the queues behind them.
 func (g graph) deadLetterExchanges() map[string]bool {
 	exchanges := map[string]bool{}
 	for _, source := range g.deadLettering() {
@@ -45,7 +45,8 @@ func (g graph) deadLetterExchanges() map[string]bool {
 	return exchanges
 }
 
-// failedQueuesOfWorkQueues are those that pipelines declare for failed messages of work queues, and those that get them.
+// failedQueuesOfWorkQueues returns the queues that pipelines declare for work queues' failed messages, and the queues
+// that get such messages.
 func (g graph) failedQueuesOfWorkQueues() map[string]bool {
 	found := map[string]bool{}
 	for _, queue := range g.classicAndQuorum() {
@@ -63,13 +64,14 @@ func (g graph) failedQueuesOfWorkQueues() map[string]bool {
 	return found
 }
 
-// rests reports whether a message that dies in a queue is dropped, or comes back to it.
+// rests reports whether the broker drops a dead letter of the queue or returns it there.
 func (g graph) rests(queue string) bool {
 	exchange, next, goesOn := g.afterDeath(queue, unknown)
 	return !goesOn || g.route(exchange, next).sure[queue]
 }
 
-// failedQueues are those of pipelines, and the unrouted queues of delayed exchanges, that keep what is rejected from them.
+// failedQueues returns the failed queues of pipelines and the unrouted queues of delayed exchanges. The value says
+// whether rejected messages come back to the queue.
 func (g graph) failedQueues() map[string]bool {
 	found := map[string]bool{}
 	for _, n := range g.pipelines() {
@@ -83,8 +85,9 @@ func (g graph) failedQueues() map[string]bool {
 	return found
 }
 
-// hasOtherWaysIn reports whether messages reach the queue otherwise than through these exchanges. One
-// without bindings is published to by name; so is one that only a pipeline returns messages to, which it has from there.
+// hasOtherWaysIn reports whether the queue gets messages from elsewhere than these exchanges. A queue without bindings
+// counts, because applications publish to it by name. A queue whose only binding is a return binding counts too,
+// because its messages came from there.
 func (g graph) hasOtherWaysIn(queue string, exchanges map[string]bool) bool {
 	bound := false
 	for _, b := range g.vhost.Bindings {
@@ -99,8 +102,8 @@ func (g graph) hasOtherWaysIn(queue string, exchanges map[string]bool) bool {
 	return !bound
 }
 
-// parkingQueues lists the parking queues that can lose a message. The unrouted queue of a delayed exchange has a rule of its
-// own.
+// parkingQueues lists the parking queues that can lose a message. Delayed exchanges have their own rule for unrouted
+// queues.
 func (g graph) parkingQueues() []string {
 	var found []string
 	for _, name := range g.classicAndQuorum() {
@@ -111,12 +114,12 @@ func (g graph) parkingQueues() []string {
 	return found
 }
 
-// parkingGroups groups the parking queues that a setting empties by where that setting comes from.
+// parkingGroups groups the parking queues that a setting empties, by the origin of the setting.
 func (g graph) parkingGroups(setting string, empties func(topology.Settings) bool) []group {
 	return g.byOrigin(slices.DeleteFunc(g.parkingQueues(), func(name string) bool { return !empties(g.settings[name]) }), setting)
 }
 
-// emptiedAfter makes a rule of a setting that empties a parking queue after a time.
+// emptiedAfter returns a rule for a setting that empties a parking queue after a time.
 func emptiedAfter(setting, message, remedy string) func(graph, func(Finding)) {
 	isSet := func(s topology.Settings) bool {
 		_, has := s.Number(setting)
@@ -155,7 +158,7 @@ func canReachLimit(s topology.Settings) bool {
 	return limited && limit < topology.UnreachableDeliveryLimit
 }
 
-// expiringRetryQueues finds queues where messages wait for their TTL while nobody uses the queue.
+// expiringRetryQueues finds queues that can expire while messages wait for their TTL.
 func expiringRetryQueues(g graph, report func(Finding)) {
 	for _, name := range g.deadLettering() {
 		ttl, waits := g.settings[name].Number("message-ttl")

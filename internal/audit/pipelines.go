@@ -12,9 +12,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// pipelines lists the retry pipelines in the vhost. A pipeline is recognized by its definition, or, if
-// that is missing, by the exchange that returns messages with its alternate exchange: a worker's inbox, or the failed
-// queue where there is no worker.
+// pipelines recognizes a pipeline by its definition. If that is missing, it looks at the alternate exchange of the
+// return exchange. That is the dead-letter exchange with a worker, and the failed exchange without one.
 func (g graph) pipelines() []pipeline.Names {
 	found := pipeline.Pipelines(g.vhost.Topology)
 	for exchange := range g.vhost.Exchanges {
@@ -31,7 +30,7 @@ func (g graph) pipelines() []pipeline.Names {
 	return names
 }
 
-// read returns the pipeline as its definition has it. Without a readable one, its exchanges tell the engine.
+// read returns the pipeline from its definition. If that is unreadable, the exchanges determine the engine.
 func (g graph) read(n pipeline.Names) (p pipeline.Pipeline, defined bool) {
 	if p, defined = g.defined[n]; defined {
 		return p, true
@@ -41,14 +40,14 @@ func (g graph) read(n pipeline.Names) (p pipeline.Pipeline, defined bool) {
 	return p, false
 }
 
-// bound reports whether a binding certainly brings a message with the key from the exchange to the queue.
+// bound reports whether a binding certainly routes a message with the key from the exchange to the queue.
 func (g graph) bound(exchange, queue string, k key) bool {
 	return slices.ContainsFunc(g.bindings[exchange], func(b topology.Binding) bool {
 		return !b.ToExchange && b.Destination == queue && matches(g.vhost.Exchanges[exchange], b, k) == yes
 	})
 }
 
-// unboundInboxes finds pipelines that retry nothing.
+// unboundInboxes finds pipelines whose inbox is not bound, so that they retry nothing.
 func unboundInboxes(g graph, report func(Finding)) {
 	for _, n := range g.pipelines() {
 		if p, _ := g.read(n); p.HasWorker() && !g.bound(n.DeadLetterExchange(), n.Inbox(), unknown) {
@@ -57,7 +56,7 @@ func unboundInboxes(g graph, report func(Finding)) {
 	}
 }
 
-// unboundFailedQueues finds pipelines that have nowhere to park messages.
+// unboundFailedQueues finds pipelines that cannot park messages.
 func unboundFailedQueues(g graph, report func(Finding)) {
 	for _, n := range g.pipelines() {
 		if !g.bound(n.FailedExchange(), n.FailedQueue(), unknown) {
@@ -66,7 +65,7 @@ func unboundFailedQueues(g graph, report func(Finding)) {
 	}
 }
 
-// unboundFailedQueuesOfWorkQueues finds queues that a pipeline declares for failed messages of work queues, and that get none.
+// unboundFailedQueuesOfWorkQueues finds declared failed queues of work queues that get no messages.
 func unboundFailedQueuesOfWorkQueues(g graph, report func(Finding)) {
 	for _, queue := range g.classicAndQuorum() {
 		n, declared := g.declaresFailedQueue(queue)
@@ -76,8 +75,8 @@ func unboundFailedQueuesOfWorkQueues(g graph, report func(Finding)) {
 	}
 }
 
-// declaresFailedQueue is the pipeline that declares a queue for failed messages of work queues. Its policy tells: it lets go
-// of a queue that is released.
+// declaresFailedQueue returns the pipeline that declares a failed queue of work queues. The pipeline's policy shows
+// that, because it does not cover released queues.
 func (g graph) declaresFailedQueue(queue string) (pipeline.Names, bool) {
 	for _, policy := range g.settings[queue].Policies {
 		if n, covers := pipeline.OwnerOfFailedQueues(policy.Name); covers {
@@ -87,14 +86,14 @@ func (g graph) declaresFailedQueue(queue string) (pipeline.Names, bool) {
 	return "", false
 }
 
-// parksIn reports whether failed messages of a work queue of the pipeline go to the queue.
+// parksIn reports whether failed messages of one of the pipeline's work queues go to the queue.
 func (g graph) parksIn(n pipeline.Names, queue string) bool {
 	return slices.ContainsFunc(g.bindings[n.FailedRouteExchange()], func(b topology.Binding) bool {
 		return n.Parks(b) && b.Destination == queue
 	})
 }
 
-// unboundDelays finds retry queues that no message comes to.
+// unboundDelays finds retry queues that get no messages.
 func unboundDelays(g graph, report func(Finding)) {
 	for _, n := range g.pipelines() {
 		p, defined := g.read(n)
@@ -111,13 +110,13 @@ func unboundDelays(g graph, report func(Finding)) {
 	}
 }
 
-// letsRejectedIn reports whether what consumers reject comes to the retry queue of the delay.
+// letsRejectedIn reports whether rejected messages reach the retry queue of the delay.
 func (g graph) letsRejectedIn(n pipeline.Names, delay time.Duration) bool {
 	return slices.ContainsFunc(g.bindings[n.RetryExchange()], n.RejectedBinding(delay).Equal)
 }
 
-// attached lists the queues that dead-letter to the pipeline to be retried, other than its own. A queue that only parks in
-// the failed queue of a pipeline whose work queues delay by themselves is none of those.
+// attached lists the queues that dead-letter to the pipeline for a retry, except its own queues. If work queues delay
+// messages themselves, a queue that only parks in the failed queue does not count.
 func (g graph) attached(n pipeline.Names) []string {
 	p, _ := g.read(n)
 	return slices.DeleteFunc(g.deadLettering(), func(queue string) bool {
@@ -128,8 +127,8 @@ func (g graph) attached(n pipeline.Names) []string {
 	})
 }
 
-// ineffectiveRetries finds work queues that the broker does not retry as the pipeline is defined, where it is the broker
-// that does: an argument, a policy or an operator policy has another value.
+// ineffectiveRetries finds work queues that the broker does not retry as their pipeline says. An argument, a policy or
+// an operator policy sets another value.
 func ineffectiveRetries(g graph, report func(Finding)) {
 	for n, p := range g.defined {
 		for _, queue := range g.returnedTo(p) {
@@ -140,7 +139,7 @@ func ineffectiveRetries(g graph, report func(Finding)) {
 	}
 }
 
-// returnedTo lists the queues of a pipeline that dead-letter to it. One that another pipeline takes over does not.
+// returnedTo lists the work queues that dead-letter to the pipeline. A queue that another pipeline takes over does not.
 func (g graph) returnedTo(p pipeline.Pipeline) []string {
 	var queues []string
 	for _, b := range g.bindings[p.Names().ReturnExchange()] {
@@ -152,7 +151,7 @@ func (g graph) returnedTo(p pipeline.Pipeline) []string {
 	return topology.Distinct(queues)
 }
 
-// otherThan says which of these keys have another value in force on a queue.
+// otherThan lists the keys whose value in force on a queue differs.
 func (g graph) otherThan(keys topology.Arguments, queue string) []string {
 	var different []string
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
@@ -171,7 +170,7 @@ func (g graph) otherThan(keys topology.Arguments, queue string) []string {
 	return different
 }
 
-// unboundReturns finds work queues to which messages do not come back by themselves.
+// unboundReturns finds work queues without a return binding whose messages take another route.
 func unboundReturns(g graph, report func(Finding)) {
 	for _, n := range g.pipelines() {
 		p, _ := g.read(n)
@@ -185,7 +184,7 @@ func unboundReturns(g graph, report func(Finding)) {
 	}
 }
 
-// lostReturns finds work queues to which messages do not come back.
+// lostReturns finds work queues whose messages cannot return.
 func lostReturns(g graph, report func(Finding)) {
 	for _, n := range g.pipelines() {
 		for _, queue := range g.attached(n) {
@@ -197,8 +196,8 @@ func lostReturns(g graph, report func(Finding)) {
 	}
 }
 
-// unreadableDefinitions finds pipelines that cannot be read back from the broker. A failed queue that is not bound has
-// a finding of its own.
+// unreadableDefinitions finds pipelines whose definition cannot be read. Another rule finds failed queues that are not
+// bound.
 func unreadableDefinitions(g graph, report func(Finding)) {
 	for _, n := range g.pipelines() {
 		_, err := pipeline.FindDefinition(n, g.vhost.Topology)

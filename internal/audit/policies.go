@@ -8,8 +8,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// wouldDeadLetter reports whether a policy sets a dead-letter exchange that leads away from the queue: a
-// policy for all queues makes its own target a loop, from which somebody may have excepted it.
+// wouldDeadLetter reports whether a policy sets a dead-letter exchange that leads away from the queue. A policy for all
+// queues also covers its own target, so the target's owner can have excluded that queue.
 func (g graph) wouldDeadLetter(queue string, policy topology.NamedPolicy) bool {
 	exchange, sets := policy.Definition["dead-letter-exchange"].(string)
 	if !sets {
@@ -22,8 +22,8 @@ func (g graph) wouldDeadLetter(queue string, policy topology.NamedPolicy) bool {
 	return !g.route(exchange, k).sure[queue]
 }
 
-// withoutDeadLetterExchange lists the queues that exist for longer than a connection and have no
-// dead-letter exchange.
+// withoutDeadLetterExchange lists the queues without a dead-letter exchange that outlive their connection and
+// consumers.
 func (g graph) withoutDeadLetterExchange() []string {
 	return slices.DeleteFunc(g.classicAndQuorum(), func(name string) bool {
 		_, has := g.settings[name].Text("dead-letter-exchange")
@@ -31,8 +31,8 @@ func (g graph) withoutDeadLetterExchange() []string {
 	})
 }
 
-// inapplicablePolicies finds policies that would set a dead-letter exchange if it were not for a key
-// that the queue's type does not support.
+// inapplicablePolicies finds policies with a dead-letter exchange that do not apply because the queue's type does not
+// support one of their keys.
 func inapplicablePolicies(g graph, report func(Finding)) {
 	members := map[Object][]string{}
 	for _, name := range g.withoutDeadLetterExchange() {
@@ -54,7 +54,7 @@ func inapplicablePolicies(g graph, report func(Finding)) {
 	}
 }
 
-// unreadablePolicies finds patterns that cannot be evaluated: no other rule considers them.
+// unreadablePolicies finds patterns that cannot be evaluated. No other rule considers their policies.
 func unreadablePolicies(g graph, report func(Finding)) {
 	for _, policy := range g.lookup.Unreadable() {
 		all := group{Object{"policy", policy.Name}, g.classicAndQuorum()}
@@ -62,14 +62,14 @@ func unreadablePolicies(g graph, report func(Finding)) {
 	}
 }
 
-// deadLetterKeys are the keys of a policy that decide about dead letters.
+// deadLetterKeys are the policy keys that affect dead letters.
 var deadLetterKeys = []string{
 	"dead-letter-exchange", "dead-letter-routing-key", "dead-letter-strategy", "overflow",
 	"message-ttl", "expires", "max-length", "max-length-bytes", "delivery-limit",
 }
 
-// tiedPolicies finds policies of equal priority, of which the broker applies any one, where that
-// decides about dead letters.
+// tiedPolicies finds policies with the same priority if the choice affects dead letters. The broker can apply either of
+// them.
 func tiedPolicies(g graph, report func(Finding)) {
 	members := map[Object][]string{}
 	for _, name := range g.classicAndQuorum() {
@@ -88,7 +88,7 @@ func tiedPolicies(g graph, report func(Finding)) {
 	}
 }
 
-// tieMatters reports whether the queue dead-letters and two policies differ in how.
+// tieMatters reports whether the queue dead-letters and the two policies differ in a key that affects dead letters.
 func (g graph) tieMatters(queue string, a, b topology.NamedPolicy) bool {
 	_, aSets := a.Definition["dead-letter-exchange"]
 	_, bSets := b.Definition["dead-letter-exchange"]
@@ -97,8 +97,7 @@ func (g graph) tieMatters(queue string, a, b topology.NamedPolicy) bool {
 	return (aSets || bSets || byArgument) && slices.ContainsFunc(deadLetterKeys, differs)
 }
 
-// shadowingPolicies finds policies that keep a dead-letter exchange away from a queue: only one
-// policy applies.
+// shadowingPolicies finds policies that keep a dead-letter exchange from a queue, because only one policy applies.
 func shadowingPolicies(g graph, report func(Finding)) {
 	members := map[Object][]string{}
 	for _, name := range g.withoutDeadLetterExchange() {

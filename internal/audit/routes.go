@@ -8,22 +8,22 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// key is a routing key, known or not.
+// key is a routing key, which can be unknown.
 type key struct {
 	text  string
 	known bool
 }
 
-// unknown stands for any key.
+// unknown stands for any routing key.
 var unknown key
 
 func known(text string) key { return key{text, true} }
 
-// routes are the queues to which a message goes.
+// routes are the queues that a message goes to.
 type routes struct {
-	// sure has the queues that get it, possible those that may.
+	// sure are the queues that certainly get the message. possible are queues that can get it.
 	sure, possible map[string]bool
-	// nowhere means that no queue can get it, whatever it looks like.
+	// nowhere means that no queue can get the message, whatever its headers are.
 	nowhere bool
 }
 
@@ -37,13 +37,13 @@ func (g graph) route(exchange string, k key) routes {
 	return r
 }
 
-// stop is an exchange on the way of a message. Sure means that it certainly comes there.
+// stop is an exchange on a message's route. sure means that the message certainly arrives there.
 type stop struct {
 	exchange string
 	sure     bool
 }
 
-// follow notes the queues that an exchange leads to.
+// follow adds the queues behind an exchange.
 func (g graph) follow(at stop, k key, into *routes, visited map[stop]bool) {
 	if at.exchange == "" {
 		g.followDefault(k, at.sure, into)
@@ -72,7 +72,7 @@ func (g graph) follow(at stop, k key, into *routes, visited map[stop]bool) {
 	}
 }
 
-// followDefault follows a message through the default exchange, which routes to queues by name.
+// followDefault follows a message through the default exchange, which routes by queue name.
 func (g graph) followDefault(k key, sure bool, into *routes) {
 	if !k.known {
 		into.nowhere = false
@@ -90,7 +90,7 @@ func (r *routes) add(queue string, sure bool) {
 	}
 }
 
-// answer is what is known of a yes-or-no question.
+// answer is the answer to a yes-or-no question.
 type answer int
 
 const (
@@ -99,8 +99,8 @@ const (
 	yes
 )
 
-// matches reports whether a binding accepts a message with the key: maybe, where headers, hashes, chance
-// or a plugin decide.
+// matches reports whether a binding accepts a message with the key. If headers, hashes, chance or a plugin decide, the
+// answer is maybe.
 func matches(exchange topology.Exchange, b topology.Binding, k key) answer {
 	switch exchange.Type {
 	case "fanout":
@@ -136,13 +136,13 @@ func (k key) String() string {
 // names lists the queues that certainly get the message.
 func (r routes) names() []string { return slices.Sorted(maps.Keys(r.sure)) }
 
-// topicMatches reports whether the binding key of a topic exchange accepts a routing key: "*" is one word,
-// "#" any number of words.
+// topicMatches reports whether a topic exchange's binding key accepts a routing key: "*" matches one word, "#" any
+// number of words.
 func topicMatches(pattern, routingKey string) bool {
 	return wordsMatch(words(pattern), words(routingKey))
 }
 
-// words splits a key. The empty key has none, as in the broker.
+// words splits a key. As in the broker, the empty key has no words.
 func words(text string) []string {
 	if text == "" {
 		return nil
@@ -151,8 +151,8 @@ func words(text string) []string {
 }
 
 func wordsMatch(pattern, text []string) bool {
-	// reached[i] means that the pattern so far accepts the first i words. One pass per word of the
-	// pattern: trying all ways would take exponential time for patterns with many "#".
+	// reached[i] means that the pattern so far accepts the first i words. It takes one pass for each word, because
+	// recursion would take exponential time for patterns with many "#".
 	reached := make([]bool, len(text)+1)
 	reached[0] = true
 	for _, word := range pattern {
@@ -170,9 +170,9 @@ func wordsMatch(pattern, text []string) bool {
 	return reached[len(text)]
 }
 
-// findArrivalKeys collects the keys with which messages arrive in each queue: those of bindings that
-// name one, and those that dead letters keep. A queue of which nothing is known gets its
-// messages through the default exchange, with its name as the key.
+// findArrivalKeys finds the routing keys that messages arrive with in each queue. They come from bindings with a
+// definite key, and from dead letters that keep their key. If there are none, it assumes messages through the default
+// exchange, with the queue's name as the key.
 func (g graph) findArrivalKeys() {
 	for _, exchange := range slices.Sorted(maps.Keys(g.bindings)) {
 		for _, k := range g.publishedKeys(exchange) {
@@ -186,8 +186,7 @@ func (g graph) findArrivalKeys() {
 	}
 }
 
-// publishedKeys lists the keys with which messages are published to an exchange, as far as its bindings
-// show them.
+// publishedKeys lists the keys of messages that are published to an exchange, as far as its bindings show them.
 func (g graph) publishedKeys(exchange string) []key {
 	var keys []key
 	for _, b := range g.bindings[exchange] {
@@ -197,7 +196,7 @@ func (g graph) publishedKeys(exchange string) []key {
 	return slices.Compact(keys)
 }
 
-// keyThrough is the key that a message has which the binding has accepted, if there is only one.
+// keyThrough returns the only key that a binding accepts, or unknown.
 func (g graph) keyThrough(b topology.Binding) key {
 	kind := g.vhost.Exchanges[b.Source].Type
 	if kind == "direct" || kind == "topic" && !strings.ContainsAny(b.RoutingKey, "*#") {
@@ -206,7 +205,7 @@ func (g graph) keyThrough(b topology.Binding) key {
 	return unknown
 }
 
-// addArrivalKeys notes a key of the queues that get messages with it.
+// addArrivalKeys adds a key to the queues that get messages with it.
 func (g graph) addArrivalKeys(to routes, k key) {
 	for queue := range to.sure {
 		g.addArrivalKey(queue, k)
@@ -218,7 +217,7 @@ func (g graph) addArrivalKeys(to routes, k key) {
 	}
 }
 
-// addArrivalKey notes a key, and follows the message through its deaths.
+// addArrivalKey adds a key, and follows the message when it dies.
 func (g graph) addArrivalKey(queue string, k key) {
 	if g.arrivalKeys[queue][k] {
 		return
@@ -230,7 +229,6 @@ func (g graph) addArrivalKey(queue string, k key) {
 	g.addArrivalKeys(g.deadLetter(queue, k))
 }
 
-// sortedArrivalKeys lists the keys with which messages arrive in a queue.
 func (g graph) sortedArrivalKeys(queue string) []key {
 	keys := slices.Collect(maps.Keys(g.arrivalKeys[queue]))
 	topology.Sort(keys, func(a, b *key) int { return strings.Compare(a.String(), b.String()) })
