@@ -1,4 +1,4 @@
-// Package rules are those of names, delays and ages, which the provider's plans and the sidecar's configuration have in common.
+// Package rules checks names, delays and ages, for the provider's plans and for the sidecar's configuration.
 package rules
 
 import (
@@ -9,16 +9,16 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/problem"
 )
 
-// Kind is what the sidecar can work on.
+// Kind is a kind of object that the sidecar works on.
 type Kind string
 
-// Kinds, as logs, metrics and readiness call them.
+// Kinds, spelled as in logs, metrics and readiness.
 const (
 	Pipeline        Kind = "pipeline"
 	DelayedExchange Kind = "delayed_exchange"
 )
 
-// Words are the kind in sentences.
+// Words returns the kind as it appears in sentences.
 func (k Kind) Words() string {
 	if k == DelayedExchange {
 		return "delayed exchange"
@@ -26,10 +26,10 @@ func (k Kind) Words() string {
 	return string(k)
 }
 
-// MaxName is how long the name of an exchange or a queue may be, in bytes (AMQP's short string).
+// MaxName is the maximum length of an exchange's or queue's name, in bytes (AMQP's short string).
 const MaxName = 255
 
-// Brokers leave line breaks out of the names of exchanges and queues, but not of those in arguments and policies.
+// Brokers remove line breaks from the names of exchanges and queues, but not from the names in arguments and policies.
 const (
 	lineBreaks = "\r\n"
 	lineBreak  = "%q has a line break, which brokers leave out: what is created has another name. Leave it out."
@@ -43,7 +43,7 @@ const (
 
 func isDots(name string) bool { return name == "." || name == ".." }
 
-// NamesAreShort says why brokers refuse a longer name than [MaxName].
+// NamesAreShort says why brokers refuse a name that is longer than [MaxName].
 const NamesAreShort = "names may have at most 255 bytes"
 
 // CheckDelayedExchangeName checks the name of a delayed exchange by itself.
@@ -78,16 +78,16 @@ func checkName(kind Kind, name string) []problem.Problem {
 	return nil
 }
 
-// likeRetryQueue matches what the policy of another pipeline covers.
+// likeRetryQueue matches names that another pipeline's policy covers.
 var likeRetryQueue = regexp.MustCompile(`^(.+)\.retry\.\d`)
 
-// NameTooLong is a problem of a name for the longest one that it expands to.
+// NameTooLong describes a name whose longest expanded name is too long.
 func NameTooLong(kind Kind, expanded, why string) problem.Problem {
 	return problem.New(problem.Path{"name"}, "Name too long",
 		"The %s's name expands to %q, and %s. Choose a shorter name.", kind.Words(), expanded, why)
 }
 
-// CheckLengths finds the first name that is too long, of those that the name expands to.
+// CheckLengths finds the first expanded name that is too long.
 func CheckLengths(kind Kind, expanded ...string) []problem.Problem {
 	for _, name := range expanded {
 		if len(name) > MaxName {
@@ -97,8 +97,7 @@ func CheckLengths(kind Kind, expanded ...string) []problem.Problem {
 	return nil
 }
 
-// CheckQueueName checks the name of a work queue, which stands at the path. The pipeline's name may be
-// empty where it is not known yet.
+// CheckQueueName checks the name of the work queue at the path. If the pipeline's name is not known yet, it is empty.
 func CheckQueueName(at problem.Path, names pipeline.Names, queue string) []problem.Problem {
 	switch {
 	case queue == "":
@@ -110,7 +109,7 @@ func CheckQueueName(at problem.Path, names pipeline.Names, queue string) []probl
 	return CheckAnyQueueName(at, queue)
 }
 
-// CheckAnyQueueName checks what holds for every queue.
+// CheckAnyQueueName checks a name against the rules for all queues.
 func CheckAnyQueueName(at problem.Path, queue string) []problem.Problem {
 	switch {
 	case len(queue) > MaxName:

@@ -24,7 +24,7 @@ func CheckDelays(delays []string) (problems []problem.Problem) {
 	return problems
 }
 
-// CheckAttempts checks how often a message is delivered in all.
+// CheckAttempts checks the number of deliveries of a message.
 func CheckAttempts(at problem.Path, maxAttempts int64) []problem.Problem {
 	switch {
 	case maxAttempts < pipeline.FewestAttempts:
@@ -45,7 +45,7 @@ func CheckMaxAge(at problem.Path, age string) []problem.Problem {
 	return nil
 }
 
-// CheckRetryOn checks the reasons for which messages are retried, at least one.
+// CheckRetryOn checks the reasons why messages are retried. There must be at least one.
 func CheckRetryOn(reasons []string) []problem.Problem {
 	at := problem.Path{"retry_on"}
 	for i, reason := range reasons {
@@ -65,11 +65,11 @@ func one(at problem.Path, summary, detail string, args ...any) []problem.Problem
 	return []problem.Problem{problem.New(at, summary, detail, args...)}
 }
 
-// CheckDelayedExchange checks what a delayed exchange is made of.
+// CheckDelayedExchange checks the name and durations of a delayed exchange.
 func CheckDelayedExchange(name, maxDelay, precision string) []problem.Problem {
 	problems := slices.Concat(CheckDelayedExchangeName(name), CheckMaxDelay(maxDelay), CheckPrecision(precision, maxDelay))
 	if len(problems) > 0 {
-		return problems // the rest is about levels that are valid
+		return problems // the other checks need valid durations
 	}
 	longest, _ := pipeline.ParseDelay(maxDelay)
 	unit, _ := pipeline.ParseDelay(precision)
@@ -84,7 +84,7 @@ func CheckMaxDelay(longest string) []problem.Problem {
 	return problems
 }
 
-// CheckPrecision checks the spelling and the range of the unit of delays. The longest delay may be wrong.
+// CheckPrecision checks the spelling and the range of the unit of delays. The longest delay can be invalid.
 func CheckPrecision(precision, longest string) []problem.Problem {
 	unit, problems := checkWait("precision", precision)
 	most, wrong := checkWait("max_delay", longest)
@@ -104,7 +104,7 @@ func CheckPrecision(precision, longest string) []problem.Problem {
 	return nil
 }
 
-// checkWait reads a duration of some length.
+// checkWait parses a positive duration.
 func checkWait(key, spelled string) (time.Duration, []problem.Problem) {
 	d, err := pipeline.ParseDelay(spelled)
 	switch {
