@@ -1,4 +1,4 @@
-// Package problem describes what is wrong with a configuration, and where.
+// Package problem describes mistakes in a configuration and their place.
 package problem
 
 import (
@@ -11,29 +11,29 @@ import (
 type Problem struct {
 	Path    Path
 	Summary string
-	// Detail is whole sentences.
+	// Detail consists of complete sentences.
 	Detail string
 }
 
-// Path leads to a value: strings are names of attributes, or of an object's keys, ints are indexes of a
-// list, and MapKeys are keys of a map.
+// Path leads to a value. A string is an attribute's name or an object's key, an int a list index, and a MapKey a map's
+// key.
 type Path []any
 
 // MapKey is a key of a map in a Path.
 type MapKey string
 
-// New describes a problem; args are those of the detail.
+// New returns a problem. args are the arguments of the detail.
 func New(path Path, summary, detail string, args ...any) Problem {
 	return Problem{Path: path, Summary: summary, Detail: fmt.Sprintf(detail, args...)}
 }
 
-// String is the place and the detail.
+// String returns the place and the detail.
 func (p Problem) String() string { return p.Path.String() + ": " + p.Detail }
 
 var plainName = regexp.MustCompile(`^[A-Za-z_]\w*$`)
 
-// String spells the path as in pipelines[0].work_queues["orders.created"].max_attempts. A name that is
-// no word, such as the empty one or a whole sentence, is quoted like a key.
+// String spells the path as in pipelines[0].work_queues["orders.created"].max_attempts. A name that is not a word, such
+// as an empty one or a sentence, is quoted like a key.
 func (p Path) String() string {
 	var path strings.Builder
 	for i, step := range p {
@@ -50,7 +50,7 @@ func (p Path) String() string {
 	return path.String()
 }
 
-// bracket is the format of an index, or of a key.
+// bracket returns the format of an index or a key.
 func bracket(step any) string {
 	if _, isIndex := step.(int); isIndex {
 		return "[%d]"
