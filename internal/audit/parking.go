@@ -87,7 +87,7 @@ func (g graph) failedQueues() map[string]bool {
 
 // hasOtherWaysIn reports whether the queue gets messages from elsewhere than these exchanges. A queue without bindings
 // counts, because applications publish to it by name. A queue whose only binding is a return binding counts too,
-// because its messages came from there.
+// because the pipeline got its messages from that queue.
 func (g graph) hasOtherWaysIn(queue string, exchanges map[string]bool) bool {
 	bound := false
 	for _, b := range g.vhost.Bindings {
