@@ -1,6 +1,6 @@
-// Package preflight finds every reason why a configuration cannot work before anything is applied:
-// first by itself, then against a live vhost. Each reason comes with the path of the attribute and the
-// remedy, as HCL to paste where there is one.
+// Package preflight finds every reason why a configuration cannot work, before anything is applied. It checks the
+// configuration alone, and then against a live vhost. Each reason has the attribute's path and a remedy, if possible as
+// HCL to paste.
 package preflight
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// CheckRetryOn checks the reasons for which messages are retried. They are a set, which has no indexes.
+// CheckRetryOn checks the reasons why messages are retried. They are a set, so the problems' paths have no index.
 func CheckRetryOn(reasons []string) []Problem {
 	problems := rules.CheckRetryOn(reasons)
 	for i := range problems {
@@ -30,14 +30,14 @@ func CheckRetryOn(reasons []string) []Problem {
 	return problems
 }
 
-// CheckSchedule checks that some message waits for each of the delays.
+// CheckSchedule checks that some message uses each of the delays.
 func CheckSchedule(maxAttempts, delays int, workQueues map[string]pipeline.WorkQueue) []Problem {
 	most := maxAttempts
 	for _, workQueue := range workQueues {
 		most = max(most, workQueue.MaxAttempts)
 	}
 	if maxAttempts < pipeline.FewestAttempts || most-1 >= delays {
-		return nil // or what is wrong with the number itself was said
+		return nil // or another check reports the number itself
 	}
 	times := "once"
 	if most > pipeline.FewestAttempts {
@@ -48,7 +48,7 @@ func CheckSchedule(maxAttempts, delays int, workQueues map[string]pipeline.WorkQ
 			"Raise max_attempts to %d, or remove the delays at the end.", most, times, delays, delays+1)}
 }
 
-// WarnOfMaxAge finds an age at which nothing is retried.
+// WarnOfMaxAge warns if the maximum age is too short for any retry.
 func WarnOfMaxAge(p pipeline.Pipeline) []Problem {
 	if len(p.Delays) == 0 || p.MaxAge.Wait == 0 || p.MaxAge.Wait >= p.Delays[0].Wait {
 		return nil
@@ -59,10 +59,10 @@ func WarnOfMaxAge(p pipeline.Pipeline) []Problem {
 		p.Delays[0].Spelling, p.MaxAge.Spelling)}
 }
 
-// CheckLengths checks that the broker takes the names that the pipeline expands to.
+// CheckLengths checks that brokers accept the names that the pipeline expands to.
 func CheckLengths(p pipeline.Pipeline) []Problem {
 	queues := p.OwnQueues()
-	for name := range p.FailedQueues() { // see CheckFailedQueues
+	for name := range p.FailedQueues() { // CheckFailedQueues checks them
 		delete(queues, name)
 	}
 	var problems []Problem
@@ -78,8 +78,8 @@ func CheckLengths(p pipeline.Pipeline) []Problem {
 	return problems
 }
 
-// tooLong says why a broker refuses the name. The files of a quorum queue are named after its
-// vhost and its name together (rabbit_queue_type_util), where "/" counts as "%2F".
+// tooLong says why a broker refuses the name. A quorum queue's files are named after its vhost and name together
+// (rabbit_queue_type_util), with "/" as "%2F".
 func tooLong(vhost, name, queueType string) string {
 	if len(name) > rules.MaxName {
 		return rules.NamesAreShort
@@ -91,7 +91,7 @@ func tooLong(vhost, name, queueType string) string {
 	return ""
 }
 
-// CheckDefinition checks that the broker takes the pipeline's definition.
+// CheckDefinition checks that the broker accepts the pipeline's definition.
 func CheckDefinition(p pipeline.Pipeline) []Problem {
 	definition := p.Definition()
 	if definition.Fits() {
@@ -103,7 +103,7 @@ func CheckDefinition(p pipeline.Pipeline) []Problem {
 			"it can have at most %d, and fewer with many quotes in it. %s.", len(definition.String()), stored.MaxDefinition, remedy)}
 }
 
-// largestPart is the attribute that takes most of the definition, and how to make it shorter.
+// largestPart returns the attribute that takes most space in the definition, and how to shorten it.
 func largestPart(d pipeline.Definition) (attribute, remedy string) {
 	delays, queues := len(topology.Arguments{"": d.Delays}.Key()), len(topology.Arguments{"": d.QueueMaxAttempts}.Key())
 	policy := len(d.PolicyDefinition.Key())
@@ -118,7 +118,7 @@ func largestPart(d pipeline.Definition) (attribute, remedy string) {
 	return "delays", "List fewer delays: the last one repeats"
 }
 
-// CheckAttachment checks an attachment by itself.
+// CheckAttachment checks an attachment without a broker.
 func CheckAttachment(a pipeline.Attachment) []Problem {
 	problems := rules.CheckName(a.Pipeline)
 	for i := range problems {
@@ -129,13 +129,13 @@ func CheckAttachment(a pipeline.Attachment) []Problem {
 	}
 	problems = append(problems, checkWorkQueueAt(attachmentPlace, pipeline.Names(a.Pipeline), a.Queue, a.WorkQueue)...)
 	if pipeline.CannotBeMarked(a.Queue) {
-		// rabbit_mgmt_format:pack_binding_props joins them to a list that is not one.
+		// rabbit_mgmt_format:pack_binding_props fails when it joins such a key and arguments.
 		problems = append(problems, problem(Path{"queue"}, "Queue cannot be attached from outside", tildeInName, a.Queue))
 	}
 	return append(problems, CheckPolicyDefinition(Path{"policy_definition_json"}, a.AsPipeline(), a.Queue, a.WorkQueue.PolicyDefinition)...)
 }
 
-// CheckDelayedExchange checks a delayed exchange by itself.
+// CheckDelayedExchange checks a delayed exchange without a broker.
 func CheckDelayedExchange(e delayed.Exchange) []Problem {
 	w := e.Worker()
 	if problems := rules.CheckDelayedExchange(w.Name, w.MaxDelay, w.Precision); len(problems) > 0 {
@@ -151,13 +151,13 @@ func CheckDelayedExchange(e delayed.Exchange) []Problem {
 	return nil
 }
 
-// longestName is the longest name of a queue, or the one that comes first if none is longer.
+// longestName returns the longest of the names. If none is longer, it returns the first.
 func longestName(first string, queues map[string]topology.Queue) string {
 	names := append([]string{first}, slices.Sorted(maps.Keys(queues))...)
 	return slices.MaxFunc(names, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
 }
 
-// Details of what is wrong with a configuration by itself.
+// Details of problems in a configuration.
 const (
 	reservedByBrokers = "Brokers reserve names that begin with \"amq.\". Choose another name than %q."
 
@@ -168,7 +168,7 @@ const (
 		"which mark what belongs to an attachment. List the queue in the work_queues of the pipeline itself, whose bindings have none."
 )
 
-// A plan and the sidecar's configuration describe problems alike.
+// A plan and the sidecar's configuration describe problems in the same way.
 type (
 	// Problem is a reason why a specification cannot work, with its place and its remedy.
 	Problem = described.Problem
@@ -182,8 +182,8 @@ func problem(path Path, summary, detail string, args ...any) Problem {
 	return described.New(path, summary, detail, args...)
 }
 
-// Bullets lists texts, one in a line.
+// Bullets lists texts, one on each line.
 func Bullets(texts []string) string { return "  - " + strings.Join(texts, "\n  - ") }
 
-// BulletsOf lists bindings, one in a line.
+// BulletsOf lists bindings, one on each line.
 func BulletsOf(bindings []topology.Binding) string { return Bullets(topology.Texts(bindings)) }

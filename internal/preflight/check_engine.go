@@ -10,7 +10,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// CheckEngine finds what the engine cannot do. The worker can do everything.
+// CheckEngine finds settings that the engine does not support. The worker supports all.
 func CheckEngine(p pipeline.Pipeline) []Problem {
 	if p.HasWorker() {
 		return nil
@@ -33,7 +33,7 @@ func CheckEngine(p pipeline.Pipeline) []Problem {
 	return problems
 }
 
-// onlyWithWorker finds settings that only a worker can follow.
+// onlyWithWorker finds settings that only a worker supports.
 func onlyWithWorker(p pipeline.Pipeline) []Problem {
 	var problems []Problem
 	if p.MaxAge.Wait != 0 {
@@ -48,7 +48,7 @@ func onlyWithWorker(p pipeline.Pipeline) []Problem {
 	return problems
 }
 
-// checkEngineOf finds what the engine cannot do for one work queue.
+// checkEngineOf finds settings of one work queue that the engine does not support.
 func checkEngineOf(p pipeline.Pipeline, name string) []Problem {
 	at, w := workQueuePlace(name), p.WorkQueues[name]
 	var problems []Problem
@@ -65,7 +65,7 @@ func checkEngineOf(p pipeline.Pipeline, name string) []Problem {
 	keys := p.BrokerKeys(name)
 	for _, argument := range slices.Sorted(maps.Keys(w.Arguments)) {
 		key, isX := strings.CutPrefix(argument, "x-")
-		if _, needed := keys[key]; isX && needed && key != "dead-letter-routing-key" { // which checkArguments refuses
+		if _, needed := keys[key]; isX && needed && key != "dead-letter-routing-key" { // checkArguments refuses that key
 			problems = append(problems, problem(at("arguments_json"), "Reserved argument", removeArgument, argument,
 				"the pipeline's policy sets it"))
 		}
@@ -73,7 +73,7 @@ func checkEngineOf(p pipeline.Pipeline, name string) []Problem {
 	return problems
 }
 
-// ConsumersCall says what consumers must do with a message that they cannot process.
+// ConsumersCall says how consumers must return a message that they cannot process.
 func ConsumersCall(engine pipeline.Facts) Problem {
 	return problem(Path{"engine"}, "Consumers must "+engine.Call, "%s", engine.Otherwise)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// checkFailedQueue checks where the failed messages of one work queue go, by itself.
+// checkFailedQueue checks the failed queue of one work queue without a broker.
 func checkFailedQueue(place func(...any) Path, p pipeline.Names, name string, w pipeline.WorkQueue) []Problem {
 	at, queue := place("failed_queue", "name"), w.FailedQueue
 	switch {
@@ -29,7 +29,7 @@ func checkFailedQueue(place func(...any) Path, p pipeline.Names, name string, w 
 	return rules.CheckAnyQueueName(at, queue)
 }
 
-// CheckFailedQueues checks what several work queues say about where their failed messages go.
+// CheckFailedQueues checks the failed queues of all work queues together.
 func CheckFailedQueues(p pipeline.Pipeline) []Problem {
 	var problems []Problem
 	declared := p.DeclaredFailedQueues()
@@ -56,7 +56,7 @@ func CheckFailedQueues(p pipeline.Pipeline) []Problem {
 	return problems
 }
 
-// checkFailedQueue finds what speaks against having the failed messages of the work queue in the queue that is to get them.
+// checkFailedQueue finds reasons why the failed queue cannot take the work queue's failed messages.
 func (q liveWorkQueue) checkFailedQueue(f *Findings) {
 	name := q.FailedQueue
 	if name == "" {
@@ -92,7 +92,7 @@ func (q liveWorkQueue) checkFailedQueue(f *Findings) {
 	}
 }
 
-// deadLetterExchangeOf is where a queue of somebody else's dead-letters to, "" if nowhere.
+// deadLetterExchangeOf returns the dead-letter exchange of another owner's queue, or "".
 func (q liveWorkQueue) deadLetterExchangeOf(name string, live topology.Queue) string {
 	value, has := live.Arguments["x-dead-letter-exchange"]
 	if policies, _ := q.vhost.policies.Queue(name, live.Type); !has && len(policies) > 0 {
@@ -102,7 +102,7 @@ func (q liveWorkQueue) deadLetterExchangeOf(name string, live topology.Queue) st
 	return exchange
 }
 
-// checkParkedIn finds a work queue that has failed messages of a pipeline: they would be retried and fail again.
+// checkParkedIn refuses a work queue that is also a failed queue. Its failed messages would be retried and fail again.
 func (q liveWorkQueue) checkParkedIn(f *Findings) {
 	for _, n := range q.vhost.parked[q.name] {
 		f.refuse(q.at(), "Work queue is a failed queue",
@@ -111,7 +111,7 @@ func (q liveWorkQueue) checkParkedIn(f *Findings) {
 	}
 }
 
-// checkFailedQueuesExist finds failed queues that are to be declared for the first time and exist already, otherwise than wanted.
+// checkFailedQueuesExist finds newly declared failed queues that already exist with other properties.
 func checkFailedQueuesExist(f *Findings, at Path, p pipeline.Pipeline, prior *pipeline.Pipeline, wanted, live map[string]topology.Queue) {
 	var had []string
 	if prior != nil {
@@ -130,7 +130,7 @@ func checkFailedQueuesExist(f *Findings, at Path, p pipeline.Pipeline, prior *pi
 	}
 }
 
-// sameQueue reports whether a queue is exactly as it would be made. Its mark is one of its arguments.
+// sameQueue reports whether a queue is as the pipeline would create it, including the mark in its arguments.
 func sameQueue(name string, wanted, live topology.Queue) bool {
 	one := func(q topology.Queue) topology.Topology {
 		return topology.Topology{Queues: map[string]topology.Queue{name: q}}

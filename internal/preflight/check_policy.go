@@ -8,8 +8,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// CheckPolicies checks the keys that the user adds to the policies, where work queues are attached
-// by policy.
+// CheckPolicies checks the user's policy keys for work queues that are attached by policy.
 func CheckPolicies(p pipeline.Pipeline) []Problem {
 	var problems []Problem
 	for _, name := range p.AttachedByPolicy() {
@@ -23,7 +22,7 @@ func CheckPolicies(p pipeline.Pipeline) []Problem {
 	return problems
 }
 
-// CheckPolicyDefinition checks the keys that the user adds to the policy of a work queue.
+// CheckPolicyDefinition checks the user's policy keys for a work queue.
 func CheckPolicyDefinition(at Path, p pipeline.Pipeline, workQueue string, definition topology.Arguments) []Problem {
 	var problems []Problem
 	for _, key := range slices.Sorted(maps.Keys(definition)) {
@@ -34,8 +33,8 @@ func CheckPolicyDefinition(at Path, p pipeline.Pipeline, workQueue string, defin
 	return problems
 }
 
-// unusableKey says why a key cannot be set; null gives a key up, which is always possible. Needed are keys by which the
-// broker retries.
+// unusableKey says why a key cannot be set. Null removes a key and is always allowed. needed has the keys that make the
+// broker retry.
 func unusableKey(key string, value any, w pipeline.WorkQueue, needed topology.Arguments) string {
 	if value == nil {
 		return ""
@@ -59,7 +58,7 @@ func unusableKey(key string, value any, w pipeline.WorkQueue, needed topology.Ar
 	return ""
 }
 
-// WarnOfPipelineKeys finds keys for the policies of a pipeline that RabbitMQ does not know.
+// WarnOfPipelineKeys finds policy keys of a pipeline that RabbitMQ does not know.
 func WarnOfPipelineKeys(p pipeline.Pipeline) []Problem {
 	problems := WarnOfPolicyKeys(p.PolicyDefinition, "policy_definition_json")
 	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
@@ -69,7 +68,8 @@ func WarnOfPipelineKeys(p pipeline.Pipeline) []Problem {
 	return problems
 }
 
-// WarnOfPolicyKeys finds keys that RabbitMQ does not know: it refuses a policy that has one, unless a plugin knows it.
+// WarnOfPolicyKeys finds keys that RabbitMQ does not know. It refuses a policy with such a key, unless a plugin knows
+// it.
 func WarnOfPolicyKeys(definition topology.Arguments, at ...any) []Problem {
 	var unknown []Problem
 	for _, key := range slices.Sorted(maps.Keys(definition)) {

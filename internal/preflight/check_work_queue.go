@@ -11,17 +11,17 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// CheckWorkQueue checks one work queue. The pipeline's name is empty where it is not known yet.
+// CheckWorkQueue checks one work queue. If the pipeline's name is not known yet, it is empty.
 func CheckWorkQueue(pipeline pipeline.Names, name string, workQueue pipeline.WorkQueue) []Problem {
 	return checkWorkQueueAt(workQueuePlace(name), pipeline, name, workQueue)
 }
 
-// workQueuePlace leads to a work queue of a pipeline, or to one of its attributes.
+// workQueuePlace returns the path of a pipeline's work queue, or of one of its attributes.
 func workQueuePlace(name string) func(attributes ...any) Path {
 	return func(attributes ...any) Path { return append(Path{"work_queues", MapKey(name)}, attributes...) }
 }
 
-// attachmentPlace is workQueuePlace of an attachment.
+// attachmentPlace returns the path of an attachment, or of one of its attributes.
 func attachmentPlace(attributes ...any) Path {
 	if len(attributes) == 0 {
 		return Path{"queue"}
@@ -56,7 +56,7 @@ func checkAttach(place func(...any) Path, workQueue pipeline.WorkQueue) []Proble
 	return nil
 }
 
-// checkTakeOver checks what takes a queue over from another pipeline.
+// checkTakeOver checks the settings for taking a queue over from another pipeline.
 func checkTakeOver(place func(...any) Path, p pipeline.Names, name string, workQueue pipeline.WorkQueue) []Problem {
 	at, from := place("take_over_from"), workQueue.TakeOverFrom
 	switch {
@@ -81,7 +81,7 @@ func checkTakeOver(place func(...any) Path, p pipeline.Names, name string, workQ
 	return problems
 }
 
-// reservedArguments would take precedence over the keys of the pipeline's policy.
+// reservedArguments would take precedence over the pipeline's policy.
 var reservedArguments = map[string]string{
 	"x-queue-type":              "the attribute type has it",
 	pipeline.DeclaredByArgument: "the pipeline writes it itself",
@@ -92,7 +92,7 @@ var reservedArguments = map[string]string{
 	"x-expires":                 "it deletes the queue with its messages",
 }
 
-// unsupportedArguments are those with which every release refuses to declare a queue of the type.
+// unsupportedArguments are arguments that every release refuses for a queue type.
 var unsupportedArguments = map[string][]string{
 	topology.Quorum: {
 		"x-initial-cluster-size", "x-max-age", "x-max-priority", "x-queue-master-locator", "x-queue-mode", "x-queue-version",

@@ -9,8 +9,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// CheckLive compares a pipeline with a live vhost. Prior is the pipeline as it was, nil if it is
-// new; what it owned can exist.
+// CheckLive compares a pipeline with a live vhost. Prior is the earlier pipeline, whose objects can exist. If the
+// pipeline is new, prior is nil.
 func CheckLive(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vhost) Findings {
 	var f Findings
 	all := newLiveVhost(p.Names(), vhost)
@@ -35,7 +35,7 @@ func CheckLive(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vho
 	return f.inOrder()
 }
 
-// checkExisting finds what is to be created and exists already.
+// checkExisting finds objects that the pipeline would create but that already exist.
 func checkExisting(f *Findings, p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Topology) {
 	objects := existing(p, prior, vhost)
 	if prior != nil || len(objects) == 0 {
@@ -50,9 +50,9 @@ func existing(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Topo
 	wanted := p.Expand()
 	if prior == nil {
 		found := appendCommon(nil, "exchange", wanted.Exchanges, vhost.Exchanges)
-		// Every policy of such a name would be taken for the pipeline's from then on.
+		// Any policy with such a name would from now on count as the pipeline's.
 		found = appendCommon(found, "policy", p.Owned(vhost).Policies, vhost.Policies)
-		failed := p.FailedQueues() // which have findings of their own
+		failed := p.FailedQueues() // they have their own findings
 		maps.DeleteFunc(wanted.Queues, func(name string, _ topology.Queue) bool {
 			_, parks := failed[name]
 			return parks || p.WorkQueues[name].Declare
@@ -71,7 +71,7 @@ func existing(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Topo
 	return found
 }
 
-// checkMissing finds work queues that are not there.
+// checkMissing finds work queues that do not exist.
 func checkMissing(f *Findings, p pipeline.Pipeline, vhost topology.Topology) {
 	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
 		if _, exists := vhost.Queues[name]; !exists && !p.WorkQueues[name].Declare {
@@ -80,9 +80,9 @@ func checkMissing(f *Findings, p pipeline.Pipeline, vhost topology.Topology) {
 	}
 }
 
-// checkDeclared finds work queues that are to be declared for the first time and exist already, but for those that the
-// pipeline declared before, exactly as it would now: their mark is one of their arguments. A creation that was interrupted
-// leaves them without a return binding, by which an import would find them.
+// checkDeclared finds newly declared work queues that already exist. It accepts a queue that this pipeline created with
+// the same arguments, including the mark. An interrupted creation leaves such queues without a return binding, so an
+// import would not find them.
 func checkDeclared(f *Findings, p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Topology) {
 	wanted := p.Expand().Queues
 	declared := Finding{

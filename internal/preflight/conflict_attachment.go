@@ -8,8 +8,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// CheckLiveAttachment compares an attachment with a live vhost. Prior is the attachment as it was,
-// nil if it is new.
+// CheckLiveAttachment compares an attachment with a live vhost. Prior is the earlier attachment. If the attachment is
+// new, prior is nil.
 func CheckLiveAttachment(a pipeline.Attachment, prior *pipeline.Attachment, vhost topology.Vhost) Findings {
 	var f Findings
 	n := a.Names()
@@ -44,8 +44,8 @@ func CheckLiveAttachment(a pipeline.Attachment, prior *pipeline.Attachment, vhos
 	return f.inOrder()
 }
 
-// checkPipelineOf finds a pipeline that is not there, or of another engine than the attachment's, or of one that cannot be read.
-// What is attached dead-letters elsewhere then.
+// checkPipelineOf finds a pipeline that is missing, unreadable or uses another engine than the attachment. The attached
+// queue would then dead-letter elsewhere.
 func (f *Findings) checkPipelineOf(a pipeline.Attachment, vhost topology.Vhost) {
 	if !slices.Contains(pipeline.Pipelines(vhost.Topology), a.Pipeline) {
 		*f = append(*f, Finding{
@@ -72,7 +72,7 @@ func (f *Findings) checkPipelineOf(a pipeline.Attachment, vhost topology.Vhost) 
 	}
 }
 
-// checkRelease finds an engine that the broker is too old for.
+// checkRelease refuses an engine that the broker's release does not support.
 func checkRelease(f *Findings, p pipeline.Pipeline, vhost topology.Vhost) {
 	v, engine := vhost.Version, p.Facts()
 	if v.BeforePatch(engine.Since.Major, engine.Since.Minor, engine.Since.Patch) {

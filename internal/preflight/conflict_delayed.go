@@ -11,8 +11,8 @@ import (
 
 const delayedExchange = "delayed exchange"
 
-// CheckLiveDelayedExchange compares a delayed exchange with a live vhost. Prior is what it was, nil if it is new; what it
-// owned can exist.
+// CheckLiveDelayedExchange compares a delayed exchange with a live vhost. Prior is the earlier delayed exchange, whose
+// objects can exist. If the delayed exchange is new, prior is nil.
 func CheckLiveDelayedExchange(e delayed.Exchange, prior *delayed.Exchange, vhost topology.Vhost) Findings {
 	var f Findings
 	n, own := e.Names(), ownerOfDelayed(e, vhost)
@@ -20,7 +20,7 @@ func CheckLiveDelayedExchange(e delayed.Exchange, prior *delayed.Exchange, vhost
 	checkCoveredQueues(&f, own, vhost)
 	checkAlternateExchanges(&f, own, vhost)
 	checkExistingDelayed(&f, e, prior, vhost.Topology)
-	if len(f.Of(InTheWay)) == 0 { // else they are bindings of another exchange of that name
+	if len(f.Of(InTheWay)) == 0 { // otherwise they belong to another exchange of that name
 		checkBindingsOfDelayed(&f, n, vhost.Topology)
 	}
 	checkNotes(&f, delayedExchange, n.Notes().Garbled(vhost.Topology, n.OwnsExchange))
@@ -33,7 +33,8 @@ func CheckLiveDelayedExchange(e delayed.Exchange, prior *delayed.Exchange, vhost
 	return f.inOrder()
 }
 
-// ownerOfDelayed is a delayed exchange as the owner of its objects. What a level cannot route has to stay above it.
+// ownerOfDelayed returns a delayed exchange as the owner of its objects. Its exchanges without an alternate exchange
+// must stay so, because a message that a level cannot route must stay above the level.
 func ownerOfDelayed(e delayed.Exchange, vhost topology.Vhost) owner {
 	n, expanded, others := e.Names(), e.Expand(), maps.Clone(vhost.Policies)
 	delete(others, n.QueuesPolicy())
@@ -52,8 +53,8 @@ func ownerOfDelayed(e delayed.Exchange, vhost topology.Vhost) owner {
 	return o
 }
 
-// checkBindingsOfDelayed finds bindings of others from and to exchanges and queues by which a message is early, or held for
-// good. What is due is for others, and whatever they lead to the exchange itself is delayed.
+// checkBindingsOfDelayed finds bindings of others that deliver a message early or hold it for good. Bindings from the
+// deliver exchange and to the delayed exchange itself are meant for others.
 func checkBindingsOfDelayed(f *Findings, n delayed.Names, vhost topology.Topology) {
 	for _, b := range vhost.Bindings {
 		_, ofNote := b.Arguments[stored.UnboundArgument]
@@ -80,15 +81,15 @@ func checkBindingsOfDelayed(f *Findings, n delayed.Names, vhost topology.Topolog
 	}
 }
 
-// checkChangeOfType refuses to re-create the exchange that routes what is due as one of another type, where the bindings of
-// others would mean something else.
+// checkChangeOfType refuses to re-create the deliver exchange with another type while it has bindings of others. They
+// would route differently.
 func checkChangeOfType(f *Findings, n delayed.Names, vhost topology.Topology) {
 	if bindings := n.Foreign(n.DeliverExchange(), vhost); len(bindings) > 0 {
 		f.refuse(Path{"type"}, "Bindings would mean something else", typeWithBindings, n.DeliverExchange(), BulletsOf(bindings))
 	}
 }
 
-// checkExistingDelayed finds what is to be created and exists already.
+// checkExistingDelayed finds objects that the delayed exchange would create but that already exist.
 func checkExistingDelayed(f *Findings, e delayed.Exchange, prior *delayed.Exchange, vhost topology.Topology) {
 	wanted := e.Expand()
 	if prior != nil {

@@ -14,8 +14,8 @@ func bounded(definition topology.Arguments) bool {
 	return definition["max-length"] != nil || definition["max-length-bytes"] != nil
 }
 
-// effective is a setting of the work queue once it is attached: its own argument, that of the policy
-// which applies, and that of an operator policy. Which one counts depends on the setting.
+// effective returns a setting of the attached work queue from its argument, its policy and its operator policy. Which
+// value applies depends on the setting.
 func (q liveWorkQueue) effective(key string) (argument, policy, operator any) {
 	argument = q.live.Arguments["x-"+key]
 	switch {
@@ -37,7 +37,7 @@ func (q liveWorkQueue) has(key string) bool {
 
 func (q liveWorkQueue) bounded() bool { return q.has("max-length") || q.has("max-length-bytes") }
 
-// ownOverflow is what the queue does when it is full, apart from what the strategy needs.
+// ownOverflow returns the queue's overflow behaviour, without the value that at-least-once dead-lettering needs.
 func (q liveWorkQueue) ownOverflow() any {
 	argument, policy := q.live.Arguments["x-overflow"], q.pipeline.ExtraKeys(q.WorkQueue)["overflow"]
 	if !q.ByPolicy() {
@@ -49,13 +49,13 @@ func (q liveWorkQueue) ownOverflow() any {
 	return cmp.Or(argument, policy)
 }
 
-// checkLimits finds what a full work queue would do to its publishers and to other work queues.
+// checkLimits finds length limits that harm the work queue's publishers or other work queues when the queue is full.
 func (q liveWorkQueue) checkLimits(f *Findings) {
 	if !q.bounded() {
 		return
 	}
 	rejects := q.ownOverflow() == "reject-publish"
-	// What delays by itself never comes back as if it were published.
+	// If messages are delayed in their work queue, they are never published to it again.
 	comesBack := !q.pipeline.Facts().InQueue
 	switch {
 	case !comesBack && rejects:
@@ -75,7 +75,7 @@ func (q liveWorkQueue) checkLimits(f *Findings) {
 	}
 }
 
-// checkExpires finds what deletes the queue with its messages when it is not used.
+// checkExpires finds settings that delete an unused queue with its messages.
 func (q liveWorkQueue) checkExpires(f *Findings) {
 	if q.live.Arguments["x-expires"] != nil && !q.Declare { // see checkArguments
 		f.refuse(q.at(), "Work queue that expires",
@@ -97,7 +97,7 @@ func (q liveWorkQueue) checkExpires(f *Findings) {
 	}
 }
 
-// alone reports whether no other queue's retries can be delayed.
+// alone reports whether the pipeline has only this work queue, so that it cannot hold up other retries.
 func (q liveWorkQueue) alone() bool {
 	other := func(b topology.Binding) bool {
 		return b.Source == q.pipeline.Names().ReturnExchange() && b.Destination != q.name &&
@@ -126,8 +126,8 @@ func (q liveWorkQueue) withOverflow(overflow string) string {
 	return q.write(entry)
 }
 
-// checkClientDeaths warns of what brokers before 3.13 do with an x-death header that a client wrote:
-// they take it for their own, find a cycle, and hold the message with all that follow.
+// checkClientDeaths warns of x-death headers that a client wrote. Brokers before 3.13 take such a header for their own,
+// find a cycle, and hold the message and all later ones.
 func (q liveWorkQueue) checkClientDeaths(f *Findings) {
 	if !q.vhost.Version.Before(3, 13) || q.Strategy() != topology.AtLeastOnce {
 		return

@@ -10,8 +10,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// harmfulKeys empty, delete or re-route one of a pipeline's own queues. Arguments are no protection:
-// of limits the lower one counts, and keys that have no argument mix in.
+// harmfulKeys empty, delete or re-route a pipeline's own queue. Its arguments do not protect it: the lower limit
+// counts, and a policy adds keys that have no argument.
 var harmfulKeys = []string{
 	"message-ttl", "expires", "max-length", "max-length-bytes", "overflow", "delivery-limit",
 	"dead-letter-exchange", "dead-letter-routing-key", "dead-letter-strategy",
@@ -30,31 +30,32 @@ func harmful(definition topology.Arguments) []string {
 	return found
 }
 
-// unreachable reports whether a length limit limits nothing.
+// unreachable reports whether no queue reaches a length limit.
 func unreachable(maxLength any) bool {
 	length, isNumber := maxLength.(int64)
 	return isNumber && length >= topology.UnreachableLength
 }
 
-// owner has objects of its own in a vhost, which policies of others must not reach.
+// owner has its own objects in a vhost, which other policies must not affect.
 type owner struct {
-	// kind is what messages call it.
+	// kind is the owner's kind in messages.
 	kind string
-	// queues are its own, with a policy of this priority.
+	// queues are its own queues, with a policy of this priority.
 	queues   map[string]topology.Queue
 	priority int
-	// exchanges are those that have no alternate exchange.
+	// exchanges are its exchanges without an alternate exchange.
 	exchanges []string
-	// others are the policies of others, and operator are operator policies.
+	// others are the policies of other owners, and operator are operator policies.
 	others, operator topology.Matcher
-	// covers reports whether the policy would apply to a queue of others, whose name is like those of some of its own queues.
-	// Messages call these as alike says.
+	// covers reports whether the owner's policy would apply to another owner's queue with a similar name. alike names
+	// the similar queues in messages.
 	covers func(name string, queue topology.Queue) bool
 	alike  string
 }
 
-// ownerOf is a pipeline as the owner of its objects. The worker learns from a returned message that its delay or the failed
-// queue is not bound. The inbox of a pipeline that had another engine goes with that one.
+// ownerOf returns a pipeline as the owner of its objects. Its exchanges have no alternate exchange, so the broker
+// returns unroutable messages to the worker. An inbox that remains from another engine does not count as covered,
+// because the change deletes it.
 func ownerOf(p pipeline.Pipeline, vhost liveVhost) owner {
 	n := p.Names()
 	o := owner{
@@ -70,7 +71,7 @@ func ownerOf(p pipeline.Pipeline, vhost liveVhost) owner {
 	return o
 }
 
-// checkOwnQueues finds policies that reach the owner's own queues.
+// checkOwnQueues finds harmful policies that apply to the owner's own queues.
 func checkOwnQueues(f *Findings, o owner) {
 	reached, doubtful := map[string]topology.NamedPolicy{}, map[string]topology.NamedPolicy{}
 	doubt := func(kind string, unread []topology.NamedPolicy, spoils func(topology.NamedPolicy) bool) {
@@ -111,7 +112,7 @@ func checkOwnQueues(f *Findings, o owner) {
 	}
 }
 
-// strongest are those of the highest priority: it is undefined which of them applies.
+// strongest returns the policies with the highest priority. It is undefined which of them applies.
 func strongest(policies []topology.NamedPolicy) []topology.NamedPolicy {
 	for i, policy := range policies {
 		if policy.Priority < policies[0].Priority {
@@ -121,7 +122,7 @@ func strongest(policies []topology.NamedPolicy) []topology.NamedPolicy {
 	return policies
 }
 
-// checkCoveredQueues finds queues of others whose names are like those of the owner's, so that its policy would apply to them.
+// checkCoveredQueues finds queues of others with similar names, which the owner's policy would apply to.
 func checkCoveredQueues(f *Findings, o owner, vhost topology.Vhost) {
 	for _, name := range slices.Sorted(maps.Keys(vhost.Queues)) {
 		queue := vhost.Queues[name]
@@ -136,11 +137,11 @@ func checkCoveredQueues(f *Findings, o owner, vhost topology.Vhost) {
 	}
 }
 
-// isHarmful reports whether a policy would spoil one of a pipeline's own queues.
+// isHarmful reports whether a policy would harm one of a pipeline's own queues.
 func isHarmful(policy topology.NamedPolicy) bool { return len(harmful(policy.Definition)) > 0 }
 
-// checkAlternateExchanges finds policies that route elsewhere what cannot be routed: its publisher must learn of that.
-// The other exchanges have an alternate exchange as an argument, which takes precedence over policies.
+// checkAlternateExchanges finds policies that set an alternate exchange, because the publisher must learn of unroutable
+// messages. Exchanges with an alternate exchange as an argument are safe: the argument takes precedence.
 func checkAlternateExchanges(f *Findings, o owner, vhost topology.Vhost) {
 	ofExchanges := maps.Clone(vhost.Policies)
 	maps.DeleteFunc(ofExchanges, func(_ string, policy topology.Policy) bool { return !policy.MeantForExchanges() })
@@ -177,7 +178,7 @@ func checkListeners(f *Findings, p pipeline.Pipeline, vhost topology.Vhost) {
 	}
 }
 
-// checkNotes finds notes of deleted bindings that somebody has changed.
+// checkNotes finds notes of deleted bindings that cannot be read because somebody changed them.
 func checkNotes(f *Findings, kind string, garbled []topology.Binding) {
 	for _, b := range garbled {
 		f.refuse(Path{"name"}, "Unreadable note of a deleted binding", GarbledNote,
@@ -185,7 +186,7 @@ func checkNotes(f *Findings, kind string, garbled []topology.Binding) {
 	}
 }
 
-// checkCluster warns of choices that lose messages when a node of several fails.
+// checkCluster warns of settings that lose messages when a cluster node fails.
 func checkCluster(f *Findings, p pipeline.Pipeline, vhost topology.Vhost) {
 	if vhost.Nodes < 2 {
 		return
@@ -230,7 +231,7 @@ const (
 	duplicatedByBinding = "There is a binding %q. It is left alone, but it duplicates what it routes: " +
 		"a message that waits is also delivered before its time, or to somebody else. Remove that binding."
 
-	// GarbledNote stands in the way of a destroy, too.
+	// GarbledNote is the detail of an unreadable note. It also prevents a destroy.
 	GarbledNote = "There is a binding %q. " +
 		"Its argument %s notes a binding of others that an apply has deleted for a while, and cannot be read: somebody changed it. " +
 		"If a binding of others to or from the %s's exchanges is missing, restore it by hand. Then delete this one."

@@ -9,8 +9,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// checkOwners finds other pipelines that have the queue. It reports whether the queue can be this pipeline's all the
-// same.
+// checkOwners finds other pipelines that have the queue. It reports whether this pipeline can still have it.
 func (q liveWorkQueue) checkOwners(f *Findings) bool {
 	owners := q.vhost.others.OwnersOf(q.name)
 	for _, owner := range owners {
@@ -45,13 +44,13 @@ func (q liveWorkQueue) checkOwners(f *Findings) bool {
 	return true
 }
 
-// ofAnybody are the policies of anybody that match the queue, the strongest first.
+// ofAnybody returns all policies that match the queue, strongest first.
 func (q liveWorkQueue) ofAnybody() []topology.NamedPolicy {
 	policies, _ := q.vhost.all().Queue(q.name, q.live.Type)
 	return policies
 }
 
-// moveAmong finds a move of the queue between two others.
+// moveAmong finds a move of the queue between two other pipelines.
 func moveAmong(owners []pipeline.Owner) (giver, taker pipeline.Names, moves bool) {
 	for _, owner := range owners {
 		if slices.ContainsFunc(owners, func(o pipeline.Owner) bool { return string(o.Pipeline) == owner.TakesOverFrom }) {
@@ -61,7 +60,8 @@ func moveAmong(owners []pipeline.Owner) (giver, taker pipeline.Names, moves bool
 	return "", "", false
 }
 
-// orNotice is the cause for a queue that is new here. One that was attached before gets a Notice, or there would be no way out.
+// orNotice returns the cause for a queue that is new here. An attached queue gets a Notice, because an error would
+// block every change.
 func (q liveWorkQueue) orNotice(cause Cause) Cause {
 	if q.attachedBefore {
 		return Notice
@@ -73,8 +73,8 @@ func (q liveWorkQueue) wasTakenOverFrom(owner pipeline.Names) bool {
 	return q.TakeOverFrom == "" && q.takenOverFrom == string(owner)
 }
 
-// checkTakeOver finds what the pipeline that has the queue would do to it: a policy that would take precedence, or might; keys
-// of that policy that would no longer apply; and the deletion of a queue that it declares, as soon as it lets go.
+// checkTakeOver finds conflicts with the pipeline that has the queue. Its policy can take precedence, or have keys that
+// would no longer apply. If it declares the queue, it deletes the queue when it releases it.
 func (q liveWorkQueue) checkTakeOver(f *Findings, owner pipeline.Owner) {
 	bound := topology.Topology{Queues: q.vhost.Queues, Bindings: q.vhost.bindings[q.name]}
 	if owner.Pipeline.Declares(q.name, bound) {
@@ -102,8 +102,8 @@ func (q liveWorkQueue) checkTakeOver(f *Findings, owner pipeline.Owner) {
 	q.checkShadowed(f, theirs, Owned)
 }
 
-// refusePriority says what to do about a policy of the pipeline that has the queue, which would take precedence: as a rule
-// that pipeline has taken the queue over itself.
+// refusePriority refuses a policy of the other pipeline that would take precedence. Usually the other pipeline took the
+// queue over itself.
 func (q liveWorkQueue) refusePriority(f *Findings, owner pipeline.Owner, theirs topology.NamedPolicy, ours int) {
 	switch {
 	case owner.TakesOverFrom == q.pipeline.Name && q.attachedBefore:
@@ -119,7 +119,7 @@ func (q liveWorkQueue) refusePriority(f *Findings, owner pipeline.Owner, theirs 
 	}
 }
 
-// checkBeingTakenOver finds a policy that would get the queue back from the pipeline that takes it over.
+// checkBeingTakenOver finds a policy that would win the queue back from the pipeline that takes it over.
 func (q liveWorkQueue) checkBeingTakenOver(f *Findings, taker pipeline.Names) {
 	theirs, found := pipeline.StrongestPolicy(taker, q.ofAnybody())
 	if ours := q.pipeline.PriorityOf(q.name); found && ours >= theirs.Priority {
@@ -131,8 +131,8 @@ func (q liveWorkQueue) checkBeingTakenOver(f *Findings, taker pipeline.Names) {
 	f.warn(q.at(), "Queue is being taken over", beingTakenOver, q.name, taker, taker)
 }
 
-// warnOfTwo says how a hand-over ends. The plan that begins it says nothing: if it also ends it, the owner that releases the
-// queue warns.
+// warnOfTwo says how a hand-over ends. The plan that begins the hand-over has no such warning. If it also ends it, the
+// owner that releases the queue gets the warning.
 func (q liveWorkQueue) warnOfTwo(f *Findings, detail string, args ...any) {
 	if q.had {
 		f.warn(q.at(), "Queue is attached twice", detail+" So a queue is handed over without losing a message. "+
@@ -140,8 +140,8 @@ func (q liveWorkQueue) warnOfTwo(f *Findings, detail string, args ...any) {
 	}
 }
 
-// checkHandOver looks at a queue that is attached by the pipeline's configuration and by an attachment:
-// both policies have the same right to apply, and where the weaker one does, pending dead letters are deleted.
+// checkHandOver checks a queue that both the pipeline and an attachment attach. Either policy can apply, and the weaker
+// one would delete pending dead letters.
 func (q liveWorkQueue) checkHandOver(f *Findings, theirs topology.Policy, exists bool, by string) {
 	ours := topology.Arguments{}
 	if q.ByPolicy() {

@@ -9,8 +9,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// checkPolicies finds policies of others that the pipeline's policy would meet on the queue: only one
-// of them applies.
+// checkPolicies finds other policies that match the queue, because only one policy applies.
 func (q liveWorkQueue) checkPolicies(f *Findings) {
 	for _, doubtful := range q.doubtful {
 		f.warn(q.at(), "Policy whose pattern cannot be evaluated",
@@ -29,8 +28,8 @@ func (q liveWorkQueue) checkPolicies(f *Findings) {
 	}
 }
 
-// checkShadowed finds the keys of another policy that no longer apply because of ours. A queue that
-// was attached before has lost them already, so that is only a warning then.
+// checkShadowed finds keys of another policy that no longer apply because of the pipeline's policy. If the queue was
+// attached before, the keys are already lost, so it only warns.
 func (q liveWorkQueue) checkShadowed(f *Findings, shadowed topology.NamedPolicy, cause Cause) {
 	ours, accounted := q.pipeline.PolicyContent(q.name), q.pipeline.WrittenKeys(q.WorkQueue)
 	lost, different := topology.Arguments{}, []string{}
@@ -43,7 +42,7 @@ func (q liveWorkQueue) checkShadowed(f *Findings, shadowed topology.NamedPolicy,
 		case isWritten:
 			different = append(different, fmt.Sprintf("%s is %s there, %s here", key, topology.ValueText(value), topology.ValueText(written)))
 		case key == "overflow" && ours[key] != nil:
-		case key == "max-length" && unreachable(value): // as another owner's policy has it for a moment while it is applied
+		case key == "max-length" && unreachable(value): // another owner's policy has this value temporarily while it is applied
 		default:
 			lost[key] = value
 		}
@@ -59,7 +58,7 @@ func (q liveWorkQueue) checkShadowed(f *Findings, shadowed topology.NamedPolicy,
 		shadowed.Name, q.name, Bullets(assignments(lost)), q.withKeys(lost, shadowed.Definition), remarks(lost))
 }
 
-// withKeys is the line of HCL that accounts for the keys.
+// withKeys returns the HCL line that keeps or drops the keys.
 func (q liveWorkQueue) withKeys(lost, shadowed topology.Arguments) string {
 	keys, entry := topology.Arguments{}, q.WorkQueue
 	maps.Copy(keys, q.PolicyDefinition)

@@ -13,38 +13,40 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// liveWorkQueue is a work queue of the configuration together with what the broker has of it.
+// liveWorkQueue is a configured work queue and its state on the broker.
 type liveWorkQueue struct {
 	pipeline.WorkQueue
 	pipeline pipeline.Pipeline
 	name     string
-	// attachment means that the queue is an attachment's, not one of a pipeline's map.
+	// attachment means that the queue belongs to an attachment.
 	attachment bool
-	// had means that the pipeline or the attachment had the queue before, and attachedBefore that it had it by a policy.
+	// had means that the pipeline or attachment already had the queue. attachedBefore means that it had the queue by a
+	// policy.
 	had, attachedBefore bool
-	// takenOverFrom is what TakeOverFrom was before.
+	// takenOverFrom is the earlier value of TakeOverFrom.
 	takenOverFrom string
 
 	live   topology.Queue
 	exists bool
 	vhost  liveVhost
-	// policies of others and operator policies match the queue, the strongest first.
+	// policies of others, and operator policies, match the queue, strongest first.
 	policies, operator []topology.NamedPolicy
-	// doubtful are policies whose pattern cannot be evaluated.
+	// doubtful are the policies whose pattern cannot be evaluated.
 	doubtful []topology.NamedPolicy
 }
 
-// liveVhost is a vhost with what is asked about each work queue of a pipeline, found out once: there are many of both.
+// liveVhost is a vhost with indexes for the checks of work queues. They are built once, because a vhost can have many
+// queues and bindings.
 type liveVhost struct {
 	topology.Vhost
 
 	others pipeline.Foreign
-	// policies are those of others, and all are everybody's.
+	// policies are the policies of others, and all are the policies of all owners.
 	policies, operator topology.Matcher
 	all                func() topology.Matcher
 	// attached are the queues that attachments joined to the pipeline, and delayed are the delayed exchanges.
 	attached, delayed []string
-	// parked are the pipelines that have failed messages in a queue, and bindings lead to it, by queue.
+	// parked has the pipelines that park failed messages in a queue. bindings has the bindings to a queue.
 	parked   map[string][]pipeline.Names
 	bindings map[string][]topology.Binding
 }
@@ -74,7 +76,7 @@ func newLiveWorkQueue(p pipeline.Pipeline, prior *pipeline.Pipeline, name string
 		q.attachedBefore, q.takenOverFrom = q.had && before.ByPolicy(), before.TakeOverFrom
 	}
 	q.live, q.exists = vhost.Queues[name]
-	if !q.exists || q.Declare { // it will be as it is declared
+	if !q.exists || q.Declare { // the queue will be as declared
 		q.live = topology.Queue{Type: q.Type, Arguments: q.Arguments}
 	}
 	var doubtful []topology.NamedPolicy
@@ -84,7 +86,7 @@ func newLiveWorkQueue(p pipeline.Pipeline, prior *pipeline.Pipeline, name string
 	return q
 }
 
-// at is the path of the queue's configuration, or of one of its attributes.
+// at returns the path of the queue's configuration, or of one of its attributes.
 func (q liveWorkQueue) at(attributes ...any) Path {
 	if q.attachment {
 		return attachmentPlace(attributes...)
@@ -92,7 +94,7 @@ func (q liveWorkQueue) at(attributes ...any) Path {
 	return workQueuePlace(q.name)(attributes...)
 }
 
-// write is the HCL that configures the queue like this.
+// write returns the HCL for this configuration of the queue.
 func (q liveWorkQueue) write(w pipeline.WorkQueue) string {
 	parts := attributes(w)
 	if q.attachment {
@@ -133,7 +135,7 @@ func (q liveWorkQueue) check(f *Findings) {
 	q.checkFailedQueue(f)
 }
 
-// checkLoop finds a work queue that listens to what it rejects.
+// checkLoop refuses a work queue that is bound to its own dead letters.
 func (q liveWorkQueue) checkLoop(f *Findings) {
 	n := q.pipeline.Names()
 	for _, b := range q.vhost.bindings[q.name] {
@@ -145,7 +147,7 @@ func (q liveWorkQueue) checkLoop(f *Findings) {
 	}
 }
 
-// checkKind finds queues that cannot be work queues at all. It reports whether the queue can be one.
+// checkKind refuses queues that cannot be work queues. It reports whether the queue can be one.
 func (q liveWorkQueue) checkKind(f *Findings) bool {
 	switch {
 	case q.live.Type == "stream":
@@ -165,7 +167,7 @@ func (q liveWorkQueue) checkKind(f *Findings) bool {
 	return false
 }
 
-// checkOwnArguments finds dead-letter arguments of a queue's own, which take precedence over a policy.
+// checkOwnArguments finds dead-letter arguments of the queue, which take precedence over a policy.
 func (q liveWorkQueue) checkOwnArguments(f *Findings) {
 	if q.Declare {
 		return
@@ -192,7 +194,7 @@ func (q liveWorkQueue) checkRoutingKey(f *Findings) {
 	}
 }
 
-// checkForeignPolicy finds what the policy that applies to a queue would mix into its arguments.
+// checkForeignPolicy finds a policy that adds harmful keys to the queue's arguments.
 func (q liveWorkQueue) checkForeignPolicy(f *Findings) {
 	for _, policy := range strongest(q.policies) {
 		overflow := policy.Definition["overflow"]
@@ -205,7 +207,7 @@ func (q liveWorkQueue) checkForeignPolicy(f *Findings) {
 	}
 }
 
-// checkDeclaration compares the arguments that the application declared with what the pipeline needs.
+// checkDeclaration compares the queue's arguments with the arguments that the pipeline needs.
 func (q liveWorkQueue) checkDeclaration(f *Findings) {
 	if !q.exists || q.Declare {
 		return
@@ -230,8 +232,8 @@ func (q liveWorkQueue) checkDeclaration(f *Findings) {
 	q.checkForeignPolicy(f)
 }
 
-// otherThanDeclaration says how to attach the queue without declaring it again, if a policy can: it has no effect on what
-// the queue has as an argument.
+// otherThanDeclaration says how to attach the queue by a policy, without a new declaration. A policy does not help if
+// the queue has the setting as an argument.
 func (q liveWorkQueue) otherThanDeclaration() string {
 	var byPolicy Findings
 	q.checkOwnArguments(&byPolicy)

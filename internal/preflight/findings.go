@@ -6,49 +6,50 @@ import (
 	"slices"
 )
 
-// Finding is what a live vhost has to say to a resource that is about to be made or changed.
+// Finding is a problem of a planned resource that the live vhost shows.
 type Finding struct {
 	Problem
 	Cause Cause
-	// OnlyPlan and OnlyApply are what the detail ends with where a plan warns, and where an apply refuses.
+	// OnlyPlan ends the detail if a plan warns. OnlyApply ends it if an apply refuses.
 	OnlyPlan, OnlyApply string
 }
 
-// Findings are in the order in which users see them.
+// Findings are in the order of their display.
 type Findings []Finding
 
-// Cause decides how bad a finding is.
+// Cause decides whether a finding is an error or a warning.
 type Cause int
 
 const (
-	// Wrong is an error in a plan and in an apply: nothing that the same apply can do before solves it.
+	// Wrong is an error in a plan and in an apply, because no earlier step of the same apply can solve it.
 	Wrong Cause = iota
-	// Unreadable is the same about the definition of the pipeline to attach to. An apply of that pipeline solves it.
+	// Unreadable is an error about the definition of the pipeline to attach to. An apply of that pipeline solves it.
 	Unreadable
-	// Notice is a warning in a plan: it can cost messages, or is good to know.
+	// Notice is a warning in a plan: it can cost messages, or is useful to know.
 	Notice
-	// Owned is an error about another pipeline that has a work queue. If the same apply can destroy that, a plan warns.
+	// Owned is an error about another pipeline that has the work queue. If the same apply can destroy that pipeline, a
+	// plan only warns.
 	Owned
-	// NoPipeline is Missing about the pipeline to attach to.
+	// NoPipeline is like Missing, for the pipeline to attach to.
 	NoPipeline
-	// Missing is an error in an apply. A plan warns: something else in the same apply can make the objects.
+	// Missing is an error in an apply. A plan only warns, because the same apply can create the objects.
 	Missing
-	// InTheWay is an error in an apply about objects that are to be created but exist already. A plan warns.
+	// InTheWay is an error in an apply about existing objects that it would create. A plan only warns.
 	InTheWay
 )
 
-// Of are the findings with one of the causes.
+// Of returns the findings with one of the causes.
 func (f Findings) Of(causes ...Cause) Findings {
 	return slices.DeleteFunc(slices.Clone(f), func(found Finding) bool { return !slices.Contains(causes, found.Cause) })
 }
 
-// inOrder has first what is wrong, and last what the same apply can solve.
+// inOrder puts errors first, and problems that the same apply can solve last.
 func (f Findings) inOrder() Findings {
 	slices.SortStableFunc(f, func(a, b Finding) int { return cmp.Compare(min(a.Cause, NoPipeline), min(b.Cause, NoPipeline)) })
 	return f
 }
 
-// endings are what the details of some causes end with in a plan that warns.
+// endings has the last sentence of a plan's warning for some causes.
 var endings = map[Cause]string{
 	Owned:      "\n\nApply fails, and changes nothing here, unless that pipeline is destroyed before.",
 	NoPipeline: "\n\nApply fails unless something else in the same apply makes it first.",
@@ -58,7 +59,7 @@ var endings = map[Cause]string{
 const (
 	nothingChanged = "\n\nNothing was changed."
 
-	// IfMoved is the remedy for a plan of a resource that only seems to be new.
+	// IfMoved is the advice for a plan of a resource that only seems new.
 	IfMoved = "If only the resource's address or for_each key changed, write a moved block before the apply. "
 )
 
@@ -74,18 +75,18 @@ func (f *Findings) warn(at Path, summary, detail string, args ...any) {
 	f.add(Notice, at, summary, detail, args...)
 }
 
-// missingWorkQueue reports that a work queue is not there.
+// missingWorkQueue reports a work queue that does not exist.
 func (f *Findings) missingWorkQueue(at Path, name string) {
 	f.missing(at, "Work queues do not exist", "These work queues are not on the broker:", name,
 		"Make them first, or have the pipeline make them: declare = true in its work_queues.")
 }
 
-// missing adds an object to the finding about all of its kind that are not there.
+// missing adds an object to the finding about all missing objects of its kind.
 func (f *Findings) missing(at Path, summary, detail, name, remedy string) {
 	f.list(Finding{problem(at, summary, "%s", detail), Missing, endings[Missing], nothingChanged + " " + remedy}, "- "+name)
 }
 
-// list adds an object to a finding about several, which the first object adds.
+// list adds an object to a finding about several. The first object adds the finding.
 func (f *Findings) list(all Finding, object string) {
 	i := slices.IndexFunc(*f, func(found Finding) bool { return found.Summary == all.Summary })
 	if i < 0 {
@@ -94,7 +95,8 @@ func (f *Findings) list(all Finding, object string) {
 	(*f)[i].Detail += "\n  " + object
 }
 
-// exist reports objects that are to be created and exist already; notImportable says why they cannot be imported, nil if they can.
+// exist reports existing objects that the apply would create. notImportable says why they cannot be imported, and is
+// nil if they can.
 func (f *Findings) exist(at Path, objects []string, notImportable error) {
 	if len(objects) == 0 {
 		return
@@ -113,7 +115,8 @@ func (f *Findings) exist(at Path, objects []string, notImportable error) {
 	})
 }
 
-// existForNew is exist for a new resource. What an interrupted creation left is either taken over or can be imported.
+// existForNew reports existing objects for a new resource. If they remain from an interrupted creation, the apply takes
+// them over, so it only warns.
 func (f *Findings) existForNew(kind string, objects []string, interrupted bool, notImportable error) {
 	if interrupted {
 		f.warn(Path{"name"}, "Objects of an interrupted creation",

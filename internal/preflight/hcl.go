@@ -13,7 +13,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// attributes are the work queue's settings as HCL, without those that have their default.
+// attributes returns the work queue's settings as HCL, without defaults.
 func attributes(w pipeline.WorkQueue) []string {
 	var parts []string
 	add := func(attribute, value string) { parts = append(parts, attribute+" = "+value) }
@@ -44,7 +44,7 @@ func attributes(w pipeline.WorkQueue) []string {
 	return parts
 }
 
-// writeWorkQueue is the element of work_queues that configures a queue like this.
+// writeWorkQueue returns the element of work_queues for this queue.
 func writeWorkQueue(name string, w pipeline.WorkQueue) string {
 	if parts := attributes(w); len(parts) > 0 {
 		return literal(name) + " = { " + strings.Join(parts, ", ") + " }"
@@ -52,7 +52,7 @@ func writeWorkQueue(name string, w pipeline.WorkQueue) string {
 	return literal(name) + " = {}"
 }
 
-// hcl is the arguments as a call of jsonencode, on one line.
+// hcl returns the arguments as a call of jsonencode on one line.
 func hcl(a topology.Arguments) string {
 	var parts []string
 	for _, key := range slices.Sorted(maps.Keys(a)) {
@@ -61,7 +61,7 @@ func hcl(a topology.Arguments) string {
 	return "jsonencode({ " + strings.Join(parts, ", ") + " })"
 }
 
-// literal is a value that JSON can hold.
+// literal returns a JSON value as HCL.
 func literal(value any) string {
 	var decoded ctyjson.SimpleJSONValue
 	encoded, err := json.Marshal(value)
