@@ -1,7 +1,6 @@
-// Package apply changes a broker without losing a message. A pure function turns a Change into steps,
-// each with what it acts on and what becomes of the change if it fails (plan_*.go). An execution carries
-// them out one after another, remembers how to undo them, and proves that queues are empty before they
-// are deleted (execute.go).
+// Package apply changes a broker without losing a message. A pure function turns a Change into steps (plan.go). Each
+// step names its objects, and how the change continues if the step fails. An execution carries out the steps in order,
+// records how to undo them, and proves that queues are empty before it deletes them (execute.go).
 package apply
 
 import (
@@ -24,16 +23,16 @@ type Applier struct {
 	times  Times
 }
 
-// New makes an applier that changes the client's broker.
+// New returns an applier that changes the client's broker.
 func New(client *broker.Client, times Times) *Applier { return &Applier{client, times} }
 
-// Lag is Times.Lag.
+// Lag returns Times.Lag.
 func (a *Applier) Lag() time.Duration { return a.times.Lag }
 
-// Create creates objects that do not exist yet. Those of Live are what an interrupted creation left, and stay as
-// they are if nobody goes on with them. If any other exists already or anything fails, what this
-// call made is removed again, and nothing else. If that would lose messages, all of it stays; what
-// stays, for whatever reason, is in a *NotUndoneError.
+// Create creates objects that do not exist yet. Live has the objects that remain from an interrupted creation, and they
+// stay if no other creation continues with them. If another object exists or a step fails, Create removes only the
+// objects that this call made. If that would lose messages, all of them stay. A *NotUndoneError names the objects that
+// stay.
 func (a *Applier) Create(ctx context.Context, change Change) error {
 	if err := a.requireAbandoned(ctx, change); err != nil {
 		return err
@@ -43,8 +42,7 @@ func (a *Applier) Create(ctx context.Context, change Change) error {
 	return e.run(ctx, planCreate(change))
 }
 
-// requireAbandoned is an error if somebody is creating the objects now: what an interrupted creation left stays
-// as it is.
+// requireAbandoned returns an error if another creation is making the objects now. It changes no object.
 func (a *Applier) requireAbandoned(ctx context.Context, change Change) error {
 	if len(change.Live.Exchanges) == 0 {
 		return nil
@@ -63,10 +61,9 @@ func (a *Applier) requireAbandoned(ctx context.Context, change Change) error {
 	return nil
 }
 
-// Update changes what differs. Whatever may be refused comes first: a change that would lose
-// messages fails with *KeptError before anything else was touched. Of the queues that are not wanted
-// any more, those that nobody else publishes to are kept if they are not proved to be empty, and the
-// answer says why, by queue.
+// Update changes the objects that differ. Steps that can be refused come first: if a change would lose messages, Update
+// fails with *KeptError and changes nothing. An unwanted queue that only the owner publishes to stays unless it is
+// proved empty. The result has these queues with the reasons.
 func (a *Applier) Update(ctx context.Context, change Change) (kept map[string]string, err error) {
 	e := a.execution(change)
 	steps, err := planUpdate(change)
@@ -77,8 +74,8 @@ func (a *Applier) Update(ctx context.Context, change Change) (kept map[string]st
 	return e.kept, err
 }
 
-// Remove deletes every object of the owner, or none: if messages would be lost, everything is put
-// back and *KeptError says where they are. What could not be put back is in a *NotUndoneError.
+// Remove deletes every object of the owner, or none. If messages would be lost, it restores everything, and *KeptError
+// says where the messages are. A *NotUndoneError names objects that it could not restore.
 func (a *Applier) Remove(ctx context.Context, change Change) error {
 	e := a.execution(change)
 	if err := e.remove(ctx, rollBack); err != nil {
@@ -87,14 +84,14 @@ func (a *Applier) Remove(ctx context.Context, change Change) error {
 	return a.confirmVisible(ctx, change.Vhost)
 }
 
-// ForceRemove deletes every object of the owner with all messages that are in them.
+// ForceRemove deletes every object of the owner, with all messages.
 func (a *Applier) ForceRemove(ctx context.Context, change Change) error {
 	change.Forced = true
 	return a.execution(change).run(ctx, planForce(change))
 }
 
-// confirmVisible is an error if the vhost exists but is not accessible any more: to such a user
-// everything looks as if it were deleted.
+// confirmVisible returns an error if the vhost exists but the user lost access to it. To such a user, everything looks
+// deleted.
 func (a *Applier) confirmVisible(ctx context.Context, vhost string) error {
 	err := a.client.Look(ctx, vhost)
 	if !broker.IsNotFound(err) {
@@ -107,36 +104,36 @@ func (a *Applier) confirmVisible(ctx context.Context, vhost string) error {
 	return nil
 }
 
-// Owner is whose objects a change makes, changes and removes. [Plain] has the answers of one that has nothing of its kind.
+// Owner is the owner of a change's objects. [Plain] has the answers of an owner without special objects.
 type Owner interface {
-	// Identity is what the owner is recognised by: an exchange, or nothing, and what belongs to it. It is created first.
+	// Identity returns the objects that identify the owner: its exchange, if it has one, and the objects that belong to
+	// that. They are created first.
 	Identity() topology.Topology
-	// Guard are policies of the owner, by name, in a form that keeps other people's policies off the
-	// owner's own queues and covers no other queue. A policy that is deleted takes this form first, and
-	// goes when the queues are gone.
+	// Guard returns the owner's policies, by name, in a form that covers only its own queues and keeps other policies
+	// off them. A removal writes a policy in this form first, and deletes it after the queues.
 	Guard() map[string]topology.Policy
-	// CatchAll is the owner's queue that receives what has nowhere else to go: it is unbound last.
+	// CatchAll returns the owner's queue for messages without another target. It is unbound last.
 	CatchAll() string
-	// Entrance is the exchange that applications publish to, "" if there is none. It goes before the catch-all queue is unbound:
-	// brokers confirm what an exchange without bindings drops, and refuse what is published to one that is gone. From there messages
-	// pass from one of the owner's queues to the next, so that of those no longer wanted all go or none does, with the exchanges
-	// that lead to them.
+	// Entrance returns the exchange that applications publish to, or "". A removal deletes it before it unbinds the
+	// catch-all queue. Brokers confirm messages that an exchange without bindings drops, and refuse messages to a
+	// deleted exchange. Behind an entrance, messages pass from one of the owner's queues to the next. So an update
+	// deletes all unwanted queues or none, along with the exchanges that lead to them.
 	Entrance() string
-	// Notes are where bindings of others are noted on the broker while an exchange of the owner's is re-created.
+	// Notes returns the exchanges for notes of other owners' bindings. A note is needed while an exchange is re-created.
 	Notes() stored.Notes
-	// ReturnsFrom lists the queues of another owner whose messages come back by a binding of that owner's, none for any other
-	// binding. Such a binding keeps a queue only as long as these are not proved to be empty.
+	// ReturnsFrom lists the other owner's queues whose messages come back by its binding. For other bindings it returns
+	// nil. Such a binding keeps a queue only until these queues are proved empty.
 	ReturnsFrom(b topology.Binding, vhost topology.Topology) []string
-	// FallsBack reports whether messages that a binding of the owner's routes go to a queue of the owner's without it. If such a
-	// binding gets a key that leads to another queue, it goes first: with both of them, messages would be doubled.
+	// FallsBack reports whether messages go to another queue of the owner if this binding is missing. If the binding's
+	// key moves to another queue, the old binding is deleted first, because both together would duplicate messages.
 	FallsBack(b topology.Binding) bool
-	// AttachedBy is who owns a queue because of a binding that leads to it, "" if nobody does.
+	// AttachedBy returns the owner that a binding gives its queue to, or "".
 	AttachedBy(b topology.Binding) string
-	// ForceTakesBindings says that a removal that is forced takes bindings of others along with the queues to which they lead.
+	// ForceTakesBindings says that a forced removal also deletes bindings of others to the queues.
 	ForceTakesBindings() bool
 }
 
-// Plain is an owner without an exchange, a guard or a catch-all queue.
+// Plain is an owner without special objects.
 type Plain struct{}
 
 // Identity implements [Owner].
@@ -170,33 +167,34 @@ func (Plain) ForceTakesBindings() bool { return false }
 type Change struct {
 	Owner
 	Vhost string
-	// All is the whole vhost, read just now.
+	// All is the whole vhost, read at the start of the change.
 	All topology.Vhost
-	// Live is what the owner has in it.
+	// Live has the owner's objects in the vhost.
 	Live topology.Topology
-	// Wanted is what the owner shall have.
+	// Wanted has the objects that the owner must have after the change.
 	Wanted topology.Topology
-	// SharedQueues are queues of the owner that others publish to and consume.
+	// SharedQueues are the owner's queues that others publish to and consume.
 	SharedQueues []string
-	// Joined are those of them that somebody of the same owner can create at the same time.
+	// Joined are shared queues that another part of the same owner can create at the same time.
 	Joined []string
-	// Forced says that the removal deletes queues with the messages in them.
+	// Forced says that the removal deletes queues with their messages.
 	Forced bool
-	// RestoresDeadLetterRoute says that dead letters may be pending because they had no way to go, and
-	// have one after the change.
+	// RestoresDeadLetterRoute says that dead letters can be pending without a route, and that the change restores the
+	// route.
 	RestoresDeadLetterRoute bool
-	// Recheck reads the vhost again after a wait, and fails if the change may not be made any more; nil
-	// if there is nothing to look for.
+	// Recheck reads the vhost again after a wait. It fails if the change is no longer allowed. Nil means that there is
+	// nothing to check.
 	Recheck func(context.Context) (all topology.Vhost, live topology.Topology, err error)
-	// Unused fails if somebody has begun to use what is removed. It is asked after each proof; nil if there is nothing to ask.
+	// Unused fails if others have begun to use the objects of a removal. It is called after each proof. Nil means that
+	// there is nothing to check.
 	Unused func(context.Context) error
-	// Drain is how long to wait for queues that are not empty; Waiting, if it is set, is told about once
-	// a second what is waited for.
+	// Drain is how long to wait for queues that are not empty. Waiting, if set, is called about once a second with the
+	// queues that hold up the change.
 	Drain   time.Duration
 	Waiting func(contents map[string]string)
 }
 
-// split divides queues into those that others publish to and those that are the owner's alone.
+// split divides queues into shared queues and queues that only the owner uses.
 func (c Change) split(queues map[string]topology.Queue) (shared, own map[string]topology.Queue) {
 	isShared := func(name string, _ topology.Queue) bool { return slices.Contains(c.SharedQueues, name) }
 	shared, own = maps.Clone(queues), maps.Clone(queues)
@@ -205,7 +203,7 @@ func (c Change) split(queues map[string]topology.Queue) (shared, own map[string]
 	return shared, own
 }
 
-// LeftToOthers lists the queues that others use, too, and that the owner has no use for any more and does not delete.
+// LeftToOthers lists the shared queues that the owner no longer uses and does not delete.
 func (c Change) LeftToOthers() []string {
 	return slices.DeleteFunc(slices.Clone(c.SharedQueues), func(name string) bool {
 		_, exists := c.All.Queues[name]
@@ -215,19 +213,19 @@ func (c Change) LeftToOthers() []string {
 	})
 }
 
-// KeptError says that queues were not deleted, since messages could have been lost.
+// KeptError says that queues were not deleted, because messages could have been lost.
 type KeptError struct {
-	// Queues says for each queue what speaks against deleting it.
+	// Queues has the reason for each queue.
 	Queues map[string]string
 }
 
-// Error lists the queues and what is in them.
+// Error lists the queues and their reasons.
 func (e *KeptError) Error() string { return Describe(e.Queues) }
 
-// NotUndoneError says what could not be put back after a change failed.
+// NotUndoneError says which parts of a failed change could not be undone.
 type NotUndoneError struct{ Err error }
 
-// Error says what is different now, and why.
+// Error says how the broker differs now, and why.
 func (e *NotUndoneError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the reasons.
@@ -240,7 +238,7 @@ func notUndone(err error) error {
 	return &NotUndoneError{Err: err}
 }
 
-// Describe lists queues and what is in them, one in a line.
+// Describe lists queues and their contents or reasons, one on each line.
 func Describe(queues map[string]string) string {
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(queues)) {

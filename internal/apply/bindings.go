@@ -12,15 +12,14 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// bindingsTo lists the owner's bindings that lead to the queues.
+// bindingsTo lists the owner's bindings to the queues.
 func (c Change) bindingsTo(queues map[string]topology.Queue) []topology.Binding {
 	return slices.DeleteFunc(slices.Clone(c.Live.Bindings), func(b topology.Binding) bool { return !leadsTo(b, queues) })
 }
 
-// owns reports whether a binding is the owner's.
 func (c Change) owns(b topology.Binding) bool { return slices.ContainsFunc(c.Live.Bindings, b.Equal) }
 
-// bindingsOf lists the bindings that come from or lead to an exchange.
+// bindingsOf lists the bindings from and to an exchange.
 func (c Change) bindingsOf(exchange string) []topology.Binding {
 	var found []topology.Binding
 	for _, b := range c.All.Bindings {
@@ -31,8 +30,8 @@ func (c Change) bindingsOf(exchange string) []topology.Binding {
 	return found
 }
 
-// requireReadable fails if a binding of somebody else's could not be put back as it was: the management API shows its
-// arguments as JSON, where a decimal is a number, and nothing is the text "undefined" (seen on 3.10.8 and 4.3.6).
+// requireReadable fails if another owner's binding could not be restored exactly. The management API shows arguments as
+// JSON, where a decimal is a number and an undefined value the text "undefined" (seen on 3.10.8 and 4.3.6).
 func (c Change) requireReadable(b topology.Binding) error {
 	if c.owns(b) {
 		return nil
@@ -52,7 +51,7 @@ func (c Change) requireReadable(b topology.Binding) error {
 	return nil
 }
 
-// requireReadableOf fails if a binding of an exchange that is re-created could not be put back as it was.
+// requireReadableOf fails if a binding of a re-created exchange could not be restored exactly.
 func (c Change) requireReadableOf(recreated map[string]topology.Exchange) error {
 	for _, exchange := range slices.Sorted(maps.Keys(recreated)) {
 		for _, b := range c.bindingsOf(exchange) {
@@ -64,8 +63,8 @@ func (c Change) requireReadableOf(recreated map[string]topology.Exchange) error 
 	return nil
 }
 
-// requireLasting fails if an exchange that is re-created is the last one that another is bound to which deletes itself
-// without bindings: it would be gone, and with it what applications publish to.
+// requireLasting fails if a re-created exchange is the only target of an auto-delete exchange. That exchange would
+// delete itself, and applications could no longer publish to it.
 func (c Change) requireLasting(recreated map[string]topology.Exchange) error {
 	for _, b := range c.All.Bindings {
 		if _, leads := recreated[b.Destination]; !leads || !b.ToExchange || !c.All.Exchanges[b.Source].AutoDelete {
@@ -83,24 +82,22 @@ func (c Change) requireLasting(recreated map[string]topology.Exchange) error {
 	return nil
 }
 
-// leadsTo reports whether a binding leads to one of the queues.
 func leadsTo(b topology.Binding, queues map[string]topology.Queue) bool {
 	_, leads := queues[b.Destination]
 	return leads && !b.ToExchange
 }
 
-// leadsInto reports whether a binding leads to one of the exchanges or queues.
 func leadsInto(b topology.Binding, t topology.Topology) bool {
 	_, leads := t.Exchanges[b.Destination]
 	return leads && b.ToExchange || leadsTo(b, t.Queues)
 }
 
-// bindingsWithoutQueues lists the bindings to delete that do not go with their queues.
+// bindingsWithoutQueues lists the deleted bindings whose queues stay.
 func bindingsWithoutQueues(t topology.Topology) []topology.Binding {
 	return slices.DeleteFunc(slices.Clone(t.Bindings), func(b topology.Binding) bool { return leadsTo(b, t.Queues) })
 }
 
-// moved lists those of the bindings to delete whose keys lead to other queues from now on, and that fall back meanwhile.
+// moved lists the deleted bindings whose keys get another queue and whose messages fall back meanwhile.
 func (c Change) moved(deleted, created []topology.Binding) []topology.Binding {
 	return slices.DeleteFunc(slices.Clone(deleted), func(b topology.Binding) bool {
 		leadsElsewhere := func(other topology.Binding) bool {
@@ -110,7 +107,7 @@ func (c Change) moved(deleted, created []topology.Binding) []topology.Binding {
 	})
 }
 
-// bindingsOfOthers lists the bindings that go neither with their exchange nor with their queue.
+// bindingsOfOthers lists the deleted bindings whose exchange and queue stay.
 func bindingsOfOthers(t topology.Topology) []topology.Binding {
 	return slices.DeleteFunc(bindingsWithoutQueues(t), func(b topology.Binding) bool {
 		_, withExchange := t.Exchanges[b.Source]
@@ -118,19 +115,19 @@ func bindingsOfOthers(t topology.Topology) []topology.Binding {
 	})
 }
 
-// without returns the queues that the other map does not name.
+// without returns the queues whose names are not in the other map.
 func without[T any](queues map[string]topology.Queue, names map[string]T) map[string]topology.Queue {
 	rest := maps.Clone(queues)
 	maps.DeleteFunc(rest, func(name string, _ topology.Queue) bool { _, named := names[name]; return named })
 	return rest
 }
 
-// BoundError says that objects were not deleted, since bindings of others lead to them.
+// BoundError says that objects were not deleted, because others have bound them.
 type BoundError struct {
 	Bindings []topology.Binding
-	// Unbound are bindings of others that an apply which was killed has left unbound. Only an apply puts them back.
+	// Unbound are bindings of others that a killed apply left unbound. Only an apply restores them.
 	Unbound []topology.Binding
-	// releasable says that one of the queues can be left to others.
+	// releasable says that the owner can release one of the queues to others.
 	releasable bool
 }
 
@@ -162,10 +159,10 @@ func isBound(err error) bool {
 	return errors.As(err, &bound)
 }
 
-// Bound is what will keep the change from being made, as far as the vhost shows; nil if nothing will.
+// Bound returns the bindings that will prevent the change, as far as the vhost shows. It returns nil if there are none.
 func (c Change) Bound() *BoundError { return c.bound(c.going(), c.All.Bindings) }
 
-// bound is an error about those of the bindings that are others' and lead to an object that goes, nil if there is none.
+// bound returns an error about the bindings of others to deleted objects, or nil.
 func (c Change) bound(going topology.Topology, bindings []topology.Binding) *BoundError {
 	found := BoundError{}
 	for _, b := range bindings {
@@ -183,11 +180,11 @@ func (c Change) bound(going topology.Topology, bindings []topology.Binding) *Bou
 	return &found
 }
 
-// takesBindings reports whether bindings of others go along.
+// takesBindings reports whether the change also deletes bindings of others.
 func (c Change) takesBindings() bool { return c.Forced && c.ForceTakesBindings() }
 
-// leftUnbound are the bindings of others to the owner's exchanges that an apply which was killed has noted and left unbound. A
-// removal would lose them with their notes.
+// leftUnbound lists other owners' bindings to the owner's exchanges that a killed apply recorded in notes and left
+// unbound. A removal would lose them with their notes.
 func (c Change) leftUnbound() []topology.Binding {
 	if len(c.Wanted.Exchanges) > 0 {
 		return nil
@@ -205,14 +202,14 @@ func (c Change) leftUnbound() []topology.Binding {
 	return found
 }
 
-// foreign reports whether a binding keeps the object that it leads to from being deleted: somebody else has made it, and not the broker,
-// and it does not go with what is proved to be empty, or by force.
+// foreign reports whether a binding prevents the deletion of its target. Such a binding was made by another owner
+// rather than the broker, and neither a proof nor force allows its loss.
 func (c Change) foreign(b topology.Binding) bool {
 	own := b.Source == "" || c.owns(b) || slices.ContainsFunc(c.Wanted.Bindings, b.Equal) || c.isNote(b)
 	return !own && !c.takesBindings() && len(c.returnsFrom(b)) == 0
 }
 
-// returnsFrom is ReturnsFrom of a binding that was there when the proof began.
+// returnsFrom calls ReturnsFrom for a binding that existed when the proof began.
 func (c Change) returnsFrom(b topology.Binding) []string {
 	if !slices.ContainsFunc(c.All.Bindings, b.Equal) {
 		return nil
@@ -220,7 +217,7 @@ func (c Change) returnsFrom(b topology.Binding) []string {
 	return c.ReturnsFrom(b, c.All.Topology)
 }
 
-// going are the exchanges that the change deletes, and the queues that it deletes for good or to re-create them.
+// going returns the deleted exchanges, and the queues that are deleted or re-created.
 func (c Change) going() topology.Topology {
 	changes := topology.Diff(c.Wanted, c.Live)
 	queues := maps.Clone(changes.Delete.Queues)
@@ -228,7 +225,7 @@ func (c Change) going() topology.Topology {
 	return topology.Topology{Exchanges: changes.Delete.Exchanges, Queues: queues}
 }
 
-// requireUnbound fails with *BoundError if bindings of others lead to one of the objects now.
+// requireUnbound fails with *BoundError if others have now bound one of the objects.
 func (e *execution) requireUnbound(ctx context.Context, going topology.Topology) error {
 	var now []topology.Binding
 	look := func(bindings []topology.Binding, err error) error {

@@ -12,8 +12,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// removeBinding remembers the binding before it is deleted: an answer that got lost is no sign that
-// nothing happened, and putting back what is still there changes nothing. The same holds for policies.
+// removeBinding records the binding before it deletes it, because the deletion can take effect even if its answer is
+// lost. To restore an existing binding changes nothing. The same is true for policies.
 func (e *execution) removeBinding(ctx context.Context, b topology.Binding) error {
 	e.undo.add("restore binding "+b.String(), func(ctx context.Context) error { return e.rebind(ctx, []topology.Binding{b}) })
 	if err := e.client.Unbind(ctx, e.Vhost, b); err != nil {
@@ -37,7 +37,7 @@ func (e *execution) removeExchange(ctx context.Context, name string) error {
 	return nil
 }
 
-// shut deletes an exchange that comes back with every binding it had if a later step fails.
+// shut deletes an exchange. If a later step fails, the exchange comes back with all its bindings.
 func (e *execution) shut(ctx context.Context, name string) error {
 	exchange, bindings := e.Live.Exchanges[name], e.bindingsOf(name)
 	if err := e.requireUnbound(ctx, topology.Topology{Exchanges: map[string]topology.Exchange{name: exchange}}); err != nil {
@@ -50,13 +50,13 @@ func (e *execution) shut(ctx context.Context, name string) error {
 	return e.removeExchange(ctx, name)
 }
 
-// removeQueue deletes a queue, for good or, if it is re-created, for a moment. If the broker does not
-// say whether it did, the queue gets no bindings any more: what it received would be deleted with it.
+// removeQueue deletes a queue, either for good or to re-create it. If the broker does not say whether the queue is
+// deleted, it stays unbound. Otherwise a late deletion would lose new messages.
 func (e *execution) removeQueue(ctx context.Context, name string, queue topology.Queue, recreated bool) error {
 	err := e.deleteUntilAnswered(ctx, name, queue, recreated)
 	switch {
 	case err == nil && recreated:
-		return nil // its bindings come back
+		return nil // its bindings are restored
 	case err == nil:
 		e.deleted[name] = true
 		return nil
@@ -67,11 +67,11 @@ func (e *execution) removeQueue(ctx context.Context, name string, queue topology
 	return fmt.Errorf("delete queue %q: %w", name, err)
 }
 
-// deleteUntilAnswered deletes a queue to which nothing of others leads, again while the broker does not say whether it did:
-// a node that dies in the middle of a deletion leaves a quorum queue without members, of which nothing can be
-// proved any more (3.10 to 4.3). What is unbound receives nothing, and the first attempt may take
-// effect at any time, so the next one can lose no more than that. But a queue that is created again
-// afterwards, here or by an application, may be another one by then.
+// deleteUntilAnswered deletes a queue without bindings of others. If the broker does not answer, it can try again. If a
+// node dies during a deletion, a quorum queue can be left without members, and nothing can be proved about it (3.10 to
+// 4.3). An unbound queue receives no messages, and the first attempt can take effect at any time, so another attempt
+// can lose no more. A queue that is re-created, here or by an application, gets only one attempt, because another queue
+// can have its name by then.
 func (e *execution) deleteUntilAnswered(ctx context.Context, name string, queue topology.Queue, recreated bool) error {
 	var deadline time.Time
 	once := len(e.deletionUnknown) > 0 || recreated || slices.Contains(e.SharedQueues, name)
@@ -99,9 +99,9 @@ func (e *execution) deleteUntilAnswered(ctx context.Context, name string, queue 
 	}
 }
 
-// removeIfEmpty deletes the queues of a step that are proved to be empty. A queue that is not is bound
-// again and kept; if the step refuses, a single one keeps all of them, which is a *KeptError. Those that go together or not at
-// all are tried again while there is time to drain.
+// removeIfEmpty deletes the queues of a step that are proved empty. Other queues are bound again and kept. If the step
+// refuses, one such queue keeps all of them, and it fails with *KeptError. Queues that are deleted all or none are
+// tried again while there is time to drain.
 func (e *execution) removeIfEmpty(ctx context.Context, s step) error {
 	kept, err := e.removeEmpty(ctx, s)
 	for s.ifFails == keepAll && err == nil && len(kept) > 0 && time.Now().Before(e.drainUntil) {
@@ -122,13 +122,12 @@ func (e *execution) removeIfEmpty(ctx context.Context, s step) error {
 	return err
 }
 
-// allOrNone reports whether one queue that is not proved to be empty keeps all of them.
+// allOrNone reports whether one queue that is not proved empty keeps all of them.
 func (s step) allOrNone() bool { return s.ifFails == refuse || s.ifFails == keepAll }
 
-// removeEmpty says of each queue that it keeps what speaks against deleting it. Queues in which
-// messages are visible are not even unbound, unless they have time to drain: then all of them are
-// unbound at once, and the sidecar, which learns of the new schedule only after the change, uses another
-// delay meanwhile.
+// removeEmpty returns the reason for each queue that it keeps. A queue with visible messages usually stays bound. If
+// the queues have time to drain, all of them are unbound first. The sidecar learns of the new schedule only after the
+// change, and uses another delay meanwhile.
 func (e *execution) removeEmpty(ctx context.Context, s step) (map[string]string, error) {
 	unbound := map[string]topology.Queue{}
 	if s.ifFails == keep && e.Drain > 0 {
@@ -139,7 +138,8 @@ func (e *execution) removeEmpty(ctx context.Context, s step) (map[string]string,
 	}
 	kept, err := e.lastingContents(ctx, s.checks)
 	if s.ifFails == keepAll && err == nil && len(kept) == 0 {
-		// A message may have left one queue and not be counted in the next one yet: unbound, that would hold it for minutes.
+		// A message can have left one queue without being counted in the next queue yet. If that queue is unbound, the
+		// message waits for minutes.
 		if err = pause(ctx, e.times.Lag); err == nil {
 			kept, _, err = e.visible(ctx, e.Vhost, s.checks)
 		}
@@ -155,9 +155,8 @@ func (e *execution) removeEmpty(ctx context.Context, s step) (map[string]string,
 	return kept, errors.Join(err, e.bindAgain(ctx, s.bindings, unbound))
 }
 
-// removeUnbound removes every binding to the candidates, so that nothing arrives between the proof
-// and the deletion, proves that they are empty and deletes them. It takes those that it deleted out of
-// remaining.
+// removeUnbound unbinds the candidates, so that no message arrives between the proof and the deletion. Then it proves
+// that they are empty and deletes them. It removes the deleted queues from remaining.
 func (e *execution) removeUnbound(ctx context.Context, s step, candidates, remaining map[string]topology.Queue) (map[string]string, error) {
 	if err := e.unbindAll(ctx, s.bindings, candidates); err != nil {
 		return nil, err
@@ -189,7 +188,7 @@ func (e *execution) removeUnbound(ctx context.Context, s step, candidates, remai
 	return against, errors.Join(failed...)
 }
 
-// unbindAll removes those of the bindings that lead to the queues.
+// unbindAll deletes the bindings to the queues.
 func (e *execution) unbindAll(ctx context.Context, bindings []topology.Binding, queues map[string]topology.Queue) error {
 	return each(ctx, bindings, func(ctx context.Context, b topology.Binding) error {
 		if !leadsTo(b, queues) {
@@ -199,7 +198,7 @@ func (e *execution) unbindAll(ctx context.Context, bindings []topology.Binding, 
 	})
 }
 
-// bindAgain gives queues that are still there their bindings back, whatever went wrong.
+// bindAgain restores the bindings of queues that still exist, even after a failure or a cancellation.
 func (e *execution) bindAgain(ctx context.Context, bindings []topology.Binding, queues map[string]topology.Queue) error {
 	lost := slices.DeleteFunc(slices.Clone(bindings), func(b topology.Binding) bool { return !leadsTo(b, queues) })
 	return notUndone(e.rebind(context.WithoutCancel(ctx), lost))

@@ -13,21 +13,20 @@ import (
 )
 
 const (
-	// steadyTime is how long to wait for queues to have leaders that stay.
+	// steadyTime is how long to wait until queues have stable leaders.
 	steadyTime = time.Minute
-	// leaderTime is how long a leader may be dead before the broker says that there is none.
+	// leaderTime is how long a leader can be dead before the broker reports that there is none.
 	leaderTime = time.Second
 )
 
-// errElections says that a policy may have been written for nothing.
+// errElections says that a policy can have been written without effect.
 var errElections = errors.New("queues elected leaders meanwhile; before RabbitMQ 4.0 a policy that is written then never takes effect. " +
 	"Run terraform apply once the cluster is at rest")
 
-// withStableLeaders makes changes of policies take effect. Before 4.0, one that meets a queue's leader
-// election is listed but never applied, and only other content repairs it. So in clusters of those
-// versions it is made as long as the leaders are known and the same before and after, and until then
-// repeated, with other content in between. If that does not help, the other content stays, so that
-// the next plan shows it.
+// withStableLeaders makes policy changes take effect in clusters before 4.0. There, a policy that is written during a
+// leader election is listed but never applied, and only a write with other content repairs it. So it waits until all
+// leaders are known, writes, and compares the leaders. If they changed, it writes other content and tries again. If
+// that never succeeds, the other content stays, so that the next plan shows it.
 func (e *execution) withStableLeaders(ctx context.Context, policies []topology.NamedPolicy, change func(context.Context) error) error {
 	if !e.All.Version.Before(4, 0) || e.All.Nodes < 2 || len(policies) == 0 {
 		return change(ctx)
@@ -84,7 +83,7 @@ func (e *execution) awaitLeaders(ctx context.Context, policies []topology.NamedP
 	}
 }
 
-// leaders are the leaders of the quorum queues that the policies match, "" for one that has none.
+// leaders returns the leaders of the quorum queues that the policies match. A queue without a leader has "".
 func (e *execution) leaders(ctx context.Context, policies []topology.NamedPolicy) (map[string]string, error) {
 	queues, err := e.client.Queues(ctx, e.Vhost)
 	if err != nil {
@@ -105,8 +104,8 @@ func (e *execution) leaders(ctx context.Context, policies []topology.NamedPolicy
 	return found, nil
 }
 
-// putInBetween writes policies with other content that has no effect, the last one first. A policy
-// that lets go of queues gets its live pattern back meanwhile: only so are these queues told once more.
+// putInBetween writes the policies with other content that has no effect, last policy first. A policy that releases
+// queues gets its live pattern back for this, because only then the broker updates these queues again.
 func (e *execution) putInBetween(ctx context.Context, policies []topology.NamedPolicy) error {
 	for _, policy := range slices.Backward(policies) {
 		if live, exists := e.Live.Policies[policy.Name]; exists && live.Priority == policy.Priority {

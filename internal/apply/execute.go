@@ -16,33 +16,33 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// execution carries out the steps of one change and remembers how to undo them.
+// execution carries out the steps of one change and records how to undo them.
 type execution struct {
 	*Applier
 	Change
-	// onlyNew refuses objects that exist already: another one's would be taken over.
+	// onlyNew refuses existing objects, which can belong to others.
 	onlyNew bool
-	// made is what was created or written; several objects are at once.
+	// made has the created and written objects. Several goroutines add to it.
 	made      topology.Topology
 	madeMutex sync.Mutex
-	// undo puts back what was removed.
+	// undo restores removed objects.
 	undo journal
-	// deleted are queues that are gone for good.
+	// deleted are the queues that were deleted for good.
 	deleted map[string]bool
-	// deletionUnknown are queues whose deletion the broker did not answer: it may still take effect.
+	// deletionUnknown are the queues whose deletion was not answered. It can still take effect.
 	deletionUnknown map[string]bool
-	// kept says of the queues that were to be deleted and were not what speaks against it.
+	// kept has the reasons for the queues that were not deleted.
 	kept map[string]string
-	// unanswered is what the broker did not answer in steps that go on.
+	// unanswered has the errors of unanswered requests in steps that go on.
 	unanswered []error
-	// contested means that somebody else creates the same objects. Brokers can answer two creators that an object is new, so
-	// what was made can be theirs.
+	// contested means that someone else creates the same objects. Brokers can tell two creators that an object is new,
+	// so the made objects can be theirs.
 	contested bool
 	// waited means that time has passed since the vhost was read.
 	waited bool
-	// drainUntil is when the change's time to drain is over: at least Times.Stale after its beginning.
+	// drainUntil is the end of the change's time to drain, at least Times.Stale after its beginning.
 	drainUntil time.Time
-	// stuckSince is since when each look found messages in a queue that others use and that has no consumer.
+	// stuckSince is since when every inspection found messages in a shared queue without consumers.
 	stuckSince map[string]time.Time
 }
 
@@ -54,7 +54,6 @@ func (a *Applier) execution(change Change) *execution {
 	}
 }
 
-// run carries out steps one after another, until one fails.
 func (e *execution) run(ctx context.Context, steps []step) error {
 	for _, s := range steps {
 		if err := e.attempt(ctx, s); err != nil {
@@ -64,7 +63,7 @@ func (e *execution) run(ctx context.Context, steps []step) error {
 	return nil
 }
 
-// attempt carries out a step; one that refuses is repeated while there is time to drain.
+// attempt carries out a step. If the step refuses, it tries again while there is time to drain.
 func (e *execution) attempt(ctx context.Context, s step) error {
 	if s.ifFails == refuse {
 		return e.untilDrained(func() error { return e.once(ctx, s) })
@@ -72,7 +71,6 @@ func (e *execution) attempt(ctx context.Context, s step) error {
 	return e.once(ctx, s)
 }
 
-// clean undoes what has to be undone after a failure.
 func (e *execution) clean(ctx context.Context, after failure) error {
 	switch after {
 	case rollBack, goOn:
@@ -87,7 +85,6 @@ func (e *execution) clean(ctx context.Context, after failure) error {
 	}
 }
 
-// once carries out a step.
 func (e *execution) once(ctx context.Context, s step) error {
 	switch s.do {
 	case drain, proveNonePending, prove, ask, requireUnbound, requireUnused:
@@ -119,7 +116,7 @@ func (e *execution) once(ctx context.Context, s step) error {
 	return nil
 }
 
-// look carries out a step that changes nothing.
+// look carries out a step that only reads.
 func (e *execution) look(ctx context.Context, s step) error {
 	switch s.do {
 	case drain:
@@ -137,7 +134,7 @@ func (e *execution) look(ctx context.Context, s step) error {
 	}
 }
 
-// remove deletes everything, or nothing. As long as there is time to drain, it begins again.
+// remove deletes everything or nothing. While there is time to drain, it starts again.
 func (e *execution) remove(ctx context.Context, ifUnanswered failure) error {
 	return e.untilDrained(func() error {
 		if err := e.run(ctx, planDrain(e.Change)); err != nil {
@@ -149,7 +146,7 @@ func (e *execution) remove(ctx context.Context, ifUnanswered failure) error {
 				return err
 			}
 		}
-		e.waited = true // if there is a next time
+		e.waited = true // for the next attempt
 		steps, err := planRemove(e.Change, ifUnanswered)
 		if err != nil {
 			return err
@@ -158,7 +155,7 @@ func (e *execution) remove(ctx context.Context, ifUnanswered failure) error {
 	})
 }
 
-// put creates objects side by side, and writes policies in their order.
+// put creates objects in parallel, and writes policies in their order.
 func (e *execution) put(ctx context.Context, s step) error {
 	createExchange := func(ctx context.Context, name string) error { return e.createExchange(ctx, name, s.exchanges[name]) }
 	if err := forEachParallel(ctx, slices.Sorted(maps.Keys(s.exchanges)), createExchange); err != nil {
@@ -174,7 +171,7 @@ func (e *execution) put(ctx context.Context, s step) error {
 	return e.withStableLeaders(ctx, s.policies, func(ctx context.Context) error { return e.writePolicies(ctx, s.policies) })
 }
 
-// delete deletes objects one after another.
+// delete deletes objects one by one.
 func (e *execution) delete(ctx context.Context, s step) error {
 	tolerate := func(err error) error {
 		if err == nil || s.ifFails != goOn || !broker.IsUnanswered(err) || isBound(err) {
@@ -186,7 +183,7 @@ func (e *execution) delete(ctx context.Context, s step) error {
 	for _, name := range slices.Sorted(maps.Keys(s.queues)) {
 		queue := s.queues[name]
 		if s.do == removeForced {
-			queue.Type = "" // a classic queue would be asked whether it is empty
+			queue.Type = "" // otherwise the broker would refuse to delete a classic queue with messages
 		}
 		if err := tolerate(e.removeQueue(ctx, name, queue, false)); err != nil {
 			return err
@@ -213,9 +210,9 @@ func each[T any](ctx context.Context, objects []T, call func(context.Context, T)
 	return nil
 }
 
-// ask asks quorum queues that were proved to be empty themselves, or fails with *KeptError. The proof believes
-// statistics, which a broker may gather much less often than by default (quorum_tick_interval). Classic queues
-// are asked by their deletion.
+// ask asks quorum queues that are proved empty for a message, and fails with *KeptError. The proof relies on
+// statistics, which a broker can gather less often than by default (quorum_tick_interval). Classic queues check
+// themselves when they are deleted.
 func (e *execution) ask(ctx context.Context, queues map[string]topology.Queue) error {
 	against, err := e.answers(ctx, queues)
 	if err != nil {
@@ -224,13 +221,13 @@ func (e *execution) ask(ctx context.Context, queues map[string]topology.Queue) e
 	return keptUnless(nil, against)
 }
 
-// answers says of each queue that is not known to be empty why. Any error may be about a message, but for a connection that
-// a limit refuses: that is about none, and returned, too.
+// answers returns a reason for each queue that is not known to be empty. An error can hide a message, so it counts as a
+// reason. If a limit refuses the connection, it also returns that error, because no queue causes it.
 func (e *execution) answers(ctx context.Context, queues map[string]topology.Queue) (against map[string]string, refused error) {
 	against = map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(queues)) {
 		if queues[name].Type != topology.Quorum || e.All.Queues[name].Arguments["x-single-active-consumer"] == true {
-			continue // which RabbitMQ lets nobody look into but the consumer
+			continue // only its consumer can read it
 		}
 		holds, err := e.client.HoldsMessage(ctx, e.Vhost, name)
 		switch {
@@ -258,11 +255,11 @@ func notAskable(err error) string {
 	return fmt.Sprintf("whether it is empty cannot be asked, which takes the permission to read it: %v", err)
 }
 
-// writesAtOnce is how many writes of one change are in flight.
+// writesAtOnce limits the parallel writes of one change.
 const writesAtOnce = 8
 
-// forEachParallel calls with each of the objects, several at once. After a failure nothing more is
-// begun; what was begun is finished, since its outcome must be known.
+// forEachParallel calls a function for each object, several at once. After a failure it starts no more calls, but waits
+// for running calls, because their results must be known.
 func forEachParallel[T any](ctx context.Context, objects []T, call func(context.Context, T) error) error {
 	var group errgroup.Group
 	group.SetLimit(writesAtOnce)
@@ -280,6 +277,6 @@ func forEachParallel[T any](ctx context.Context, objects []T, call func(context.
 			return nil
 		})
 	}
-	_ = group.Wait() // each failure is at its place
+	_ = group.Wait() // failures has the errors
 	return errors.Join(failures...)
 }

@@ -11,20 +11,19 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// check is what has to be absent from a queue.
+// check says which contents a queue must not have.
 type check string
 
 const (
-	// pendingDeadLetters are those that an at-least-once quorum queue keeps until their target accepts them.
+	// pendingDeadLetters are dead letters that an at-least-once quorum queue keeps until their target accepts them.
 	pendingDeadLetters check = "pending dead letters"
-	// contents are all messages, ready or unacknowledged, and pending dead letters, which other counts
-	// leave out.
+	// contents are all messages, ready or unacknowledged, and pending dead letters, which other counts leave out.
 	contents check = "contents"
-	// use is contents or consumers: those may keep a busy queue empty.
+	// use means contents or consumers, which can keep a busy queue empty.
 	use check = "use"
 )
 
-// emptinessChecks are the queues of a proof, each with its check.
+// emptinessChecks has the queues of a proof and the check for each.
 type emptinessChecks map[string]check
 
 func checksOf(c check, queues ...string) emptinessChecks {
@@ -35,15 +34,15 @@ func checksOf(c check, queues ...string) emptinessChecks {
 	return all
 }
 
-// without leaves out queues that are kept anyway.
+// without leaves out queues that are already kept.
 func (e emptinessChecks) without(kept map[string]string) emptinessChecks {
 	rest := maps.Clone(e)
 	maps.DeleteFunc(rest, func(name string, _ check) bool { _, is := kept[name]; return is })
 	return rest
 }
 
-// contentChecks are those of queues that are deleted. One that others publish to may not have consumers
-// either, and nothing may be on its way back to it.
+// contentChecks returns the checks for queues to delete. A shared queue must have no consumers, and no messages can be
+// on their way back to it.
 func (c Change) contentChecks(queues map[string]topology.Queue) emptinessChecks {
 	shared, own := c.split(queues)
 	checks := checksOf(use, slices.Collect(maps.Keys(shared))...)
@@ -56,8 +55,8 @@ func (c Change) contentChecks(queues map[string]topology.Queue) emptinessChecks 
 	return checks
 }
 
-// refusingChecks are those of the queues that keep an update from being made: the ones that it re-creates, and the ones that
-// others use and that it deletes.
+// refusingChecks returns the checks that can refuse an update. They are for re-created queues, and for shared queues
+// that it deletes.
 func (c Change) refusingChecks() emptinessChecks {
 	changes := topology.Diff(c.Wanted, c.Live)
 	going, _ := c.split(changes.Delete.Queues)
@@ -65,28 +64,28 @@ func (c Change) refusingChecks() emptinessChecks {
 	return c.contentChecks(going)
 }
 
-// pendingChecks are those of the queues whose pending dead letters would be lost.
+// pendingChecks returns checks of the queues whose pending dead letters would be lost.
 func (c Change) pendingChecks(wanted topology.Topology) emptinessChecks {
 	return checksOf(pendingDeadLetters, topology.DeadLettersAtRisk(c.Live, wanted, c.All, c.SharedQueues)...)
 }
 
-// notAccepted ends what an inspection says of pending dead letters.
+// notAccepted ends the description of pending dead letters.
 const notAccepted = " not accepted yet"
 
-// IsPending reports whether this description of what is in a queue is about pending dead letters.
+// IsPending reports whether the description of a queue's contents is about pending dead letters.
 func IsPending(found string) bool { return strings.HasSuffix(found, notAccepted) }
 
-// inspection is what one read of a queue says. Both texts are empty if nothing was found.
+// inspection is the result of reading a queue once. If the queue looks empty, both texts are empty.
 type inspection struct {
-	// found says what is in the queue.
+	// found describes the contents of the queue.
 	found string
-	// unknown says why the broker's answer proves nothing.
+	// unknown says why the answer proves nothing.
 	unknown string
-	// stuck says that what was found are messages of a queue in use that has no consumer.
+	// stuck says that a shared queue has messages but no consumer.
 	stuck bool
 }
 
-// of judges a read of a queue.
+// of inspects the answer for a queue.
 func (c check) of(q broker.QueueInfo) inspection {
 	if c != pendingDeadLetters {
 		switch {
@@ -112,8 +111,8 @@ func (c check) of(q broker.QueueInfo) inspection {
 	return inspection{}
 }
 
-// inspectPending judges the pending dead letters alone. After a failover counts are missing or old
-// until the queue runs with all its members, so anything less proves nothing.
+// inspectPending looks only at pending dead letters. After a failover, counts are missing or old until the queue runs
+// with all its members, so they prove nothing until then.
 func inspectPending(q broker.QueueInfo) inspection {
 	switch {
 	case q.State != "running":
@@ -131,7 +130,7 @@ func inspectPending(q broker.QueueInfo) inspection {
 	return inspection{}
 }
 
-// inspectQueue reads a queue and judges it. There is nothing in a queue that does not exist.
+// inspectQueue reads and inspects a queue. A queue that does not exist counts as empty.
 func (a *Applier) inspectQueue(ctx context.Context, vhost, queue string, check check) (inspection, error) {
 	info, err := a.client.Queue(ctx, vhost, queue)
 	if broker.IsNotFound(err) {
@@ -143,20 +142,19 @@ func (a *Applier) inspectQueue(ctx context.Context, vhost, queue string, check c
 	return check.of(info), nil
 }
 
-// LooksEmpty reports whether one inspection of the queue found nothing in it. That is no proof:
-// counts lag.
+// LooksEmpty reports whether one inspection found nothing in the queue. That is no proof, because counts lag.
 func (a *Applier) LooksEmpty(ctx context.Context, vhost, queue string) (bool, error) {
 	seen, err := a.inspectQueue(ctx, vhost, queue, contents)
 	return err == nil && seen == inspection{}, err
 }
 
-// Filled lists the queues of a vhost that do not look empty to one reading of all statistics.
+// Filled lists the queues of a vhost that do not look empty in one reading of all statistics.
 func (a *Applier) Filled(ctx context.Context, vhost string) (map[string]bool, error) {
 	queues, err := a.client.QueueCounts(ctx, vhost)
 	return namesOf(queues, func(q broker.QueueInfo) bool { return contents.of(q) != inspection{} }), err
 }
 
-// Counted lists the queues of a vhost that count messages themselves, which their statistics may not show yet.
+// Counted lists the queues of a vhost that count messages themselves. Their statistics can lag behind.
 func (a *Applier) Counted(ctx context.Context, vhost string) (map[string]bool, error) {
 	queues, err := a.client.QueueTotals(ctx, vhost)
 	return namesOf(queues, func(q broker.QueueInfo) bool { return q.Messages == nil || *q.Messages > 0 }), err
@@ -172,9 +170,8 @@ func namesOf(queues []broker.QueueInfo, are func(broker.QueueInfo) bool) map[str
 	return names
 }
 
-// Contents says of each queue what is visibly in it, by one inspection: all its messages, or for
-// those in pendingIn the pending dead letters alone. Queues without an entry may have messages all
-// the same.
+// Contents describes the visible contents of each queue, by one inspection. For queues in pendingIn it looks only at
+// pending dead letters. A queue without an entry can still have messages.
 func (a *Applier) Contents(ctx context.Context, vhost string, queues, pendingIn []string) (map[string]string, error) {
 	checks := checksOf(pendingDeadLetters, pendingIn...)
 	maps.Copy(checks, checksOf(contents, queues...))
@@ -182,13 +179,13 @@ func (a *Applier) Contents(ctx context.Context, vhost string, queues, pendingIn 
 	return found, err
 }
 
-// Refused says of each queue that keeps an update from being made what is in it, by one inspection.
+// Refused describes the contents of each queue that prevents an update, by one inspection.
 func (a *Applier) Refused(ctx context.Context, change Change) (map[string]string, error) {
 	found, _, err := a.visible(ctx, change.Vhost, change.refusingChecks())
 	return found, err
 }
 
-// visible says of each queue what one inspection finds in it, and in which queues it is stuck.
+// visible describes the visible contents of each queue, by one inspection. It also lists the stuck queues.
 func (a *Applier) visible(ctx context.Context, vhost string, checks emptinessChecks) (found map[string]string, stuck []string, err error) {
 	found = map[string]string{}
 	for _, queue := range slices.Sorted(maps.Keys(checks)) {

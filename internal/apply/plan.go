@@ -7,10 +7,10 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// planCreate orders the creation of what is missing. What identifies the owner comes first, its exchange
-// alone: of two that create the same objects at the same time, only one gets past it, instead of each taking
-// a part. Policies come last, since messages come as soon as they are there. Where there is no exchange, a
-// policy has to tell who is the creator. What an interrupted creation left is live already.
+// planCreate orders the creation of missing objects. The owner's exchange comes first and alone. If two runs create the
+// same objects at the same time, only one of them gets past it. Policies come last, because messages come as soon as
+// they exist. Without an exchange, the policy comes first and shows which run is the creator. Objects of an interrupted
+// creation are already in Live.
 func planCreate(c Change) []step {
 	changes := topology.Diff(c.Wanted, c.Live)
 	missing := changes.Create
@@ -26,19 +26,19 @@ func planCreate(c Change) []step {
 	}
 	ifFails := removeMade
 	if len(c.Live.Exchanges) > 0 {
-		ifFails = stop // of two that go on after the same interruption, neither knows what the other one made
+		ifFails = stop // if two runs continue it, neither knows what the other one made
 	}
 	check := step{do: proveNonePending, ifFails: refuse, checks: c.pendingChecks(c.Wanted)}
 	return inOrder(append([]step{check}, allFail(ifFails, steps)...)...)
 }
 
-// putAll creates objects but for the policies.
+// putAll creates all objects except policies.
 func putAll(t topology.Topology) []step {
 	return []step{{do: put, exchanges: t.Exchanges}, {do: put, queues: t.Queues}, {do: put, bindings: t.Bindings}}
 }
 
-// guardFirst are the policies to write before the queues exist, if policies of others match one of
-// the queues: those would expire or truncate it, or delete it, until the owner's are there.
+// guardFirst returns the policies to write before the queues exist. They are needed if other policies match one of the
+// queues, and could expire, truncate or delete it.
 func (c Change) guardFirst(missing topology.Topology) []topology.NamedPolicy {
 	_, own := c.split(missing.Queues)
 	if !c.coveredByOthers(own) {
@@ -49,7 +49,7 @@ func (c Change) guardFirst(missing topology.Topology) []topology.NamedPolicy {
 	return c.writeOrder(guard)
 }
 
-// coveredByOthers reports whether a policy that is not the owner's matches one of the queues, or cannot be evaluated.
+// coveredByOthers reports whether another owner's policy matches one of the queues, or cannot be evaluated.
 func (c Change) coveredByOthers(queues map[string]topology.Queue) bool {
 	others := maps.Clone(c.All.Policies)
 	for _, own := range []map[string]topology.Policy{c.Live.Policies, c.Wanted.Policies} {
@@ -64,9 +64,8 @@ func (c Change) coveredByOthers(queues map[string]topology.Queue) bool {
 	return false
 }
 
-// planUpdate orders a change. Whatever may be refused comes first, and what is missing is created
-// before anything is deleted, apart from policies that would overtake others. It fails if the change
-// cannot be made at all.
+// planUpdate orders a change. Steps that can be refused come first. Missing objects are created before others are
+// deleted, except for policies that would overtake others. It returns an error if the change is impossible.
 func planUpdate(c Change) ([]step, error) {
 	changes := topology.Diff(c.Wanted, c.Live)
 	goingShared, goingOwn := c.split(changes.Delete.Queues)
@@ -96,7 +95,7 @@ func planUpdate(c Change) ([]step, error) {
 			c.removeIfEmpty(goingShared, refuse),
 			c.replaceQueues(changes.Replace.Queues),
 			{do: alter, policies: byName(altered)},
-			{do: put, exchanges: changes.Create.Exchanges}, // notes about others may need them
+			{do: put, exchanges: changes.Create.Exchanges}, // notes about others can need them
 			{do: put, queues: changes.Create.Queues},
 			{do: restore, bindings: noted},
 		},
@@ -115,7 +114,7 @@ func planUpdate(c Change) ([]step, error) {
 	)...), nil
 }
 
-// ifNotEmpty is what becomes of the owner's own queues that go if one of them is not empty.
+// ifNotEmpty says how an update continues if one of the owner's own queues is not empty.
 func (c Change) ifNotEmpty() failure {
 	if c.Entrance() != "" {
 		return keepAll
@@ -140,9 +139,10 @@ func (c Change) replaceExchanges(wanted map[string]topology.Exchange) []step {
 	return steps
 }
 
-// toWake are the policies to write over again although they stay. Quorum queues try again to send pending dead letters that had
-// no way to go when their policy changes, and otherwise only after three to six minutes. So these get other content before the
-// way is restored, and the wanted one after it: if the apply is killed in between, the next plan shows the difference.
+// toWake returns the policies to write again although they stay. A quorum queue tries again to send pending dead
+// letters when its policy changes, or otherwise after three to six minutes. So these policies get other content before
+// the route is restored, and the wanted content after it. If the apply is killed in between, the next plan shows the
+// difference.
 func (c Change) toWake(written map[string]topology.Policy) map[string]topology.Policy {
 	stay := map[string]topology.Policy{}
 	if c.RestoresDeadLetterRoute {
@@ -152,21 +152,20 @@ func (c Change) toWake(written map[string]topology.Policy) map[string]topology.P
 	return stay
 }
 
-// planDrain is what comes before a removal: queues that still receive messages get time to drain, unless others publish to them.
+// planDrain comes before a removal. It gives queues that still receive messages time to drain.
 func planDrain(c Change) []step {
 	return inOrder(c.requireUnbound(stop), step{do: drain, ifFails: refuse, checks: c.allChecks()})
 }
 
-// planRemove orders the removal of all objects, or of none: whatever fails, everything is put back. It proves twice
-// that no messages would be lost. The first time policies are still in place, and what consumers reject or others
-// publish meanwhile ends in a queue that is still bound, so that a refusal loses nothing. Then the exchange goes that
-// applications publish to: the broker refuses what they publish. Only what begins to be rejected during the second
-// proof, after 22 quiet seconds, has nowhere to go. Then the queues are asked themselves; shared ones are asked before,
-// too, since a message that this takes over their delivery limit needs the policy. The bindings that bring messages back
-// to their work queues stay throughout, and so do the policies that guard the owner's queues.
+// planRemove orders the removal of all objects. If a step fails, everything is restored. It proves twice that no
+// messages would be lost. During the first proof, policies are still in place, and rejected or published messages go to
+// a queue that is still bound. A refusal therefore loses nothing. Then the exchange that applications publish to is
+// deleted, so that the broker refuses new messages. Only messages that are rejected during the second proof, after 22
+// quiet seconds, have no target. Finally the quorum queues themselves are asked for a message. Shared queues are also
+// asked before the policy is deleted, because asking can take a message over its delivery limit. Return bindings and
+// the policies that guard the owner's queues stay until the end.
 //
-// IfUnanswered is what becomes of it if the broker does not answer once all queues are proved to be
-// empty.
+// ifUnanswered says how the removal continues if the broker does not answer after all queues are proved empty.
 func planRemove(c Change, ifUnanswered failure) ([]step, error) {
 	shared, early := c.split(c.Live.Queues)
 	last := maps.Clone(shared)
@@ -198,7 +197,7 @@ func planRemove(c Change, ifUnanswered failure) ([]step, error) {
 		step{do: ask, ifFails: rollBack, queues: c.Live.Queues},
 		unused,
 		c.requireUnbound(rollBack),
-		// Shared queues go first: a classic one may refuse, and nothing is gone by then.
+		// Shared queues are deleted first. If a classic queue refuses, all objects are still there.
 		deletion(step{queues: shared}),
 		deletion(step{queues: without(c.Live.Queues, shared)}),
 		deletion(step{policies: weakestFirst(guard)}),
@@ -211,7 +210,7 @@ func (c Change) requireUnbound(ifFails failure) step {
 	return step{do: requireUnbound, ifFails: ifFails, exchanges: c.Live.Exchanges, queues: c.Live.Queues}
 }
 
-// splitEntrance divides the owner's exchanges into the one that applications publish to and all others.
+// splitEntrance divides the owner's exchanges into the entrance and all others.
 func (c Change) splitEntrance() (entrance, others map[string]topology.Exchange) {
 	entrance, others = map[string]topology.Exchange{}, maps.Clone(c.Live.Exchanges)
 	if exchange, exists := others[c.Entrance()]; exists {
@@ -221,7 +220,7 @@ func (c Change) splitEntrance() (entrance, others map[string]topology.Exchange) 
 	return entrance, others
 }
 
-// planForce deletes everything, whatever is in it.
+// planForce deletes everything, including messages.
 func planForce(c Change) []step {
 	return inOrder(
 		c.requireUnbound(stop),
@@ -232,17 +231,16 @@ func planForce(c Change) []step {
 	)
 }
 
-// allChecks are those of a removal: queues that go have to be empty, and no dead letters may be pending
-// where they would be lost.
+// allChecks returns the checks of a removal. Deleted queues must be empty, and no dead letters can be pending where
+// they would be lost.
 func (c Change) allChecks() emptinessChecks {
 	checks := c.pendingChecks(topology.Topology{})
 	maps.Copy(checks, c.contentChecks(c.Live.Queues))
 	return checks
 }
 
-// dividePolicies divides the owner's policies into those that guard its queues until these are gone, in
-// the form in which they do, and all others. Those of the guard that cover other queues now have to be
-// narrowed.
+// dividePolicies divides the owner's policies into those that guard its queues until the queues are deleted, and all
+// others. If a guarding policy covers other queues now, it must first be narrowed.
 func (c Change) dividePolicies() (guard, narrowed, attaching map[string]topology.Policy) {
 	guard, narrowed, attaching = map[string]topology.Policy{}, map[string]topology.Policy{}, map[string]topology.Policy{}
 	forms := c.Guard()

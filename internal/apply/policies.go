@@ -11,13 +11,14 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// replicationTime is how long the nodes of a cluster may take to learn of a policy.
+// replicationTime is how long the nodes of a cluster need to learn of a policy.
 const replicationTime = time.Second
 
-// writePolicies writes policies in their order. In clusters from RabbitMQ 4.0 on, those with a dead-letter exchange are
-// first written with other content that has no effect: a quorum queue that learns of its policy looks the exchange up on
-// its leader's node, which may not know the policy yet, and keeps to what it found until the policy changes again. All
-// its dead letters would be held until then (rabbit_fifo_dlx_worker:lookup_topology; seen on 4.3.6, with Khepri).
+// writePolicies writes policies in their order. In clusters from RabbitMQ 4.0 on, it first writes policies that set a
+// dead-letter exchange with other content that has no effect. When a quorum queue learns of its policy, it looks up the
+// exchange on its leader's node. If that node does not know the policy yet, the queue keeps the wrong result until the
+// policy changes again, and holds all its dead letters (rabbit_fifo_dlx_worker:lookup_topology; seen on 4.3.6, with
+// Khepri).
 func (e *execution) writePolicies(ctx context.Context, policies []topology.NamedPolicy) error {
 	var first, again []topology.NamedPolicy
 	for _, policy := range policies {
@@ -47,7 +48,7 @@ func (e *execution) putChanged(ctx context.Context, policy topology.NamedPolicy)
 	return nil
 }
 
-// harmlesslyChanged is the policy with other content that has no effect.
+// harmlesslyChanged returns the policy with other content that has no effect.
 func harmlesslyChanged(policy topology.Policy) topology.Policy {
 	policy.Definition = maps.Clone(policy.Definition)
 	length, isLimited := policy.Definition["max-length"].(int64)
@@ -58,11 +59,10 @@ func harmlesslyChanged(policy topology.Policy) topology.Policy {
 	return policy
 }
 
-// writeOrder sorts policies of the owner, new ones and those to be written over, so that no queue is
-// without its policy for a moment, and none takes precedence over a stronger one: either would delete the
-// queue's pending dead letters. So what takes over from another policy comes first, then priorities fall from
-// the weakest policy up, then the rest is written, what receives queues before what may let go of them. All
-// of them want the same priority; live ones differ when a change of it was interrupted.
+// writeOrder sorts the owner's policies so that no queue loses its policy for a moment and no weaker policy takes
+// precedence. Either would delete the queue's pending dead letters. Policies that take over from others come first.
+// Then priorities fall, weakest policy first. Policies that receive queues come before policies that release them. All
+// policies want the same priority, and live ones differ only if a change was interrupted.
 func (c Change) writeOrder(policies map[string]topology.Policy) []topology.NamedPolicy {
 	order := byName(policies)
 	slices.SortStableFunc(order, func(a, b topology.NamedPolicy) int {
@@ -76,8 +76,8 @@ func (c Change) writeOrder(policies map[string]topology.Policy) []topology.Named
 	return order
 }
 
-// receivingFirst sorts policies that are not there yet before those that are, which may let go of
-// queues. Otherwise ranks tell which of them receives what the other lets go of.
+// receivingFirst sorts new policies before existing ones, which can release queues. Otherwise, the higher rank receives
+// the queues that the other policy releases.
 func (c Change) receivingFirst(a, b topology.NamedPolicy) int {
 	_, aExists := c.Live.Policies[a.Name]
 	_, bExists := c.Live.Policies[b.Name]
@@ -108,8 +108,8 @@ func (c Change) phase(p topology.NamedPolicy) int {
 	return takingOver
 }
 
-// overtaking divides the policies to delete. Those that stand behind another one now would take precedence
-// as soon as its priority falls, so they have to go before. All others go after what replaces them.
+// overtaking divides the policies to delete. If a policy would take precedence when another policy's priority falls, it
+// is deleted early. All others are deleted after their replacements are written.
 func (c Change) overtaking(deleted map[string]topology.Policy) (early, late map[string]topology.Policy) {
 	early, late = maps.Clone(deleted), maps.Clone(deleted)
 	overtakes := func(_ string, p topology.Policy) bool {
@@ -125,7 +125,7 @@ func (c Change) overtaking(deleted map[string]topology.Policy) (early, late map[
 	return early, late
 }
 
-// weakestFirst is the order in which policies are deleted, or let go of queues for good.
+// weakestFirst returns the order of deleting policies, or of narrowing them for good.
 func weakestFirst(policies map[string]topology.Policy) []topology.NamedPolicy {
 	order := byName(policies)
 	slices.SortStableFunc(order, func(a, b topology.NamedPolicy) int { return cmp.Compare(a.Priority, b.Priority) })

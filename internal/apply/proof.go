@@ -8,28 +8,26 @@ import (
 	"time"
 )
 
-// Times are how long the proof that queues are empty waits. A queue's counts lag behind: a message
-// that was just published, or a dead letter that was just refused, was seen to be missing from them
-// for up to 9 seconds. Anything but DefaultTimes is for tests whose subject is not the proof.
+// Times are the waits of the proof that queues are empty. A queue's counts lag: new messages and newly refused dead
+// letters were missing from them for up to 9 seconds. Only tests of other subjects use anything but DefaultTimes.
 type Times struct {
-	// Settle passes after the last binding was removed, so that what was on its way is counted.
+	// Settle is the wait after the last binding is deleted, until messages on their way are counted.
 	Settle time.Duration
-	// Stale is how long a queue that was emptied, by a consumer or a purge, may be reported to hold
-	// what is gone already, on a busy broker. Such a report can follow one that said it was empty.
+	// Stale is how long a busy broker can report messages in a queue that a consumer or a purge has emptied. Such a
+	// report can follow one that said the queue was empty.
 	Stale time.Duration
-	// Between passes between two inspections that both have to find nothing.
+	// Between is the wait between two inspections that must both find nothing.
 	Between time.Duration
-	// Report is how long a broker may take to report on a queue; a young one has no counts yet.
+	// Report is how long a broker can take to report on a queue. A new queue has no counts yet.
 	Report time.Duration
-	// Lag is how long a plan waits between two readings that both have to find nothing in a queue. Quorum queues count their
-	// messages every 5 seconds.
+	// Lag is the wait of a plan between two readings that must both find nothing. Quorum queues count their messages
+	// every 5 seconds.
 	Lag time.Duration
-	// Poll passes before the broker is asked once more for what it did not say or finish yet.
+	// Poll is the wait before the broker is asked again for missing information.
 	Poll time.Duration
 }
 
-// DefaultTimes are those of a broker that gathers statistics every 5 seconds, as brokers do unless
-// they are configured otherwise.
+// DefaultTimes returns the times for a broker that gathers statistics every 5 seconds, which is the brokers' default.
 func DefaultTimes() Times { return TimesFor(5 * time.Second) }
 
 // TimesFor returns the times for a broker that gathers statistics at this interval.
@@ -40,14 +38,14 @@ func TimesFor(statistics time.Duration) Times {
 	}
 }
 
-// prove proves that queues which receive nothing any more are empty, or fails with *KeptError.
+// prove proves that queues without new messages are empty, or fails with *KeptError.
 func (e *execution) prove(ctx context.Context, checks emptinessChecks) error {
 	against, err := e.settleAndProve(ctx, checks, true)
 	return keptUnless(err, against)
 }
 
-// proveNonePending proves that no dead letters stay in the queues, or fails with *KeptError. Those that
-// only pass through are no reason: each inspection waits for a moment without.
+// proveNonePending proves that no dead letters stay in the queues, or fails with *KeptError. Dead letters can pass
+// through, so each inspection waits until there are none.
 func (e *execution) proveNonePending(ctx context.Context, checks emptinessChecks) error {
 	against, err := e.lastingContents(ctx, checks)
 	if err == nil && len(against) == 0 {
@@ -56,9 +54,8 @@ func (e *execution) proveNonePending(ctx context.Context, checks emptinessChecks
 	return keptUnless(err, against)
 }
 
-// settleAndProve waits until what was on its way is counted, and then inspects the queues twice. It
-// returns what speaks against each of them being empty; a queue without an entry is proved to be.
-// With allOrNone, the first message that is seen while waiting ends it.
+// settleAndProve waits until messages on their way are counted, and then inspects the queues twice. It returns a reason
+// for each queue that is not proved empty. With allOrNone, the first visible message ends the wait.
 func (e *execution) settleAndProve(ctx context.Context, checks emptinessChecks, allOrNone bool) (map[string]string, error) {
 	for end := time.Now().Add(e.times.Settle); time.Now().Before(end); {
 		e.waiting(proving(checks))
@@ -73,10 +70,9 @@ func (e *execution) settleAndProve(ctx context.Context, checks emptinessChecks, 
 	return e.proveEmpty(ctx, checks, false)
 }
 
-// proveEmpty inspects the queues twice and returns what speaks against each of them being empty. What
-// may be passing through is treated like a broker that does not answer yet: the queue is inspected
-// again. An inspection that finds nothing proves as much as it does without that: whatever stays is in
-// all of them.
+// proveEmpty inspects the queues twice and returns a reason for each queue that is not proved empty. With passing, it
+// inspects a queue again until an inspection finds nothing. That proves as much, because messages that stay appear in
+// every inspection.
 func (e *execution) proveEmpty(ctx context.Context, checks emptinessChecks, passing bool) (map[string]string, error) {
 	against := map[string]string{}
 	for round := range 2 {
@@ -106,7 +102,7 @@ func (e *execution) proveEmpty(ctx context.Context, checks emptinessChecks, pass
 	return against, nil
 }
 
-// awaitReport inspects a queue until the broker's answer says something.
+// awaitReport inspects a queue until the broker's answer is conclusive.
 func (e *execution) awaitReport(ctx context.Context, queue string, check check, deadline time.Time, passing bool) (inspection, error) {
 	for {
 		seen, err := e.inspectQueue(ctx, e.Vhost, queue, check)
@@ -123,7 +119,7 @@ func (e *execution) awaitReport(ctx context.Context, queue string, check check, 
 	}
 }
 
-// proving says of each queue that nothing was seen in it so far.
+// proving returns the progress text for each queue while nothing is found.
 func proving(checks emptinessChecks) map[string]string {
 	queues := map[string]string{}
 	for queue := range checks {
@@ -141,14 +137,14 @@ func pause(ctx context.Context, length time.Duration) error {
 	}
 }
 
-// drain waits until nothing is visible in the queues, or fails with *KeptError.
+// drain waits until no contents are visible in the queues, or fails with *KeptError.
 func (e *execution) drain(ctx context.Context, checks emptinessChecks) error {
 	against, err := e.lastingContents(ctx, checks)
 	return keptUnless(err, against)
 }
 
-// lastingContents are contents that are still there after the time that the change gives its queues
-// to drain, and at least after Times.Stale. If something is stuck, it waits no longer than that.
+// lastingContents returns the contents that remain after the change's time to drain, and after at least Times.Stale. If
+// messages are stuck, it stops waiting after Times.Stale.
 func (e *execution) lastingContents(ctx context.Context, checks emptinessChecks) (map[string]string, error) {
 	deadline := time.Now().Add(e.times.Stale)
 	if e.drainUntil.After(deadline) {
@@ -170,8 +166,8 @@ func (e *execution) lastingContents(ctx context.Context, checks emptinessChecks)
 	}
 }
 
-// stuck notes in which of the queues a look found messages that nobody consumes, and reports whether there are any that
-// have been there for longer than a queue is reported to hold what is gone.
+// stuck records the queues with messages and no consumer. It reports whether such messages have been there for longer
+// than Times.Stale, so that the report cannot be outdated.
 func (e *execution) stuck(checks emptinessChecks, queues []string) bool {
 	for queue := range checks {
 		if !slices.Contains(queues, queue) {
@@ -192,16 +188,14 @@ func (e *execution) isStuck() bool {
 	return false
 }
 
-// waiting tells what is waited for.
 func (e *execution) waiting(queues map[string]string) {
 	if e.Waiting != nil && len(queues) > 0 {
 		e.Waiting(queues)
 	}
 }
 
-// untilDrained tries again as long as there is time to drain: what was published a moment ago may
-// show up only in the middle of a proof. So may what was published and consumed before the change
-// began, which is no reason to refuse: hence the time is at least Times.Stale. What is stuck does not drain.
+// untilDrained tries again while there is time to drain, because new messages can appear during a proof. Messages that
+// were consumed before the change can appear too, so the time is at least Times.Stale. If messages are stuck, it stops.
 func (e *execution) untilDrained(attempt func() error) error {
 	for {
 		err := attempt()
@@ -213,7 +207,7 @@ func (e *execution) untilDrained(attempt func() error) error {
 	}
 }
 
-// keptUnless is err, or else a *KeptError if anything speaks against a change.
+// keptUnless returns err if it is set. Otherwise it returns a *KeptError if there are reasons against the change.
 func keptUnless(err error, against map[string]string) error {
 	if err == nil && len(against) > 0 {
 		return &KeptError{Queues: against}

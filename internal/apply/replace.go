@@ -11,7 +11,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// replace deletes exchanges or queues and creates them again, which is the only way to change them.
+// replace deletes exchanges or queues and creates them again, because their properties cannot be changed.
 func (e *execution) replace(ctx context.Context, s step) error {
 	for _, name := range slices.Sorted(maps.Keys(s.exchanges)) {
 		if err := e.replaceExchange(ctx, name, s.exchanges[name], s.bindings); err != nil {
@@ -24,8 +24,8 @@ func (e *execution) replace(ctx context.Context, s step) error {
 	return e.replaceQueues(ctx, s)
 }
 
-// replaceQueues replaces queues that are proved to be empty. Otherwise it fails with *KeptError and
-// leaves all as they were.
+// replaceQueues replaces queues that are proved empty. Otherwise it fails with *KeptError and leaves all of them
+// unchanged.
 func (e *execution) replaceQueues(ctx context.Context, s step) error {
 	live := s
 	live.queues = map[string]topology.Queue{}
@@ -35,13 +35,13 @@ func (e *execution) replaceQueues(ctx context.Context, s step) error {
 	if err := e.removeIfEmpty(ctx, live); err != nil {
 		return err
 	}
-	// A cancellation must not come between a queue's deletion and its return.
+	// A cancellation must not come between a queue's deletion and its re-creation.
 	ctx = context.WithoutCancel(ctx)
 	return errors.Join(e.put(ctx, step{queues: s.queues}), e.rebind(ctx, s.bindings))
 }
 
-// replaceExchange gives the exchange back every binding it had, those of others included. That each of them may be made is
-// found out before: making a binding that exists changes nothing.
+// replaceExchange replaces an exchange and restores all its bindings, including those that others made. First it checks
+// that each binding can be made: to make an existing binding changes nothing.
 func (e *execution) replaceExchange(ctx context.Context, name string, exchange topology.Exchange, bindings []topology.Binding) error {
 	if err := each(ctx, bindings, e.restore); err != nil {
 		return err
@@ -54,12 +54,12 @@ func (e *execution) replaceExchange(ctx context.Context, name string, exchange t
 	if err != nil && !broker.IsUnanswered(err) {
 		return err
 	}
-	// Without an answer it may be gone all the same; if it is not, creating it again is refused.
+	// Without an answer, the exchange can be deleted. If it still exists, its creation is refused.
 	return errors.Join(err, e.bringBack(ctx, name, exchange, bindings))
 }
 
-// note writes down on the broker which bindings of others go with an exchange that is to come back: only this process knows
-// them otherwise, and it may be killed.
+// note records on the broker which bindings of others are deleted with an exchange. Otherwise only this process knows
+// them, and it can be killed.
 func (e *execution) note(ctx context.Context, exchange string, bindings []topology.Binding) error {
 	for _, b := range bindings {
 		if e.owns(b) {
@@ -72,7 +72,7 @@ func (e *execution) note(ctx context.Context, exchange string, bindings []topolo
 	return nil
 }
 
-// bringBack creates an exchange again, with its bindings, each of which needs no note any more.
+// bringBack creates an exchange again with its bindings, and deletes the notes of restored bindings.
 func (e *execution) bringBack(ctx context.Context, name string, exchange topology.Exchange, bindings []topology.Binding) error {
 	failed := []error{e.createExchange(ctx, name, exchange)}
 	for _, b := range fromFirst(name, bindings) {
@@ -85,15 +85,15 @@ func (e *execution) bringBack(ctx context.Context, name string, exchange topolog
 	return errors.Join(failed...)
 }
 
-// fromFirst sorts bindings so that nothing leads to the exchange before it leads on.
+// fromFirst sorts bindings from the exchange before bindings to it, so that it never gets messages without a target.
 func fromFirst(exchange string, bindings []topology.Binding) []topology.Binding {
 	leadsOn := func(b topology.Binding) bool { return b.Source == exchange }
 	leadsTo := func(b topology.Binding) bool { return b.Source != exchange }
 	return slices.Concat(slices.DeleteFunc(slices.Clone(bindings), leadsTo), slices.DeleteFunc(slices.Clone(bindings), leadsOn))
 }
 
-// noted are the bindings of which there are notes: an apply that was killed has left them unbound. One that neither begins nor
-// ends at an exchange of the owner's is none that an apply deletes.
+// noted returns the bindings that a killed apply left unbound, from their notes. It leaves out bindings that touch none
+// of the owner's exchanges, because no apply deletes them.
 func (c Change) noted() []topology.Binding {
 	var found []topology.Binding
 	for _, note := range c.Live.Bindings {
@@ -107,7 +107,7 @@ func (c Change) noted() []topology.Binding {
 	return found
 }
 
-// restore makes a binding again, unless an end of it is gone.
+// restore makes a binding again, unless its source or destination is deleted.
 func (e *execution) restore(ctx context.Context, b topology.Binding) error {
 	if err := e.rebind(ctx, []topology.Binding{b}); !broker.IsNotFound(err) {
 		return err

@@ -9,91 +9,90 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// step is one part of a change: what is done, to which objects, and what becomes of the change if it
-// fails. Exchanges, queues and bindings of one step are written side by side; policies are written and
-// deleted in their order, and all objects are deleted one after another.
+// step is one part of a change: an action, its objects, and how the change continues if it fails. Exchanges, queues and
+// bindings of one step are written in parallel. Policies are written and deleted in their order, and all objects are
+// deleted one by one.
 type step struct {
 	do      action
 	ifFails failure
 
 	exchanges map[string]topology.Exchange
 	queues    map[string]topology.Queue
-	// bindings are those to write or delete, or, where queues or exchanges are deleted, those that lead to
-	// them.
+	// bindings are the bindings to write or delete. If the step deletes queues or exchanges, they are the bindings to
+	// these.
 	bindings []topology.Binding
 	policies []topology.NamedPolicy
-	// checks are what speaks against going on, by queue.
+	// checks can stop the step, by queue.
 	checks emptinessChecks
 }
 
-// action is what a step does.
+// action is the kind of a step.
 type action string
 
 const (
-	// drain waits until nothing is visible in queues that still receive messages.
+	// drain waits until no contents are visible in queues that still receive messages.
 	drain action = "drain"
-	// proveNonePending proves that no dead letters are pending, apart from those that pass through.
+	// proveNonePending proves that no dead letters are pending, except those that pass through.
 	proveNonePending action = "prove none pending"
-	// prove proves that queues are empty which receive nothing any more.
+	// prove proves that queues without new messages are empty.
 	prove action = "prove"
 	// ask asks quorum queues themselves whether they are empty.
 	ask action = "ask"
-	// requireUnbound fails if bindings of others lead to exchanges or queues.
+	// requireUnbound fails if others have bound the exchanges or queues.
 	requireUnbound action = "require unbound"
-	// unbind deletes bindings of the owner's.
+	// unbind deletes the owner's bindings.
 	unbind action = "unbind"
-	// shut deletes an exchange, which comes back with its bindings if a later step fails.
+	// shut deletes an exchange. If a later step fails, it comes back with its bindings.
 	shut action = "shut"
-	// requireUnused fails if somebody has begun to use what is removed.
+	// requireUnused fails if others have begun to use the removed objects.
 	requireUnused action = "require unused"
-	// confirm looks whether somebody else attached the queues of bindings at the same time.
+	// confirm fails if another owner attached a binding's queue at the same time.
 	confirm action = "confirm"
-	// put creates objects, or writes over policies.
+	// put creates objects or overwrites policies.
 	put action = "put"
-	// remove deletes objects; queues are proved to be empty, and receive nothing.
+	// remove deletes objects. Queues must be proved empty and unbound.
 	remove action = "delete"
-	// removeForced deletes queues with all that is in them.
+	// removeForced deletes queues with their messages.
 	removeForced action = "delete forced"
 	// removeIfEmpty unbinds queues, proves that they are empty, asks them, and deletes them.
 	removeIfEmpty action = "delete if empty"
-	// removeUnlessKept deletes exchanges, unless queues that were to go have been kept.
+	// removeUnlessKept deletes exchanges, unless queues of the change were kept.
 	removeUnlessKept action = "delete unless kept"
-	// replace deletes exchanges or queues, and creates them with other properties.
+	// replace deletes exchanges or queues and creates them with other properties.
 	replace action = "replace"
-	// restore makes bindings of others again that an apply which was killed has left unbound.
+	// restore makes other owners' bindings that a killed apply left unbound.
 	restore action = "restore"
 	// alter writes policies with other content that has no effect.
 	alter action = "alter"
 )
 
-// failure is what becomes of the change if a step fails.
+// failure says how the change continues if a step fails.
 type failure int
 
 const (
-	// stop leaves what was done: the next plan shows what is missing.
+	// stop leaves the changes. The next plan shows the missing ones.
 	stop failure = iota
-	// refuse is stop before anything was touched; a step that finds messages is repeated while there is
-	// time to drain.
+	// refuse stops before any change. If the step finds messages, it is tried again while there is time to drain.
 	refuse
-	// keep leaves the queues that are not proved to be empty as they were, and goes on.
+	// keep leaves queues that are not proved empty unchanged, and goes on.
 	keep
-	// keepAll leaves all queues as they were if one of them is not proved to be empty, and goes on.
+	// keepAll leaves all queues unchanged if one of them is not proved empty, and goes on.
 	keepAll
-	// rollBack puts back what was removed, by the journal.
+	// rollBack restores removed objects from the journal.
 	rollBack
-	// removeMade removes what was made, as long as that loses no message.
+	// removeMade removes the made objects if that loses no message.
 	removeMade
-	// goOn notes what the broker does not answer, and goes on, since nobody can take up the change again;
-	// anything else is rolled back.
+	// goOn records unanswered requests and goes on, because no later run can continue the change. Other failures are
+	// rolled back.
 	goOn
 )
 
-// nothing reports whether there is no object to act on.
+// nothing reports whether the step has no objects.
 func (s step) nothing() bool {
 	return len(s.exchanges)+len(s.queues)+len(s.bindings)+len(s.policies)+len(s.checks) == 0
 }
 
-// String names the objects, for tests and errors.
+// String lists the objects, for tests and errors.
 func (s step) String() string {
 	var objects []string
 	for _, name := range slices.Sorted(maps.Keys(s.exchanges)) {
@@ -114,12 +113,12 @@ func (s step) String() string {
 	return string(s.do) + ": " + strings.Join(objects, ", ")
 }
 
-// inOrder leaves out the steps that have nothing to act on.
+// inOrder leaves out steps without objects.
 func inOrder(steps ...step) []step {
 	return slices.DeleteFunc(steps, step.nothing)
 }
 
-// allFail says what becomes of the change if any of the steps fails.
+// allFail sets how the change continues if one of the steps fails.
 func allFail(how failure, steps []step) []step {
 	for i := range steps {
 		steps[i].ifFails = how

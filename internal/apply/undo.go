@@ -11,11 +11,10 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// rollbackTime bounds the undoing of what a failed call did, which goes on after a cancellation.
+// rollbackTime limits the undoing of a failed call. It continues after a cancellation.
 const rollbackTime = 3 * time.Minute
 
-// journal remembers how to put back what was removed, so that a call that cannot finish leaves the
-// broker as it found it.
+// journal records how to restore removed objects, so that a call that fails leaves the broker unchanged.
 type journal struct {
 	mutex   sync.Mutex
 	entries []journalEntry
@@ -32,7 +31,7 @@ func (j *journal) add(what string, undo func(context.Context) error) {
 	j.entries = append(j.entries, journalEntry{what, undo})
 }
 
-// rollback undoes everything, the last thing first, and returns what could not be undone.
+// rollback undoes everything in reverse order, and returns the errors.
 func (j *journal) rollback(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTime)
 	defer cancel()
@@ -49,9 +48,9 @@ func (j *journal) rollback(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// removeMade removes what was made as Remove does, since consumers reject as soon as a policy is
-// written. So all of it stays if messages would be lost: what is there can be imported, sent back and
-// consumed only as long as the definition, the ways back and the policies are there.
+// removeMade removes the made objects with the checks of Remove, because consumers reject messages as soon as a policy
+// is written. If messages would be lost, all objects stay. Users need the definition, the return bindings and the
+// policies to import the pipeline and to return or consume the messages.
 func (e *execution) removeMade(ctx context.Context) error {
 	if e.made.Empty() {
 		return nil
@@ -66,7 +65,7 @@ func (e *execution) removeMade(ctx context.Context) error {
 		return fmt.Errorf("nothing of what was made is removed again: %w", err)
 	}
 	removal := e.Change
-	// A policy whose write was not answered may appear at any time.
+	// A policy can still appear if its write was not answered.
 	removal.All, removal.Live = all, e.made
 	removal.All.Topology = topology.Merge(all.Topology, topology.Topology{Policies: e.made.Policies})
 	undo := e.execution(removal)
@@ -78,8 +77,8 @@ func (e *execution) removeMade(ctx context.Context) error {
 	return errors.Join(append(undo.unanswered, err)...)
 }
 
-// countRejected waits until the broker counts what was rejected since the policies were written: a removal
-// that begins without knowing of it unbinds the inbox, and what follows goes to the failed queue.
+// countRejected waits until the broker counts messages that were rejected since the policies were written. A removal
+// that does not see them unbinds the inbox, and later messages go to the failed queue.
 func (e *execution) countRejected(ctx context.Context) error {
 	if len(e.made.Policies) == 0 {
 		return nil

@@ -11,11 +11,11 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// lookupTime bounds the look-up of a write that was not answered, which goes on after a cancellation.
+// lookupTime limits the check after an unanswered write. It continues after a cancellation.
 const lookupTime = 30 * time.Second
 
-// write sends one write and reports whether it took effect, or may have. If there is no answer, what
-// is on the broker decides; a write is never repeated blindly.
+// write sends one write and reports whether it took effect, or could still do so. Without an answer, it looks up the
+// object on the broker. It never repeats a write blindly.
 func (e *execution) write(ctx context.Context, what string, put func() (bool, error), exists func(topology.Topology) bool) (bool, error) {
 	isNew, err := put()
 	if err != nil && broker.IsUnanswered(err) {
@@ -38,7 +38,7 @@ func (e *execution) write(ctx context.Context, what string, put func() (bool, er
 	return true, nil
 }
 
-// remember notes what was made.
+// remember records made objects.
 func (e *execution) remember(note func(made *topology.Topology)) {
 	e.madeMutex.Lock()
 	defer e.madeMutex.Unlock()
@@ -60,7 +60,7 @@ func (e *execution) createQueue(ctx context.Context, name string, queue topology
 	written, err := e.write(ctx, fmt.Sprintf("create queue %q", name),
 		func() (bool, error) {
 			isNew, err := e.client.PutQueue(ctx, e.Vhost, name, queue)
-			joined = !isNew && slices.Contains(e.Joined, name) // the broker has compared type and arguments
+			joined = !isNew && slices.Contains(e.Joined, name) // the broker compared type and arguments
 			return isNew || joined, err
 		},
 		func(now topology.Topology) bool { _, exists := now.Queues[name]; return exists })
@@ -71,7 +71,7 @@ func (e *execution) createQueue(ctx context.Context, name string, queue topology
 }
 
 func (e *execution) createBinding(ctx context.Context, b topology.Binding) error {
-	// Creating a binding a second time changes nothing, so the broker's answer does not say whether it is new.
+	// The broker's answer does not show whether a binding is new.
 	written, err := e.write(ctx, fmt.Sprintf("create binding %q", b),
 		func() (bool, error) { return true, e.client.Bind(ctx, e.Vhost, b) },
 		func(now topology.Topology) bool {
@@ -83,7 +83,7 @@ func (e *execution) createBinding(ctx context.Context, b topology.Binding) error
 	return err
 }
 
-// writePolicy creates a policy, or writes over one of the owner's, which the journal puts back.
+// writePolicy creates or overwrites a policy. The journal restores an overwritten one.
 func (e *execution) writePolicy(ctx context.Context, policy topology.NamedPolicy) error {
 	if before, exists := e.Live.Policies[policy.Name]; exists {
 		e.undo.add("restore policy "+policy.Name, e.putBack(topology.NamedPolicy{Name: policy.Name, Policy: before}))
@@ -92,7 +92,7 @@ func (e *execution) writePolicy(ctx context.Context, policy topology.NamedPolicy
 		func() (bool, error) {
 			isNew, err := e.client.PutPolicy(ctx, e.Vhost, policy.Name, policy.Policy)
 			_, again := e.made.Policies[policy.Name]
-			_, left := e.Live.Policies[policy.Name] // by an interrupted creation
+			_, left := e.Live.Policies[policy.Name] // from an interrupted creation
 			return isNew || again || left, err
 		},
 		func(now topology.Topology) bool {
@@ -105,7 +105,7 @@ func (e *execution) writePolicy(ctx context.Context, policy topology.NamedPolicy
 	return err
 }
 
-// putBack writes a policy as it was.
+// putBack writes a policy's earlier content.
 func (e *execution) putBack(policy topology.NamedPolicy) func(context.Context) error {
 	return func(ctx context.Context) error {
 		_, err := e.client.PutPolicy(ctx, e.Vhost, policy.Name, policy.Policy)
@@ -113,8 +113,8 @@ func (e *execution) putBack(policy topology.NamedPolicy) func(context.Context) e
 	}
 }
 
-// rebind makes all bindings that can be made, and reports the others. Queues that are deleted, or may still be,
-// get none.
+// rebind makes all bindings that it can, and reports the others. It leaves out queues that are deleted or can still be
+// deleted.
 func (e *execution) rebind(ctx context.Context, bindings []topology.Binding) error {
 	var failed []error
 	for _, b := range bindings {
@@ -128,15 +128,15 @@ func (e *execution) rebind(ctx context.Context, bindings []topology.Binding) err
 	return errors.Join(failed...)
 }
 
-// attaching picks those of the bindings that make a queue the owner's.
+// attaching selects the bindings that make a queue the owner's.
 func (c Change) attaching(bindings []topology.Binding) step {
 	attaches := func(b topology.Binding) bool { return c.AttachedBy(b) != "" }
 	return step{do: confirm, bindings: slices.DeleteFunc(slices.Clone(bindings), func(b topology.Binding) bool { return !attaches(b) })}
 }
 
-// confirm fails if somebody else has attached one of the queues since the vhost was read. Each of those who do so at the
-// same time looks after it wrote, so that the last one at least sees the others. Its own bindings to those queues go again,
-// and nothing of the others'.
+// confirm fails if another owner has attached one of the queues since the vhost was read. Every owner looks after its
+// own write, so at least the last one sees the others. It then deletes its own bindings to these queues, and leaves the
+// others' bindings.
 func (e *execution) confirm(ctx context.Context, bindings []topology.Binding) error {
 	return forEachParallel(ctx, bindings, func(ctx context.Context, own topology.Binding) error {
 		other, err := e.rival(ctx, own)
@@ -151,7 +151,7 @@ func (e *execution) confirm(ctx context.Context, bindings []topology.Binding) er
 	})
 }
 
-// rival is another owner who has attached the queue of a binding meanwhile.
+// rival returns another owner that attached the binding's queue meanwhile, or "".
 func (e *execution) rival(ctx context.Context, own topology.Binding) (string, error) {
 	now, err := e.client.BindingsTo(ctx, e.Vhost, own.Destination)
 	if err != nil && !broker.IsNotFound(err) {
