@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// What to do about answers that are not RabbitMQ's.
+// Remedies for answers that are not RabbitMQ's.
 const (
 	lookAtEndpoint = "Let the endpoint lead to RabbitMQ's management API, past everything that answers in its place, such as a login page"
 	lookAtGateway  = "A proxy got no answer from RabbitMQ, or not in time: check that RabbitMQ runs with its plugin rabbitmq_management, " +
@@ -24,17 +24,17 @@ const (
 		"or RABBITMQ_USERNAME and RABBITMQ_PASSWORD in the environment"
 )
 
-// answer is what came back for a request.
+// answer is the answer to a request.
 type answer struct {
 	method, path string
 	status       int
-	location     string // of a redirection
+	location     string // if it redirects
 	content      []byte
-	// read says that the content is what was asked for.
+	// read says that the request reads, so the answer must have content.
 	read bool
 }
 
-// failure is an error if the answer is no success, or not the broker's.
+// failure returns an error if the answer is no success, or is not the broker's.
 func (a answer) failure() error {
 	switch {
 	case a.status < http.StatusMultipleChoices:
@@ -46,8 +46,7 @@ func (a answer) failure() error {
 	}
 }
 
-// failedSuccess finds a success that something else reports in RabbitMQ's place. RabbitMQ answers writes with 201
-// or 204, and without a word.
+// failedSuccess finds a success that another server reported. RabbitMQ answers writes with 201 or 204 and no content.
 func (a answer) failedSuccess() error {
 	written := (a.status == http.StatusCreated || a.status == http.StatusNoContent) && len(a.content) == 0
 	if a.read || written {
@@ -56,8 +55,8 @@ func (a answer) failedSuccess() error {
 	return a.foreign(lookAtEndpoint)
 }
 
-// remedy says what to do about an answer that is RabbitMQ's own: 401 stands for unknown users and wrong passwords, which
-// 3.10 and 4.3 tell in different words, as well as for missing tags and permissions.
+// remedy says what to do about RabbitMQ's own answer. 401 means unknown users and wrong passwords, with different words
+// in 3.10 and 4.3, and also missing tags and permissions.
 func (a answer) remedy(reason string) string {
 	switch {
 	case a.status != http.StatusUnauthorized && a.status != http.StatusForbidden:
@@ -72,8 +71,8 @@ func (a answer) remedy(reason string) string {
 	return ". " + grantAccess
 }
 
-// failedRequest tells RabbitMQ's refusals from those of a proxy. RabbitMQ gives a reason in most of them; 400, 401, 405
-// and 500 were seen without.
+// failedRequest tells RabbitMQ's refusals from a proxy's. RabbitMQ usually gives a reason, but sends some 400, 401, 405
+// and 500 answers without one.
 func (a answer) failedRequest() error {
 	reason, ours := a.reason()
 	switch a.status {
@@ -94,8 +93,8 @@ func (a answer) failedRequest() error {
 	return a.refusal(reason)
 }
 
-// lookAt says what to do about an answer that is not RabbitMQ's: servers other than RabbitMQ tell those who come to their
-// TLS port without TLS.
+// lookAt says what to do about an answer that is not RabbitMQ's. Other servers explain when a client uses their TLS
+// port without TLS.
 func (a answer) lookAt() string {
 	text := strings.ToLower(string(a.content))
 	if a.status == http.StatusBadRequest && strings.Contains(text, "http request") && strings.Contains(text, "https") {
@@ -104,8 +103,8 @@ func (a answer) lookAt() string {
 	return lookAtEndpoint
 }
 
-// reason finds the broker's words: a string in most answers, a list in some of 4.3. It reports whether the answer
-// has the form of RabbitMQ's.
+// reason returns the broker's reason. It is usually a string, and a list in some answers of 4.3. ours reports whether
+// the answer has RabbitMQ's form.
 func (a answer) reason() (text string, ours bool) {
 	var body struct {
 		Error  string `json:"error"`
@@ -121,7 +120,7 @@ func (a answer) reason() (text string, ours bool) {
 		return body.Error, true
 	}
 	if text, isText := body.Reason.(string); isText {
-		return strings.TrimSpace(html.UnescapeString(text)), true // before 4.3, what it quotes is escaped for a page
+		return strings.TrimSpace(html.UnescapeString(text)), true // before 4.3, quoted text is escaped for HTML
 	}
 	list, err := json.Marshal(body.Reason)
 	if err != nil {
@@ -130,14 +129,14 @@ func (a answer) reason() (text string, ours bool) {
 	return string(list), true
 }
 
-// notFormed reports whether a declaration failed as [notFormed] says.
+// notFormed reports whether a declaration failed as the function [notFormed] describes.
 func (a answer) notFormed() bool {
 	reason, _ := a.reason()
 	return a.status == http.StatusBadRequest && strings.HasSuffix(reason, ": cluster_not_formed")
 }
 
-// notFound are RabbitMQ's words for 404, with a reason next to them: Erlang's for the status (which may become those of
-// the standard), and its own where it answers a write. All of it was seen on 3.10 to 4.3.
+// notFound has RabbitMQ's error texts for 404 answers with a reason. Erlang's text for the status can change to the
+// standard's, and RabbitMQ has its own for writes. All were seen on 3.10 to 4.3.
 var notFound = []string{"Object Not Found", "Not Found", "not_found"}
 
 // decode reads the answer to a GET. Integers become json.Number.
@@ -148,7 +147,7 @@ func (a answer) decode(into any) error {
 	if _, more := decoder.Token(); err == nil && !errors.Is(more, io.EOF) {
 		err = errors.New("more than one value")
 	}
-	if bytes.Equal(bytes.TrimSpace(a.content), []byte("null")) { // anything could be decoded from it
+	if bytes.Equal(bytes.TrimSpace(a.content), []byte("null")) { // null decodes into any value
 		err = errors.New("it is null")
 	}
 	if err != nil {
@@ -161,7 +160,7 @@ func (a answer) refusal(reason string) *Error {
 	return &Error{Method: a.method, Path: a.path, Status: a.status, Reason: reason}
 }
 
-// foreign shows the beginning of the answer, by which its author can be recognised.
+// foreign returns an error with the beginning of the answer, so that users can recognise the server.
 func (a answer) foreign(remedy string) *Error {
 	text := strings.Join(strings.Fields(string(a.content)), " ")
 	if len(text) > maxQuoted {
@@ -172,10 +171,10 @@ func (a answer) foreign(remedy string) *Error {
 	return e
 }
 
-// maxQuoted is how much of a foreign answer is shown, in bytes.
+// maxQuoted limits the quoted part of a foreign answer, in bytes.
 const maxQuoted = 150
 
-// mistaken is an answer about something else than was asked for.
+// mistaken returns an error for an answer about another object.
 func mistaken(path, what, remedy string) *Error {
 	return &Error{Method: http.MethodGet, Path: path, Status: http.StatusOK, Foreign: true, Reason: what + ". " + remedy}
 }

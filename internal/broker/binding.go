@@ -10,7 +10,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Bind creates a binding; one that exists already stays as it is.
+// Bind creates a binding. An existing one stays unchanged.
 func (c *Client) Bind(ctx context.Context, vhost string, b topology.Binding) error {
 	var arguments any = orNone(b.Arguments)
 	if len(b.Exact) > 0 {
@@ -21,7 +21,7 @@ func (c *Client) Bind(ctx context.Context, vhost string, b topology.Binding) err
 	return err
 }
 
-// Unbind removes a binding. Its handle is looked up where the binding was not read from the broker.
+// Unbind deletes a binding. If the binding was not read from the broker, it looks up the properties key.
 func (c *Client) Unbind(ctx context.Context, vhost string, b topology.Binding) error {
 	if b.PropertiesKey == "" {
 		found, err := list(ctx, c, bindingsPath(vhost, b), vhost, bindingVhost)
@@ -40,17 +40,17 @@ func (c *Client) Unbind(ctx context.Context, vhost string, b topology.Binding) e
 	return c.delete(ctx, bindingsPath(vhost, b)+path(b.PropertiesKey)[len("/api"):])
 }
 
-// BindingsTo lists the bindings that lead to a queue.
+// BindingsTo lists the bindings to a queue.
 func (c *Client) BindingsTo(ctx context.Context, vhost, queue string) ([]topology.Binding, error) {
 	return c.bindings(ctx, path("queues", vhost, queue)+"/bindings", vhost)
 }
 
-// BindingsToExchange lists the bindings that lead to an exchange.
+// BindingsToExchange lists the bindings to an exchange.
 func (c *Client) BindingsToExchange(ctx context.Context, vhost, exchange string) ([]topology.Binding, error) {
 	return c.bindings(ctx, path("exchanges", vhost, exchange)+"/bindings/destination", vhost)
 }
 
-// BindingsFrom lists the bindings that lead on from an exchange.
+// BindingsFrom lists the bindings from an exchange.
 func (c *Client) BindingsFrom(ctx context.Context, vhost, exchange string) ([]topology.Binding, error) {
 	return c.bindings(ctx, path("exchanges", vhost, exchange)+"/bindings/source", vhost)
 }

@@ -1,6 +1,6 @@
-// Package broker talks to RabbitMQ's management API: one client on kept-alive connections, typed
-// errors, listings, and topology's objects in and out, one request per write. It decides nothing:
-// in which order objects change, and what has to be proved before, is internal/apply's.
+// Package broker is a client of RabbitMQ's management API. It keeps connections alive, returns typed errors, lists
+// vhosts, and reads and writes topology's objects with one request per write. It decides nothing: internal/apply has
+// the order of changes and their proofs.
 package broker
 
 import (
@@ -25,8 +25,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/certificates"
 )
 
-// requestTimeout bounds one request. In a cluster without majority a write is answered after 30
-// seconds ("timed out"), so less would leave its outcome unknown for no reason.
+// requestTimeout limits one request. In a cluster without majority, RabbitMQ answers a write after 30 seconds ("timed
+// out"). A shorter limit would needlessly leave its outcome unknown.
 const requestTimeout = 40 * time.Second
 
 // Client is a management API client. It is safe for concurrent use.
@@ -43,11 +43,11 @@ type Client struct {
 	clusterTurn limiter
 	cluster     cluster
 
-	// pathsKept is set once it is known that paths arrive as they are sent.
+	// pathsKept is set when paths are known to arrive unchanged.
 	pathsKept atomic.Bool
 }
 
-// New makes a client. It sends nothing.
+// New returns a client. It sends no request.
 func New(config Config) (*Client, error) {
 	base, err := url.Parse(config.Endpoint)
 	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" {
@@ -74,7 +74,7 @@ func New(config Config) (*Client, error) {
 	}, nil
 }
 
-// repeating makes a client that repeats what can be repeated.
+// repeating returns a client that repeats safe requests.
 func repeating(once *http.Client) *http.Client {
 	retrying := retryablehttp.NewClient()
 	retrying.HTTPClient = once
@@ -89,7 +89,7 @@ func repeating(once *http.Client) *http.Client {
 	return client
 }
 
-// whole reads answers completely, so that one that breaks off is as good as none, and a read is repeated.
+// whole reads each answer completely. An answer that breaks off becomes an error, so that a read is repeated.
 type whole struct{ http.RoundTripper }
 
 // RoundTrip sends a request once.
@@ -107,11 +107,11 @@ func (w whole) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// notFollowed makes a redirection an answer: following it would turn a DELETE into a GET.
+// notFollowed returns a redirection as the answer, because to follow it would turn a DELETE into a GET.
 func notFollowed(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// retryable repeats what can be repeated: reads that failed on the way or at a busy server. A write
-// whose answer is missing may have taken effect, so it is looked up by its caller instead.
+// retryable repeats reads that failed on the way or at a busy server. A write without an answer can have taken effect,
+// so its caller looks it up instead.
 func retryable(ctx context.Context, response *http.Response, err error) (bool, error) {
 	if ctx.Err() != nil {
 		return false, ctx.Err()
@@ -131,8 +131,8 @@ func retryable(ctx context.Context, response *http.Response, err error) (bool, e
 	return retryablehttp.DefaultRetryPolicy(ctx, response, err)
 }
 
-// notFormed reports whether a node had too little time to elect the leader of a new quorum queue. It then has removed the queue again
-// (declare_queue_error in rabbit_quorum_queue.erl), so the declaration can be repeated.
+// notFormed reports whether a node ran out of time while it elected the leader of a new quorum queue. The node has then
+// deleted the queue (declare_queue_error in rabbit_quorum_queue.erl), so the declaration can be repeated.
 func notFormed(response *http.Response) bool {
 	if response.StatusCode != http.StatusBadRequest {
 		return false
@@ -142,14 +142,14 @@ func notFormed(response *http.Response) bool {
 	return err == nil && answer{status: response.StatusCode, content: content}.notFormed()
 }
 
-// maxTimeouts is how often a read may be unanswered for [requestTimeout], before a server that accepts connections and says
-// nothing is an error.
+// maxTimeouts limits how often a read can time out after [requestTimeout]. Then a server that accepts connections but
+// does not answer is an error.
 const maxTimeouts = 2
 
-// readOnly marks the context of a request that can be repeated: a [reading].
+// readOnly marks the context of a request that can be repeated, with a [reading] as its value.
 type readOnly struct{}
 
-// reading is one read, and how often it was not answered.
+// reading is one read with its number of timeouts.
 type reading struct{ timeouts int }
 
 func (c *Client) get(ctx context.Context, path string, into any) error {
@@ -157,8 +157,8 @@ func (c *Client) get(ctx context.Context, path string, into any) error {
 	return err
 }
 
-// do sends a request and decodes the answer into the given value, unless that is nil. Integers are
-// decoded as json.Number. Answers that are no success or not RabbitMQ's are returned as *Error.
+// do sends a request and decodes the answer into the value, unless that is nil. Integers become json.Number. An answer
+// that is no success, or not RabbitMQ's, is returned as *Error.
 func (c *Client) do(ctx context.Context, method, path string, body, into any) (int, error) {
 	status, err := c.send(ctx, method, path, body, into)
 	return status, c.explain(ctx, err)
@@ -224,7 +224,7 @@ func redactedLocation(response *http.Response) string {
 	return location.Redacted()
 }
 
-// withoutURL drops the repetition of method and URL that net/http puts before an error.
+// withoutURL removes the method and URL that net/http adds to an error.
 func withoutURL(err error) error {
 	var urlError *url.Error
 	if errors.As(err, &urlError) {
@@ -233,7 +233,7 @@ func withoutURL(err error) error {
 	return err
 }
 
-// path joins the parts below /api, each of them escaped, so that names may hold any character.
+// path joins the parts below /api. It escapes each part, so that names can have any character.
 func path(parts ...string) string {
 	var joined strings.Builder
 	joined.WriteString("/api")
@@ -243,11 +243,11 @@ func path(parts ...string) string {
 	return joined.String()
 }
 
-// idleTimeout is how long an idle connection is kept. A broker closes it after five seconds, by Cowboy's request_timeout, and a
-// write that is sent meanwhile gets no answer.
+// idleTimeout is how long an idle connection is kept. A broker closes it after five seconds (Cowboy's request_timeout),
+// and a write that is sent at that moment gets no answer.
 const idleTimeout = 2 * time.Second
 
-// Config says where the management API is and how to be let in.
+// Config has the address of the management API and the credentials.
 type Config struct {
 	Endpoint     string
 	Username     string
@@ -272,25 +272,25 @@ func (c Config) transport() (*http.Transport, error) {
 	if err != nil {
 		return nil, err
 	}
-	settings.InsecureSkipVerify = c.Insecure // the user's explicit choice, for test environments
+	settings.InsecureSkipVerify = c.Insecure // the user chose it, for test environments
 	transport.TLSClientConfig = settings
 	return transport, nil
 }
 
 const (
-	// requestsAtOnce is how many requests a client has in flight, each on a connection that is kept. The
-	// others wait here, where no timeout runs.
+	// requestsAtOnce limits a client's parallel requests, each on a kept connection. Others wait here, before their
+	// timeout starts.
 	requestsAtOnce = 10
-	// policyWritesAtOnce is how many of them write policies. A broker matches all policies of the vhost
-	// against all of its queues at each, one write after another or nearly so: with ten in flight each
-	// takes ten times as long, up to where it is not answered in time.
+	// policyWritesAtOnce limits the parallel policy writes. For each write, a broker matches all policies of the vhost
+	// against all queues, nearly one write after another. With ten in flight, each takes ten times as long, and can time
+	// out.
 	policyWritesAtOnce = 2
 )
 
-// errNotSent is a request that was given up before it was sent.
+// errNotSent means that a request was cancelled before it was sent.
 var errNotSent = errors.New("not sent")
 
-// limiter admits a number of callers at once. The others wait in the order in which they came.
+// limiter limits parallel callers. Others wait in the order of their calls.
 type limiter chan struct{}
 
 func (t limiter) acquire(ctx context.Context) error {
@@ -304,11 +304,11 @@ func (t limiter) acquire(ctx context.Context) error {
 
 func (t limiter) release() { <-t }
 
-// escapedSlash is a slash within a name. RabbitMQ tells it from those between names; proxies often do not.
+// escapedSlash is an escaped slash in a name. RabbitMQ tells it from a slash between names, but proxies often do not.
 const escapedSlash = "%2F"
 
-// explain finds out whether an answer is about something else than what was asked for, since a proxy decodes slashes
-// in names: what is asked for exists nowhere then, and RabbitMQ truthfully answers so.
+// explain checks whether the answer is about another object because a proxy decoded slashes in names. The requested
+// object then exists nowhere, and RabbitMQ says so.
 func (c *Client) explain(ctx context.Context, err error) error {
 	var answer *Error
 	if !errors.As(err, &answer) || !strings.Contains(answer.Path, escapedSlash) || !answer.mayBeMistaken() {
@@ -322,13 +322,13 @@ func (c *Client) explain(ctx context.Context, err error) error {
 	return err
 }
 
-// mayBeMistaken reports whether the answer is one that a changed path gets.
+// mayBeMistaken reports whether a changed path can get this answer.
 func (e *Error) mayBeMistaken() bool {
 	return e.Status < http.StatusMultipleChoices || e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed
 }
 
-// requirePathsKept is an error unless slashes in names arrive as they are sent. A path that only exists decoded shows
-// whether they do.
+// requirePathsKept returns an error if slashes in names do not arrive as sent. It requests a path that exists only if
+// it is decoded.
 func (c *Client) requirePathsKept(ctx context.Context) error {
 	if c.pathsKept.Load() {
 		return nil

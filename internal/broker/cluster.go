@@ -9,14 +9,14 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// cluster is what does not depend on the vhost: the broker's version and name, and the number of its nodes.
+// cluster has the facts that do not depend on the vhost: the broker's version and name, and its number of nodes.
 type cluster struct {
 	version topology.Version
 	product string
 	nodes   int
 }
 
-// overview is what the management API says of the broker. LavinMQ has no other name before 2.6.
+// overview is the management API's description of the broker. Before 2.6, LavinMQ has no product name.
 type overview struct {
 	RabbitMQ string `json:"rabbitmq_version"`
 	LavinMQ  string `json:"lavinmq_version"`
@@ -34,8 +34,8 @@ func (o overview) found() string {
 	return "one whose overview has no rabbitmq_version"
 }
 
-// askCluster asks until the nodes are known, and then no more in the client's life. Both requests are
-// open to every user of the API.
+// askCluster asks until the number of nodes is known, once in a client's life. Every user of the API can send both
+// requests.
 func (c *Client) askCluster(ctx context.Context) (cluster, error) {
 	if err := c.clusterTurn.acquire(ctx); err != nil {
 		return cluster{}, err
@@ -54,7 +54,7 @@ func (c *Client) askCluster(ctx context.Context) (cluster, error) {
 	return c.cluster, nil
 }
 
-// Product asks once what the broker calls itself. One that is not RabbitMQ is an error, *product.OtherError.
+// Product asks once for the broker's name. If the broker is not RabbitMQ, it returns *product.OtherError.
 func (c *Client) Product(ctx context.Context) (string, error) {
 	if err := c.clusterTurn.acquire(ctx); err != nil {
 		return "", err
@@ -64,8 +64,8 @@ func (c *Client) Product(ctx context.Context) (string, error) {
 	return c.cluster.product, err
 }
 
-// askRelease asks until the version is known. It needs the turn. Some brokers imitate the management API, and none of them
-// says that it has a version of RabbitMQ.
+// askRelease asks until the version is known. The caller must hold the turn. Some brokers imitate the management API,
+// but none reports a RabbitMQ version.
 func (c *Client) askRelease(ctx context.Context) error {
 	if c.cluster != (cluster{}) {
 		return nil

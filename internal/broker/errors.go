@@ -21,14 +21,14 @@ type Error struct {
 	Method string
 	Path   string
 	Status int
-	// Reason is the broker's own words, or what speaks against the answer.
+	// Reason is the broker's text, or why the answer cannot be used.
 	Reason string
-	// Foreign says that something in between, such as a proxy, gave the answer or changed the request: the
-	// answer says nothing about the broker's objects.
+	// Foreign says that a server in between, such as a proxy, gave the answer or changed the request. The answer then
+	// says nothing about the broker's objects.
 	Foreign bool
 }
 
-// Error says what was asked and what the answer was.
+// Error describes the request and the answer.
 func (e *Error) Error() string {
 	who := "the broker answered"
 	if e.Foreign {
@@ -37,17 +37,16 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s %s: %s %d %s: %s", e.Method, e.Path, who, e.Status, http.StatusText(e.Status), e.Reason)
 }
 
-// IsNotFound reports whether the broker answered that something does not exist. Brokers from 4.2.9
-// and 4.3.3 on answer the same to a user who may not see the vhost.
+// IsNotFound reports whether the broker answered that an object does not exist. From 4.2.9 and 4.3.3 on, brokers give
+// this answer also if the user has no access to the vhost.
 func IsNotFound(err error) bool { return hasStatus(err, http.StatusNotFound) }
 
-// IsUnauthorized reports whether the broker refused the user, or the user's permissions: the
-// management API answers 401 to both.
+// IsUnauthorized reports whether the broker refused the user or the user's permissions. The management API answers 401
+// to both.
 func IsUnauthorized(err error) bool { return hasStatus(err, http.StatusUnauthorized) }
 
-// IsUnanswered reports whether the outcome of a write is unknown: there was no answer, or one that a
-// cluster without majority gives, after which the write may still take effect, or a success that the
-// broker did not report itself.
+// IsUnanswered reports whether the outcome of a write is unknown. Either there was no answer, or another server
+// reported a success. Or a cluster without majority answered, and the write can still take effect.
 func IsUnanswered(err error) bool {
 	var answer *Error
 	if !errors.As(err, &answer) {
@@ -63,22 +62,21 @@ func IsUnanswered(err error) bool {
 	}
 }
 
-// outOfTime are the reasons that a broker gives with 400 for a write that it did not finish in time, as in a cluster without
-// majority. RabbitMQ quotes names, so none of them can end or begin a reason like this.
+// outOfTime matches the reasons of 400 answers to a write that did not finish in time, such as in a cluster without
+// majority. RabbitMQ quotes names, so no name can imitate such a reason.
 var outOfTime = regexp.MustCompile(`((operation|store) timed out|due to( a)? timeout)$|` +
 	`^Request to node \S+ failed with (\{'EXIT',)?\{*timeout\b`)
 
-// hasStatus reports whether the broker itself answered with the status.
 func hasStatus(err error, status int) bool {
 	var answer *Error
 	return errors.As(err, &answer) && answer.Status == status && !answer.Foreign
 }
 
-// RefusedError is a connection to a vhost that RabbitMQ refused because of limits. The management API connects over AMQP
-// to look into a queue, and to nothing else that is done here.
+// RefusedError is a connection to a vhost that RabbitMQ refused because of a limit. Of the requests here, only looking
+// into a queue makes the management API connect over AMQP.
 type RefusedError struct {
 	Vhost string
-	// Limits are those that are set, in words.
+	// Limits describes the limits that are set.
 	Limits []string
 }
 
@@ -88,8 +86,8 @@ func (e *RefusedError) Error() string {
 		e.Vhost, strings.Join(e.Limits, ", "))
 }
 
-// refusedAs is the limit that a connection was refused by, or the error itself. RabbitMQ says no more than this then;
-// a permission that is missing is named.
+// refusedAs returns the limit that refused a connection, or the error itself. RabbitMQ's answer does not name the
+// limit, but it names a missing permission.
 func (c *Client) refusedAs(ctx context.Context, vhost string, err error) error {
 	var answer *Error
 	if !errors.As(err, &answer) || answer.Status != http.StatusUnauthorized || !strings.HasPrefix(answer.Reason, "Access refused.") {
@@ -110,7 +108,7 @@ func (c *Client) refusedAs(ctx context.Context, vhost string, err error) error {
 	return &RefusedError{Vhost: vhost, Limits: limits}
 }
 
-// connectionLimit is a limit of connections, if there is one that the user may see.
+// connectionLimit returns a connection limit, if there is one and the user can see it.
 func (c *Client) connectionLimit(ctx context.Context, path string) (limit int64, isSet bool) {
 	var found []struct {
 		Value map[string]int64 `json:"value"`
@@ -122,7 +120,7 @@ func (c *Client) connectionLimit(ctx context.Context, path string) (limit int64,
 	return limit, isSet && limit >= 0
 }
 
-// What to do about requests that get no answer.
+// Remedies for requests without an answer.
 const (
 	lookAtNetwork = "check that RabbitMQ runs and is not overloaded, and that all proxies and firewalls in between let the request pass"
 	writeHTTPS    = "there is TLS at this port: let the endpoint begin with https://"
@@ -135,21 +133,21 @@ const (
 		"in proxy of the provider block, or in RABBITMQ_PROXY, HTTPS_PROXY or HTTP_PROXY"
 )
 
-// UnreachedError is a request that got no answer.
+// UnreachedError is a request without an answer.
 type UnreachedError struct {
 	cause  error
 	remedy string
-	// Proxy says that it is the proxy's doing, not the endpoint's.
+	// Proxy says that the proxy is the cause, rather than the endpoint.
 	Proxy bool
 }
 
-// Error says why, and what to do.
+// Error gives the cause and the remedy.
 func (e *UnreachedError) Error() string { return "no answer: " + e.cause.Error() + "; " + e.remedy }
 
-// Unwrap returns why.
+// Unwrap returns the cause.
 func (e *UnreachedError) Unwrap() error { return e.cause }
 
-// unreached finds what to do about a request that got no answer. Where net/http has no types for it, words tell.
+// unreached finds the remedy for a request without an answer. If net/http has no error type, it looks for words.
 func (c *Client) unreached(err error) *UnreachedError {
 	var dial *net.OpError
 	if errors.As(err, &dial) && dial.Op == "proxyconnect" {
@@ -175,14 +173,14 @@ func (c *Client) unreached(err error) *UnreachedError {
 	return &UnreachedError{err, remedy, false}
 }
 
-// IsUnreached reports whether a request got no answer although nothing is known to be wrong with the configuration: the
-// broker may be away.
+// IsUnreached reports whether a request got no answer and the configuration has no known mistake. The broker can be
+// down.
 func IsUnreached(err error) bool {
 	var unreached *UnreachedError
 	return errors.As(err, &unreached) && unreached.remedy == lookAtNetwork
 }
 
-// IsProxys reports whether a proxy is in the way.
+// IsProxys reports whether a proxy is the cause of the error.
 func IsProxys(err error) bool {
 	var unreached *UnreachedError
 	var answer *Error
@@ -190,14 +188,14 @@ func IsProxys(err error) bool {
 		errors.As(err, &answer) && answer.Status == http.StatusProxyAuthRequired
 }
 
-// grantAccess is for requests of which nothing else is known.
+// grantAccess is the remedy if the cause is unknown.
 const grantAccess = "The user is known, but lacks a tag, or a permission in the vhost: " +
 	"see rabbitmqctl set_user_tags and set_permissions, which replace what the user has"
 
 // grantVhost is for users without any permission in the vhost.
 const grantVhost = "The user has no permissions in the vhost: see rabbitmqctl set_permissions"
 
-// lacking says which permission a request needs that the broker refuses a known user.
+// lacking names the permission that a known user lacks for a request.
 func lacking(method, path string) string {
 	parts := pathParts(path)
 	switch {
@@ -225,7 +223,7 @@ func lacking(method, path string) string {
 const setPermissions = "rabbitmqctl set_permissions replaces all three patterns of a user, " +
 	"so write those that the user has, too (rabbitmqctl list_user_permissions)"
 
-// pathParts splits a path below /api into the names that it was made of.
+// pathParts splits a path below /api into its names.
 func pathParts(path string) []string {
 	path, _, _ = strings.Cut(strings.TrimPrefix(path, "/api/"), "?")
 	parts := strings.Split(path, "/")

@@ -9,8 +9,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// PutExchange declares an exchange and reports whether it is new: the broker answers 201 to the one
-// request that created it, and 204 to any other.
+// PutExchange declares an exchange and reports whether it is new. The broker answers 201 to the request that created
+// it, and 204 to others.
 func (c *Client) PutExchange(ctx context.Context, vhost, name string, exchange topology.Exchange) (bool, error) {
 	body := map[string]any{
 		"type":        exchange.Type,
@@ -23,12 +23,12 @@ func (c *Client) PutExchange(ctx context.Context, vhost, name string, exchange t
 	return status == http.StatusCreated, err
 }
 
-// DeleteExchange removes an exchange; one that is gone already counts as deleted.
+// DeleteExchange deletes an exchange. A missing one counts as deleted.
 func (c *Client) DeleteExchange(ctx context.Context, vhost, name string) error {
 	return c.delete(ctx, path("exchanges", vhost, name))
 }
 
-// delete removes an object. One that is gone already is as good as deleted.
+// delete deletes an object. A missing one counts as deleted.
 func (c *Client) delete(ctx context.Context, path string) error {
 	_, err := c.do(ctx, http.MethodDelete, path, nil, nil)
 	if IsNotFound(err) {
@@ -37,7 +37,7 @@ func (c *Client) delete(ctx context.Context, path string) error {
 	return err
 }
 
-// orNone is the arguments, or an empty object: brokers take no null for one.
+// orNone returns the arguments, or an empty object, because brokers do not accept null.
 func orNone(arguments topology.Arguments) topology.Arguments {
 	if arguments == nil {
 		return topology.Arguments{}

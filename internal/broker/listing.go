@@ -12,7 +12,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// list reads objects of one kind. All of them have to be in the vhost.
+// list reads objects of one kind. It fails if one of them is not in the vhost.
 func list[T any](ctx context.Context, c *Client, path, vhost string, vhostOf func(T) string) ([]T, error) {
 	var listed []T
 	if err := c.get(ctx, path, &listed); err != nil {
@@ -31,9 +31,8 @@ func queueVhost(q QueueInfo) string                  { return q.Vhost }
 func bindingVhost(b rabbithole.BindingInfo) string   { return b.Vhost }
 func policyVhost(p rabbithole.Policy) string         { return p.Vhost }
 
-// List reads every exchange, queue, binding and policy of a vhost, with one request per kind, and
-// what else decides how they behave. It fails with IsNotFound if the vhost does not exist or may not
-// be seen.
+// List reads every exchange, queue, binding and policy of a vhost, with one request for each kind. It also reads the
+// facts that decide how they behave. If the vhost does not exist or the user has no access, the error is IsNotFound.
 func (c *Client) List(ctx context.Context, vhost string) (topology.Vhost, error) {
 	var (
 		all       topology.Vhost
@@ -43,7 +42,7 @@ func (c *Client) List(ctx context.Context, vhost string) (topology.Vhost, error)
 		policies  []rabbithole.Policy
 		operator  []rabbithole.Policy
 	)
-	// What goes wrong with one of them mostly does with all, so one error is enough.
+	// A problem usually affects all requests, so one error is enough.
 	var group errgroup.Group
 	group.Go(func() (err error) {
 		exchanges, err = list(ctx, c, path("exchanges", vhost)+"?disable_stats=true", vhost, exchangeVhost)
@@ -51,8 +50,8 @@ func (c *Client) List(ctx context.Context, vhost string) (topology.Vhost, error)
 	})
 	group.Go(func() (err error) { queues, err = c.Queues(ctx, vhost); return err })
 	group.Go(func() (err error) {
-		// Bindings tell whose a policy is, and a pipeline writes them first. If they were read before the policies, a new
-		// policy might look like nobody's.
+		// Bindings show which owner a policy has, and a pipeline writes them first. If they were read before the
+		// policies, a new policy could seem to have no owner.
 		if policies, err = list(ctx, c, path("policies", vhost), vhost, policyVhost); err == nil {
 			bindings, err = c.listBindings(ctx, vhost)
 		}
@@ -83,7 +82,6 @@ func (c *Client) List(ctx context.Context, vhost string) (topology.Vhost, error)
 	return all, err
 }
 
-// listBindings lists the bindings of a vhost.
 func (c *Client) listBindings(ctx context.Context, vhost string) ([]rabbithole.BindingInfo, error) {
 	bindings, err := list(ctx, c, path("bindings", vhost), vhost, bindingVhost)
 	var answer *Error
@@ -100,8 +98,8 @@ func (c *Client) listBindings(ctx context.Context, vhost string) ([]rabbithole.B
 	return nil, err
 }
 
-// unlistable finds a binding that cannot be listed, by the exchange that alone fails to list its own, and by the queue or
-// exchange that it leads to.
+// unlistable finds a binding that the broker cannot list. First it finds the exchange whose bindings fail, and then the
+// binding's destination.
 func (c *Client) unlistable(ctx context.Context, vhost string) (culprit string, found bool) {
 	exchanges, err := list(ctx, c, path("exchanges", vhost)+"?disable_stats=true", vhost, exchangeVhost)
 	if err != nil {
@@ -130,7 +128,7 @@ func (c *Client) unlistable(ctx context.Context, vhost string) (culprit string, 
 	return "", false
 }
 
-// fails reports whether the broker cannot answer a read.
+// fails reports whether the broker fails to answer a read.
 func (c *Client) fails(ctx context.Context, path string) bool {
 	var answer []struct{}
 	_, err := c.do(ctx, http.MethodGet, path, nil, &answer)

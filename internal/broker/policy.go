@@ -25,7 +25,7 @@ func (c *Client) PutPolicy(ctx context.Context, vhost, name string, policy topol
 	return status == http.StatusCreated, err
 }
 
-// DeletePolicy removes a policy; one that is gone already counts as deleted.
+// DeletePolicy deletes a policy. A missing one counts as deleted.
 func (c *Client) DeletePolicy(ctx context.Context, vhost, name string) error {
 	if err := c.policyWrites.acquire(ctx); err != nil {
 		return err

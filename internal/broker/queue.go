@@ -14,8 +14,8 @@ import (
 
 const queueTypeArgument = "x-queue-type"
 
-// QueueInfo is what the API says of a queue. Counts are nil where it does not say: they come from
-// statistics that lag behind by seconds. Leader is empty where there is none.
+// QueueInfo is the API's description of a queue. Counts come from statistics, which lag by seconds, and missing counts
+// are nil. If there is no leader, Leader is empty.
 type QueueInfo struct {
 	Name       string                `json:"name"`
 	Vhost      string                `json:"vhost"`
@@ -46,7 +46,8 @@ func (q QueueInfo) queue() topology.Queue {
 	}
 }
 
-// errExclusive keeps a queue from being declared as something else: the management API ignores the flag.
+// errExclusive refuses an exclusive queue. The management API ignores that flag and would declare another kind of
+// queue.
 var errExclusive = fmt.Errorf(
 	"%w: an exclusive queue belongs to the connection that declares it, and the management API has none", errNotSent)
 
@@ -56,15 +57,15 @@ func (c *Client) PutQueue(ctx context.Context, vhost, name string, queue topolog
 		return false, errExclusive
 	}
 	values := maps.Clone(orNone(queue.Arguments))
-	// Always said explicitly: what a vhost or a node takes for the default differs.
+	// Defaults differ between vhosts and nodes, so the type is always explicit.
 	values[queueTypeArgument] = queue.Type
 	body := map[string]any{"durable": !queue.Transient, "auto_delete": queue.AutoDelete, "arguments": values}
 	status, err := c.do(ctx, http.MethodPut, path("queues", vhost, name), body, nil)
 	return status == http.StatusCreated, err
 }
 
-// DeleteQueue removes a queue that was proved to be empty. Classic queues are asked to make sure
-// themselves; quorum queues do not support that in any version.
+// DeleteQueue deletes a queue that is proved empty. Classic queues check that again, and quorum queues cannot in any
+// version.
 func (c *Client) DeleteQueue(ctx context.Context, vhost, name, queueType string) error {
 	query := ""
 	if queueType == topology.Classic {
@@ -86,10 +87,9 @@ func (c *Client) Queue(ctx context.Context, vhost, name string) (QueueInfo, erro
 	return info, nil
 }
 
-// HoldsMessage asks the queue itself, not the statistics, whether a message is ready in it: it gets one and requeues
-// it. It does not see what consumers have not acknowledged, nor pending dead letters. A quorum queue counts it as
-// one delivery, against its delivery limit. The user needs the permission to read the queue, and a connection to the vhost,
-// which limits may refuse: *RefusedError.
+// HoldsMessage asks the queue itself for a ready message, and requeues it. It does not see unacknowledged messages and
+// pending dead letters. A quorum queue counts this as a delivery, against its delivery limit. The user needs the read
+// permission and a connection to the vhost. If a limit refuses the connection, the error is *RefusedError.
 func (c *Client) HoldsMessage(ctx context.Context, vhost, name string) (bool, error) {
 	look := map[string]any{"count": 1, "ackmode": "ack_requeue_true", "encoding": "base64", "truncate": 1}
 	var messages []json.RawMessage
@@ -97,20 +97,20 @@ func (c *Client) HoldsMessage(ctx context.Context, vhost, name string) (bool, er
 	return len(messages) > 0, c.refusedAs(ctx, vhost, err)
 }
 
-// QueueCounts lists the queues of a vhost with what their statistics say of messages, and nothing else of them.
+// QueueCounts lists the queues of a vhost with only the message counts of their statistics.
 func (c *Client) QueueCounts(ctx context.Context, vhost string) ([]QueueInfo, error) {
 	const columns = "?columns=name,vhost,type,state,members,online,messages,messages_dlx"
 	return list(ctx, c, path("queues", vhost)+columns, vhost, queueVhost)
 }
 
-// QueueTotals lists the queues of a vhost with how many messages are ready or unacknowledged in each, as the queues count them.
-// Statistics are gathered from these counts, up to 5 seconds later. A classic queue counts at once, a quorum queue every 5 seconds
+// QueueTotals lists the queues of a vhost with their own counts of ready and unacknowledged messages. Statistics are
+// gathered from these counts, up to 5 seconds later. A classic queue counts at once, and a quorum queue every 5 seconds
 // (3.10.8, 4.0.5, 4.3.6). Pending dead letters are not counted.
 func (c *Client) QueueTotals(ctx context.Context, vhost string) ([]QueueInfo, error) {
 	return list(ctx, c, path("queues", vhost)+"?disable_stats=true&enable_queue_totals=true", vhost, queueVhost)
 }
 
-// Queues lists the queues of a vhost without their statistics: counts are nil.
+// Queues lists the queues of a vhost without statistics, so counts are nil.
 func (c *Client) Queues(ctx context.Context, vhost string) ([]QueueInfo, error) {
 	return list(ctx, c, path("queues", vhost)+"?disable_stats=true", vhost, queueVhost)
 }

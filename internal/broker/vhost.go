@@ -11,18 +11,17 @@ import (
 	rabbithole "github.com/michaelklishin/rabbit-hole/v2"
 )
 
-// vhostInfo is what vhosts are listed with.
 type vhostInfo struct {
 	Name string `json:"name"`
 	// ClusterState is the vhost's state on each node.
 	ClusterState map[string]string `json:"cluster_state"`
 }
 
-// vhostList is an answer that may have an empty list in place of a vhost, or one without a name: one
-// that is deleted just then is listed so, seen on 3.10 and 4.3.
+// vhostList is a list of vhosts. A vhost that is being deleted appears as an empty list, or without a name (seen on
+// 3.10 and 4.3).
 type vhostList []vhostInfo
 
-// UnmarshalJSON leaves out what is no vhost any more.
+// UnmarshalJSON leaves out vhosts that are being deleted.
 func (l *vhostList) UnmarshalJSON(text []byte) error {
 	var listed []json.RawMessage
 	if err := json.Unmarshal(text, &listed); err != nil {
@@ -43,15 +42,15 @@ func (l *vhostList) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// vhosts lists the vhosts that the user may see. With statistics, brokers fail over one that is deleted
-// just then.
+// vhosts lists the vhosts that the user can see. It asks without statistics, because with them brokers fail if a vhost
+// is being deleted.
 func (c *Client) vhosts(ctx context.Context) (vhostList, error) {
 	var listed vhostList
 	err := c.get(ctx, path("vhosts")+"?disable_stats=true&columns=name,cluster_state", &listed)
 	return listed, err
 }
 
-// Vhosts lists the names of the vhosts that the user may see.
+// Vhosts lists the names of the vhosts that the user can see.
 func (c *Client) Vhosts(ctx context.Context) ([]string, error) {
 	listed, err := c.vhosts(ctx)
 	var names []string
@@ -61,13 +60,14 @@ func (c *Client) Vhosts(ctx context.Context) ([]string, error) {
 	return names, err
 }
 
-// Look is an error unless the user may see the vhost's objects. It reads one that every vhost has, and that nobody can delete.
+// Look returns an error if the user cannot see the vhost's objects. It reads an exchange that every vhost has and that
+// cannot be deleted.
 func (c *Client) Look(ctx context.Context, vhost string) error {
 	return c.get(ctx, path("exchanges", vhost, "amq.direct"), &struct{}{})
 }
 
-// VhostGone reports whether a vhost is known not to exist. A user who sees only some of the vhosts
-// cannot know: to such a user false is returned for what is merely out of sight.
+// VhostGone reports whether a vhost is known not to exist. If the user sees only some vhosts, it returns false, because
+// the vhost can be hidden.
 func (c *Client) VhostGone(ctx context.Context, vhost string) (bool, error) {
 	user, err := c.User(ctx)
 	if err != nil || !user.seesEveryVhost() {
@@ -77,24 +77,24 @@ func (c *Client) VhostGone(ctx context.Context, vhost string) (bool, error) {
 	return err == nil && !slices.Contains(visible, vhost), err
 }
 
-// User is who the client is to the broker.
+// User is the broker's description of the client's user.
 type User struct {
 	Name string
 	Tags []string
 }
 
-// CanWritePolicies reports whether the user may create policies.
+// CanWritePolicies reports whether the user can create policies.
 func (u User) CanWritePolicies() bool {
 	return slices.Contains(u.Tags, "policymaker") || slices.Contains(u.Tags, "administrator")
 }
 
-// seesEveryVhost reports whether the broker lists every vhost to the user, not only those that the
-// user has permissions in (rabbit_mgmt_util:list_visible_vhosts).
+// seesEveryVhost reports whether the broker lists every vhost to the user. To other users it lists only vhosts that
+// they have permissions in (rabbit_mgmt_util:list_visible_vhosts).
 func (u User) seesEveryVhost() bool {
 	return slices.Contains(u.Tags, "monitoring") || slices.Contains(u.Tags, "administrator")
 }
 
-// elsewhere says of a 404 what to do about it: every management API knows who asks, so there is none at this address.
+// elsewhere adds a remedy to a 404. Every management API knows this path, so there is no management API at the address.
 func (c *Client) elsewhere(err error) error {
 	var answer *Error
 	if !errors.As(err, &answer) || answer.Status != http.StatusNotFound {
@@ -112,7 +112,7 @@ func (c *Client) elsewhere(err error) error {
 	return &mistaken
 }
 
-// User asks the broker who the client is. One that is not RabbitMQ is an error, as of [Client.Product].
+// User asks the broker who the client is. If the broker is not RabbitMQ, it fails like [Client.Product].
 func (c *Client) User(ctx context.Context) (User, error) {
 	var info rabbithole.WhoamiInfo
 	if err := c.get(ctx, path("whoami"), &info); err != nil {
