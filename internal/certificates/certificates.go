@@ -1,5 +1,5 @@
-// Package certificates is what TLS needs of a user: certificate authorities to trust, a client certificate and its key,
-// each in a file or as text. Errors say what is wrong with it, and never what is in it.
+// Package certificates reads a user's TLS settings: trusted certificate authorities, a client certificate and its key,
+// each from a file or as text. Errors say what is wrong, and never quote the contents.
 package certificates
 
 import (
@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// The variables of the environment: names of files, and PEM text.
+// Environment variables with names of files or with PEM text.
 const (
 	EnvCA      = "RABBITMQ_CACERT"
 	EnvCAPEM   = "RABBITMQ_CACERT_PEM"
@@ -22,10 +22,10 @@ const (
 	EnvKeyPEM  = "RABBITMQ_CLIENTKEY_PEM"
 )
 
-// Set is all that a connection needs.
+// Set has the TLS settings of a connection.
 type Set struct{ CA, Cert, Key Source }
 
-// Environment reads the variables that provider and sidecar have in common.
+// Environment reads the variables that the provider and the sidecar share.
 func Environment(getenv func(string) string) Set {
 	read := func(variable, pem string) Source {
 		return Source{File: getenv(variable), PEM: getenv(pem), FileName: variable, PEMName: pem}
@@ -33,17 +33,17 @@ func Environment(getenv func(string) string) Set {
 	return Set{read(EnvCA, EnvCAPEM), read(EnvCert, EnvCertPEM), read(EnvKey, EnvKeyPEM)}
 }
 
-// File is a source that only names a file; the variable is for its text.
+// File returns a source with only a file name. The variable is for its text.
 func File(file, name, variable string) Source {
 	return Source{File: file, FileName: name, PEMName: variable}
 }
 
-// Or takes from another set what this one does not have.
+// Or takes missing sources from another set.
 func (s Set) Or(other Set) Set {
 	return Set{CA: s.CA.Or(other.CA), Cert: s.Cert.Or(other.Cert), Key: s.Key.Or(other.Key)}
 }
 
-// Check finds what is wrong before anything is read.
+// Check finds mistakes without reading files.
 func (s Set) Check() error {
 	for _, source := range []Source{s.CA, s.Cert, s.Key} {
 		if err := source.check(); err != nil {
@@ -59,7 +59,7 @@ func (s Set) Check() error {
 	return nil
 }
 
-// Config reads everything.
+// Config reads all sources.
 func (s Set) Config() (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if err := s.Check(); err != nil {
@@ -101,17 +101,17 @@ func (s Set) pair() (tls.Certificate, error) {
 	return pair, nil
 }
 
-// Source is where a user has a certificate or a key: the name of a file, or the PEM text itself.
+// Source has a certificate or a key: the name of a file, or the PEM text.
 type Source struct {
 	File, PEM string
-	// FileName and PEMName are what errors call them: an attribute, a variable or a flag.
+	// FileName and PEMName name the file and the text in errors: an attribute, a variable or a flag.
 	FileName, PEMName string
 }
 
-// Given reports whether there is one.
+// Given reports whether the source has a file or a text.
 func (s Source) Given() bool { return s.File != "" || s.PEM != "" }
 
-// Or is the other source if only that one is given.
+// Or returns the other source if only that one is given.
 func (s Source) Or(other Source) Source {
 	if s.Given() || !other.Given() {
 		return s
@@ -119,7 +119,7 @@ func (s Source) Or(other Source) Source {
 	return other
 }
 
-// name is what errors call the one that is given.
+// name returns the given source's name for errors.
 func (s Source) name() string {
 	if s.PEM != "" {
 		return s.PEMName
@@ -127,7 +127,7 @@ func (s Source) name() string {
 	return s.FileName
 }
 
-// check finds what is wrong before anything is read.
+// check finds mistakes without reading files.
 func (s Source) check() error {
 	switch {
 	case s.File != "" && s.PEM != "":
@@ -140,8 +140,7 @@ func (s Source) check() error {
 	return nil
 }
 
-// read returns the PEM text. An error does not quote the name of the file, which may be a key that somebody put in its
-// place.
+// read returns the PEM text. An error does not quote the file's name, because users can put a key there by mistake.
 func (s Source) read() ([]byte, error) {
 	if s.PEM != "" {
 		return []byte(s.PEM), nil
@@ -154,7 +153,7 @@ func (s Source) read() ([]byte, error) {
 	return text, err
 }
 
-// What to do about a connection that TLS ends. Provider and sidecar have the variables in common.
+// Remedies for connections that fail with a TLS error. The provider and the sidecar share the variables.
 const (
 	trustAuthority = "the broker's certificate is signed by an authority that is not trusted here: name the authority's certificate in " +
 		"RABBITMQ_CACERT, in cacert_file of the provider block, or with --cacert of rabbitmq-retry"
@@ -164,11 +163,11 @@ const (
 	useItsName = "connect to the broker by a name that its certificate has"
 )
 
-// clientRefused are the words of alerts with which brokers refuse a client that has no certificate, or another than they
-// trust. They come as text, and in TLS 1.3 only with the first read.
+// clientRefused has the words of TLS alerts from brokers that refuse a client's missing or untrusted certificate. Go
+// has only texts for them, and in TLS 1.3 they come with the first read.
 var clientRefused = []string{"certificate required", "bad certificate", "unknown certificate", "handshake failure", "certificate unknown"}
 
-// Remedy says what to do about an error of TLS; "" if it is none, or nothing is known to help.
+// Remedy says what to do about a TLS error. For other errors, or without a known remedy, it returns "".
 func Remedy(err error) string {
 	var authority x509.UnknownAuthorityError
 	var name x509.HostnameError
