@@ -31,7 +31,7 @@ func (c Change) bindingsOf(exchange string) []topology.Binding {
 }
 
 // requireReadable fails if another owner's binding could not be restored exactly. The management API shows arguments as
-// JSON, where a decimal is a number and an undefined value the text "undefined" (seen on 3.10.8 and 4.3.6).
+// JSON (seen on 3.10.8 and 4.3.6). There, a decimal is a number, and an undefined value is the text "undefined".
 func (c Change) requireReadable(b topology.Binding) error {
 	if c.owns(b) {
 		return nil
@@ -159,7 +159,7 @@ func isBound(err error) bool {
 	return errors.As(err, &bound)
 }
 
-// Bound returns the bindings that will prevent the change, as far as the vhost shows. It returns nil if there are none.
+// Bound returns the bindings that will prevent the change, as far as the vhost shows, or nil.
 func (c Change) Bound() *BoundError { return c.bound(c.going(), c.All.Bindings) }
 
 // bound returns an error about the bindings of others to deleted objects, or nil.

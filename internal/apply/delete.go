@@ -67,11 +67,11 @@ func (e *execution) removeQueue(ctx context.Context, name string, queue topology
 	return fmt.Errorf("delete queue %q: %w", name, err)
 }
 
-// deleteUntilAnswered deletes a queue without bindings of others. If the broker does not answer, it can try again. If a
-// node dies during a deletion, a quorum queue can be left without members, and nothing can be proved about it (3.10 to
-// 4.3). An unbound queue receives no messages, and the first attempt can take effect at any time, so another attempt
-// can lose no more. A queue that is re-created, here or by an application, gets only one attempt, because another queue
-// can have its name by then.
+// deleteUntilAnswered deletes a queue without bindings of others, and tries again if the broker does not answer. If a
+// node dies during a deletion, a quorum queue can be left without members, so that nothing can be proved about it (3.10
+// to 4.3). An unbound queue receives no messages. The first attempt can take effect at any time, so another attempt
+// cannot lose other messages. A queue that is re-created, here or by an application, gets only one attempt, because
+// another queue can have its name by then.
 func (e *execution) deleteUntilAnswered(ctx context.Context, name string, queue topology.Queue, recreated bool) error {
 	var deadline time.Time
 	once := len(e.deletionUnknown) > 0 || recreated || slices.Contains(e.SharedQueues, name)

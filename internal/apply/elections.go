@@ -15,7 +15,7 @@ import (
 const (
 	// steadyTime is how long to wait until queues have stable leaders.
 	steadyTime = time.Minute
-	// leaderTime is how long a leader can be dead before the broker reports that there is none.
+	// leaderTime is how long a leader can be dead before the broker reports it.
 	leaderTime = time.Second
 )
 

@@ -258,8 +258,8 @@ func notAskable(err error) string {
 // writesAtOnce limits the parallel writes of one change.
 const writesAtOnce = 8
 
-// forEachParallel calls a function for each object, several at once. After a failure it starts no more calls, but waits
-// for running calls, because their results must be known.
+// forEachParallel calls a function for each object, several at once. After a failure it waits for running calls,
+// because their results must be known, and starts no others.
 func forEachParallel[T any](ctx context.Context, objects []T, call func(context.Context, T) error) error {
 	var group errgroup.Group
 	group.SetLimit(writesAtOnce)

@@ -45,7 +45,7 @@ func (e *execution) prove(ctx context.Context, checks emptinessChecks) error {
 }
 
 // proveNonePending proves that no dead letters stay in the queues, or fails with *KeptError. Dead letters can pass
-// through, so each inspection waits until there are none.
+// through, so each inspection waits for a moment without any.
 func (e *execution) proveNonePending(ctx context.Context, checks emptinessChecks) error {
 	against, err := e.lastingContents(ctx, checks)
 	if err == nil && len(against) == 0 {

@@ -92,8 +92,8 @@ func fromFirst(exchange string, bindings []topology.Binding) []topology.Binding 
 	return slices.Concat(slices.DeleteFunc(slices.Clone(bindings), leadsTo), slices.DeleteFunc(slices.Clone(bindings), leadsOn))
 }
 
-// noted returns the bindings that a killed apply left unbound, from their notes. It leaves out bindings that touch none
-// of the owner's exchanges, because no apply deletes them.
+// noted returns the bindings that a killed apply left unbound, from their notes. It leaves out bindings that do not
+// touch the owner's exchanges, because no apply deletes them.
 func (c Change) noted() []topology.Binding {
 	var found []topology.Binding
 	for _, note := range c.Live.Bindings {

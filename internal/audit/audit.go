@@ -1,8 +1,8 @@
-// Package audit finds the ways in which a vhost loses dead letters.
+// Package audit finds faults that make a vhost lose dead letters.
 //
-// It is pure. From the listing of a vhost it finds dead letters that would be dropped, run in a circle or get stuck,
-// and says what to do about each case. It follows every route from every queue with a dead-letter exchange, regardless
-// of its owner. It relies only on the broker's listing: if a routing key is unknown, every possible route counts.
+// It is pure. From the listing of a vhost it finds dead letters that would be dropped, run in a circle or get stuck.
+// For each fault it says what to do. It follows every route from every queue with a dead-letter exchange, regardless of
+// its owner. It relies only on the broker's listing: if a routing key is unknown, every possible route counts.
 package audit
 
 import (

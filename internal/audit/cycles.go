@@ -99,7 +99,7 @@ func droppedAtLimit(g graph, report func(Finding)) {
 	}
 }
 
-// droppedAtDefaultLimit reports one finding for all queues, because none of them sets the limit.
+// droppedAtDefaultLimit reports one finding for all queues, because they do not set the limit themselves.
 func droppedAtDefaultLimit(g graph, report func(Finding)) {
 	if names := g.limitedWithoutExchange(false); len(names) > 0 {
 		limit, _, _ := g.settings[names[0]].DeliveryLimit()

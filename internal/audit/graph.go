@@ -14,7 +14,7 @@ type graph struct {
 	vhost    topology.Vhost
 	lookup   topology.Lookup
 	settings map[string]topology.Settings
-	// classicOrQuorum are the queues where messages can die. dying are those of them with a dead-letter exchange.
+	// classicOrQuorum are the queues where messages can die. dying are the ones with a dead-letter exchange.
 	classicOrQuorum, dying []string
 	bindings               map[string][]topology.Binding
 	// alternates maps exchanges to their alternate exchanges.
@@ -136,7 +136,7 @@ type place struct {
 	key   key
 }
 
-// wayBack finds the shortest route on which a dead letter certainly returns to its queue without a consumer. The route
+// wayBack finds the shortest route that certainly returns a dead letter to its queue without a consumer. The route
 // begins and ends with that queue.
 func (g graph) wayBack(queue string) []place {
 	for _, arrived := range g.sortedArrivalKeys(queue) {

@@ -23,7 +23,7 @@ func known(text string) key { return key{text, true} }
 type routes struct {
 	// sure are the queues that certainly get the message. possible are queues that can get it.
 	sure, possible map[string]bool
-	// nowhere means that no queue can get the message, whatever its headers are.
+	// nowhere means that no queue can get the message with any headers.
 	nowhere bool
 }
 
@@ -171,7 +171,7 @@ func wordsMatch(pattern, text []string) bool {
 }
 
 // findArrivalKeys finds the routing keys that messages arrive with in each queue. They come from bindings with a
-// definite key, and from dead letters that keep their key. If there are none, it assumes messages through the default
+// definite key, and from dead letters that keep their key. If it finds no key, it assumes messages through the default
 // exchange, with the queue's name as the key.
 func (g graph) findArrivalKeys() {
 	for _, exchange := range slices.Sorted(maps.Keys(g.bindings)) {

@@ -8,9 +8,9 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// ReleasedQueues lists the queues that a change stops declaring but does not delete. These are declared work queues
-// that the pipeline or an attachment still uses, queues that somebody else re-created without the pipeline's mark, and
-// failed queues that others use. If the pipeline is destroyed, next is nil.
+// ReleasedQueues lists the queues that a change stops declaring but does not delete. These are work queues that the
+// pipeline or an attachment still uses, and failed queues that others use. They are also queues that somebody else
+// re-created without the pipeline's mark. If the pipeline is destroyed, next is nil.
 func (p Pipeline) ReleasedQueues(next *Pipeline, vhost topology.Topology) []string {
 	released := releasedFailedQueues(p, next, vhost)
 	byAttachment := Attached(p.Names(), vhost)

@@ -156,7 +156,8 @@ func (consumerEngine) workQueueKeys(_ Pipeline, name string, _ WorkQueue) topolo
 type nativeEngine struct{}
 
 // delayedRetryType delays every message that is returned to the queue. With any other type, some messages come back at
-// once, again and again: either returned ones (basic.nack with requeue) or failed ones (basic.reject with requeue).
+// once, again and again. These are either returned messages (basic.nack with requeue) or failed ones (basic.reject with
+// requeue).
 const delayedRetryType = "all"
 
 func (nativeEngine) exchanges(n Names) map[string]topology.Exchange {

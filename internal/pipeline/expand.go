@@ -67,9 +67,9 @@ func addRetryQueue(t *topology.Topology, p Pipeline, wait time.Duration) {
 // only while it elects a leader takes it then. Without this wait, the broker waits for minutes.
 const RefusedWait = 5 * time.Second
 
-// RefusedQueue returns the queue from which the broker republishes a message to an exchange after a queue behind it
-// refused the message. The queue remembers which target queues already have the message, and only a quorum queue does
-// that.
+// RefusedQueue returns a queue for messages that a queue behind the exchange refused. From there the broker publishes
+// them to the exchange again. The queue remembers which target queues already have a message, and only a quorum queue
+// does that.
 func RefusedQueue(exchange string) topology.Queue {
 	return OwnQueue(topology.Quorum, exchange, topology.UnreachableDeliveryLimit,
 		topology.Arguments{"x-message-ttl": RefusedWait.Milliseconds()})

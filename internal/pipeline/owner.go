@@ -11,7 +11,7 @@ import (
 // CatchAll returns the name of the pipeline's own failed queue.
 func (p Pipeline) CatchAll() string { return p.Names().FailedQueue() }
 
-// Entrance returns "", because applications publish to none of a pipeline's exchanges.
+// Entrance returns "", because applications do not publish to a pipeline's exchanges.
 func (Pipeline) Entrance() string { return "" }
 
 // Notes returns the exchanges that keep the pipeline's notes.

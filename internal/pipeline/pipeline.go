@@ -138,7 +138,7 @@ func (p Pipeline) Worker() Worker {
 
 // Ways to give a work queue its dead-letter exchange.
 const (
-	// AttachPolicy writes a policy, so that nobody needs to declare the queue again.
+	// AttachPolicy writes a policy, so that the queue need not be declared again.
 	AttachPolicy = "policy"
 	// AttachArguments expects that the queue's owner declares it with the right arguments.
 	AttachArguments = "arguments"
@@ -187,7 +187,7 @@ func (w WorkQueue) Strategy() string {
 	return cmp.Or(w.DeadLetterStrategy, topology.AtMostOnce)
 }
 
-// deadLettering returns the policy keys with which the queue dead-letters to an exchange.
+// deadLettering returns the policy keys that make the queue dead-letter to an exchange.
 func (w WorkQueue) deadLettering(exchange string) topology.Arguments {
 	keys := topology.Arguments{"dead-letter-exchange": exchange}
 	if w.Strategy() == topology.AtLeastOnce {

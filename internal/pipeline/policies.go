@@ -80,9 +80,10 @@ func (p Pipeline) policyOf(workQueue string) topology.Policy {
 	return policy
 }
 
-// precedence returns how far a work queue's policy is above the pipeline's other policies. If two policies have the
-// same priority, RabbitMQ 3.10 and 4.0 apply the one created last, and 4.3 applies the first by name (seen on 3.10.8,
-// 4.0.5 and 4.3.6). A queue that is taken over therefore needs a higher priority than the other pipeline gives it.
+// precedence returns how far a work queue's policy is above the pipeline's other policies. Brokers differ if two
+// policies have the same priority. RabbitMQ 3.10 and 4.0 apply the one created last, and 4.3 applies the first by name
+// (seen on 3.10.8, 4.0.5 and 4.3.6). A queue that is taken over therefore needs a higher priority than the other
+// pipeline gives it.
 func (w WorkQueue) precedence() int {
 	if w.TakeOverFrom != "" {
 		return 1

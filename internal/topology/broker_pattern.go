@@ -26,8 +26,8 @@ var (
 // brokerPattern is a policy's pattern, read as brokers read it.
 type brokerPattern struct {
 	expression *regexp2.Regexp
-	// onlyASCII means that the pattern depends on the definition of a letter. To older Erlang releases a byte above 127
-	// is a Latin-1 character, and to newer ones it is none. The broker's Erlang release is unknown here.
+	// onlyASCII means that the pattern depends on the definition of a letter. Older Erlang releases take a byte above
+	// 127 for a Latin-1 character, and newer ones do not. The broker's Erlang release is unknown here.
 	onlyASCII bool
 	// tooSlow is set after a name took too long, so that later names fail at once.
 	tooSlow atomic.Bool
