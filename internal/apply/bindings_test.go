@@ -24,7 +24,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// From RabbitMQ 4.0 on a headers exchange tells 1.0 from 1.
+// From RabbitMQ 4.0 on, a headers exchange tells 1.0 from 1.
 func TestBindingsComeBackExactly(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -42,7 +42,7 @@ func TestBindingsComeBackExactly(t *testing.T) {
 	}
 }
 
-// A note about what the provider never deletes binds nothing, and goes.
+// If a note records a binding that the provider never deletes, the note is deleted and nothing is bound.
 func TestNotesAboutOthersBindNothing(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -60,8 +60,8 @@ func TestNotesAboutOthersBindNothing(t *testing.T) {
 	}
 }
 
-// Bindings of others go with an exchange that is re-created. After the death of the provider at any
-// write, the objects of the next plan differ, and the next change restores these bindings.
+// Bindings of others are deleted with an exchange that is re-created. If the provider dies at any write, the next plan
+// shows a difference, and the next change restores these bindings.
 func TestBindingsOfOthersSurviveReplacements(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"orders.dlx", "orders.retry", "orders.return", "orders.failed"} {
@@ -116,7 +116,7 @@ func damage(t *testing.T, b *brokertest.Broker, a *Applier, p pipeline.Pipeline,
 	return others
 }
 
-// An exchange of others that deletes itself with its last binding would be gone for good.
+// Another owner's auto-delete exchange would be deleted for good with its last binding.
 func TestReplacementKeepsExchangesThatDeleteThemselves(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -140,8 +140,8 @@ func TestReplacementKeepsExchangesThatDeleteThemselves(t *testing.T) {
 	}
 }
 
-// An exchange is not re-created if a binding of others has an argument that the management API does not show as it is. Any
-// other binding routes afterwards what it routed before. Its arguments may have any type that AMQP has, and line breaks.
+// An exchange is not re-created if a binding of others has an argument that the management API shows inexactly. Any
+// other binding routes as before. Its arguments can have any AMQP type, and line breaks.
 func TestArgumentsOfOthersOnABroker(t *testing.T) {
 	t.Parallel()
 	for name, argument := range map[string]struct {
@@ -200,7 +200,7 @@ func TestArgumentsOfOthersOnABroker(t *testing.T) {
 			}
 			require.Equal(t, before, bindings(t, a, b.Vhost))
 			b.Publish(t, "amq.headers", "", amqp.Publishing{Headers: amqp.Table{key: argument.value, "always": "yes"}, Body: []byte("after")})
-			_, likewise := b.Get(t, "bound likewise") // which not all releases do by all types
+			_, likewise := b.Get(t, "bound likewise") // not all releases route by all types
 			if _, routed := b.Get(t, "orders.failed"); !argument.refused && routed != likewise {
 				t.Errorf("routed to the exchange: %t, to a queue that is bound likewise: %t", routed, likewise)
 			}
@@ -208,9 +208,9 @@ func TestArgumentsOfOthersOnABroker(t *testing.T) {
 	}
 }
 
-// Others bind all queues just before a certain step, whichever that is: those that are there by then stay, with these bindings,
-// with the owner's and with the policies, and a later removal finishes. Only a binding that comes between a queue's last look
-// and its deletion goes with it.
+// Others bind all queues just before any one of the steps. Queues that still exist stay, with these bindings, the
+// owner's bindings and the policies, and a later removal succeeds. Only a binding that is made between a queue's last
+// check and its deletion is lost.
 func TestQueuesThatOthersBindMeanwhileStay(t *testing.T) {
 	t.Parallel()
 	for name, scenario := range map[string]struct {
@@ -239,7 +239,7 @@ func TestQueuesThatOthersBindMeanwhileStay(t *testing.T) {
 	}
 }
 
-// createRefused is a creation that fails at its last policy, and is rolled back.
+// createRefused runs a creation that fails at its last policy and is rolled back.
 func createRefused(t *testing.T, a *Applier, p pipeline.Pipeline) error {
 	t.Helper()
 	c := creation(t, a, p)
@@ -247,7 +247,8 @@ func createRefused(t *testing.T, a *Applier, p pipeline.Pipeline) error {
 	return a.Create(t.Context(), c)
 }
 
-// bindAtStep makes a change, and binds its queues just before so many of its steps; false if it has fewer.
+// bindAtStep makes a change and binds its queues just before the given step. It returns false if the change has fewer
+// steps.
 func bindAtStep(
 	t *testing.T, b *brokertest.Broker, step int, creates bool, goes []string,
 	change func(*testing.T, *Applier, pipeline.Pipeline) error,
@@ -270,7 +271,7 @@ func bindAtStep(
 			switch err := direct.client.Bind(t.Context(), b.Vhost, binding); {
 			case err == nil:
 				bound = append(bound, binding)
-			case !broker.IsNotFound(err): // the queue is gone
+			case !broker.IsNotFound(err): // the queue is deleted
 				t.Error(err)
 			}
 		}
@@ -303,8 +304,7 @@ func bindAtStep(
 	return at != ""
 }
 
-// requirePutBack fails the test if a queue that is bound lacks one of the bindings that the pipeline had made for it, or a policy
-// is gone.
+// requirePutBack fails the test if a bound queue lacks one of the pipeline's bindings, or if a policy is missing.
 func requirePutBack(t *testing.T, at string, bound []topology.Binding, before, now topology.Topology) {
 	t.Helper()
 	for _, own := range before.Bindings {
@@ -322,9 +322,9 @@ func isDeletionOf(r *http.Request, queue string) bool {
 	return r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/api/queues/") && strings.HasSuffix(r.URL.Path, "/"+queue)
 }
 
-// atStep is the endpoint of a management API whose statistics say of every queue that it is empty. It calls this once, just
-// before so many steps: writes, and looks at messages and at the bindings of queues. Those before a refused policy do not
-// count if one is awaited.
+// atStep returns the endpoint of a management API whose statistics report every queue as empty. It makes the call once,
+// just before the given step. Steps are writes, and reads of messages or of a queue's bindings. With afterRefusal, it
+// counts only steps after a refused policy.
 func atStep(t *testing.T, b *brokertest.Broker, step int, afterRefusal bool, call func(*http.Request)) (endpoint string) {
 	t.Helper()
 	var mutex sync.Mutex
@@ -344,7 +344,7 @@ func atStep(t *testing.T, b *brokertest.Broker, step int, afterRefusal bool, cal
 	})
 }
 
-// While another pipeline has messages that return to a queue, that queue stays. The binding of their return goes with it.
+// While messages of another pipeline return to a queue, the queue stays. Later, the return binding is deleted with it.
 func TestReturnBindingsOfOthers(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -377,8 +377,8 @@ func TestReturnBindingsOfOthers(t *testing.T) {
 	}
 }
 
-// An exchange of others that is bound to one of the owner's, before or during a proof, keeps all of them: what it routes would be
-// dropped from then on, or for as long as a destroy takes that is refused.
+// Others bind an exchange to the owner's exchange, before or during a proof. Then all of the owner's exchanges stay:
+// their messages would be dropped from then on, or until a refused destroy ends.
 func TestExchangesThatOthersBindStay(t *testing.T) {
 	t.Parallel()
 	for name, moment := range map[string]string{"before": "", "during the proof": http.MethodDelete} {

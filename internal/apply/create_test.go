@@ -18,8 +18,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// The broker refuses the second policy. What consumers have rejected since the first is still there, be it in the
-// inbox or held by its work queue, and so is everything that it needs to come back.
+// The broker refuses the second policy. Messages that were rejected since the first one are still in the inbox or held
+// by their work queue. Everything that they need to come back stays.
 func TestFailedCreateKeepsAllThatMessagesNeed(t *testing.T) {
 	t.Parallel()
 	for holder, reject := range map[string]func(*testing.T, *brokertest.Broker){
@@ -54,7 +54,7 @@ func TestFailedCreateKeepsAllThatMessagesNeed(t *testing.T) {
 	}
 }
 
-// Nothing was rejected, so nothing is left.
+// Without rejected messages, nothing stays.
 func TestFailedCreateRemovesPoliciesToo(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -68,7 +68,7 @@ func TestFailedCreateRemovesPoliciesToo(t *testing.T) {
 	requireLive(t, c, p, topology.Topology{})
 }
 
-// refusedInTheMiddle has a policy that the broker takes, and then one that it does not.
+// refusedInTheMiddle returns a pipeline with a policy that the broker accepts, and then one that it refuses.
 func refusedInTheMiddle(t *testing.T, b *brokertest.Broker) pipeline.Pipeline {
 	t.Helper()
 	for _, queue := range []string{"work", "refused"} {
@@ -97,7 +97,7 @@ func rejectUntilInInbox(t *testing.T, b *brokertest.Broker) {
 	})
 }
 
-// holdOne makes the work queue hold a dead letter, which has nowhere to go for a while.
+// holdOne makes the work queue hold a dead letter that cannot be routed for a while.
 func holdOne(t *testing.T, b *brokertest.Broker) {
 	t.Helper()
 	rejectUntilInInbox(t, b)
@@ -113,15 +113,15 @@ func holdOne(t *testing.T, b *brokertest.Broker) {
 		}
 		return nil
 	})
-	// What was rejected before may have arrived in either, the failed queue being unbound last.
+	// Earlier rejected messages can be in either queue, because the failed queue is unbound last.
 	for target := range targets {
 		b.Request(t, http.MethodDelete, b.Path("queues", target)+"/contents", nil)
 	}
 	require.NoError(t, e.rebind(t.Context(), e.bindingsTo(targets)))
 }
 
-// Two creations go on after the same interruption: the exchange and the inbox are there, no definition. Both make the
-// definition, which nobody can tell apart, and one of them comes too late for the rest. It leaves everything in place.
+// Two creations continue after the same interruption, with an exchange and an inbox but no definition. Both create the
+// same definition, and one of them is too late for the other objects. It leaves all objects.
 func TestLoserOfTwoThatGoOnDeletesNothing(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -166,7 +166,7 @@ const (
 	policyWritesAtOnce = 2
 )
 
-// gauge counts what is in flight, by the first word after /api, and remembers the most.
+// gauge counts requests in flight, by the first word after /api, and keeps the maximum.
 type gauge struct {
 	mutex     sync.Mutex
 	now, most map[string]int
@@ -179,19 +179,19 @@ func (g *gauge) add(kind string, n int) {
 	g.most[kind] = max(g.most[kind], g.now[kind])
 }
 
-// pass is a fault that lets everything through, slowly, and counts the writes.
+// pass is a fault that lets all requests through, slowly, and counts the writes.
 func (g *gauge) pass(r *http.Request) (forward, answer bool) {
 	if r.Method != http.MethodGet {
 		for _, kind := range []string{"all", strings.Split(r.URL.Path, "/")[2]} {
 			g.add(kind, 1)
 			defer g.add(kind, -1)
 		}
-		time.Sleep(30 * time.Millisecond) // for the others to come
+		time.Sleep(30 * time.Millisecond) // gives others time to arrive
 	}
 	return true, true
 }
 
-// Many pipelines at once neither flood the broker nor wait for each other's every write.
+// Many pipelines at once do not flood the broker, and do not wait for each other's every write.
 func TestWritesAtOnce(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -216,7 +216,7 @@ func TestWritesAtOnce(t *testing.T) {
 	}
 }
 
-// Of two that create the same pipeline, the one that comes second takes no part of it.
+// If two runs create the same pipeline, the second one takes over no objects.
 func TestSecondCreateMakesNothing(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -243,7 +243,7 @@ func TestSecondCreateMakesNothing(t *testing.T) {
 	both.Go(func() {
 		defer close(goOn)
 		<-begun
-		change := Change{Owner: p, Vhost: p.Vhost, Wanted: p.Expand()} // as if it had listed before the first began
+		change := Change{Owner: p, Vhost: p.Vhost, Wanted: p.Expand()} // listed before the first run began
 		if err := second.Create(t.Context(), change); err == nil || !strings.Contains(err.Error(), "exists already") {
 			t.Errorf("the second got %v", err)
 		}
@@ -259,7 +259,7 @@ func TestSecondCreateMakesNothing(t *testing.T) {
 	requireLive(t, newApplier(t, b, b.Endpoint), p, p.Expand())
 }
 
-// Brokers can answer two creators that an object is new. Neither can tell what is its own then.
+// Brokers can tell two creators that an object is new. Then neither knows its own objects.
 func TestCreatorThatMeetsAnotherRemovesNothing(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -269,7 +269,7 @@ func TestCreatorThatMeetsAnotherRemovesNothing(t *testing.T) {
 			answer.Code = http.StatusCreated
 		}
 	}))
-	change := Change{Owner: p, Vhost: p.Vhost, Wanted: p.Expand()} // as if it had listed before
+	change := Change{Owner: p, Vhost: p.Vhost, Wanted: p.Expand()} // listed before the other run began
 	require.ErrorContains(t, late.Create(t.Context(), change), "exists already")
 	requireLive(t, newApplier(t, b, b.Endpoint), p, p.Expand())
 }
@@ -298,8 +298,8 @@ func TestForEachParallelBeginsNothingAfterAFailure(t *testing.T) {
 	}
 }
 
-// Somebody else attaches the queue after the vhost was read. The one who writes last fails, takes back what it made, and
-// leaves the other's as it is.
+// Somebody else attaches the queue after the vhost was read. The last writer fails, removes its own objects, and leaves
+// the other's unchanged.
 func TestQueueThatTwoAttachAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, attach := range map[string]func(t *testing.T, a *Applier, b *brokertest.Broker) error{
@@ -354,7 +354,7 @@ func TestQueueThatTwoAttachAtOnce(t *testing.T) {
 	}
 }
 
-// attaching changes what is there to a pipeline that has the queue.
+// attaching returns the change to a pipeline that has the queue.
 func attaching(t *testing.T, a *Applier, b *brokertest.Broker) Change {
 	t.Helper()
 	p := small(b)

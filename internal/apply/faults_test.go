@@ -17,8 +17,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// A proxy answers all reads in the broker's place from the middle of a proof on: nothing is deleted, the bindings are
-// back, the error says where to look, and the next change finds nothing left to do.
+// A proxy answers all reads from the middle of a proof on. No queue is deleted, the bindings are restored, and the
+// error says where to look. The next change finds no difference.
 func TestReadsThatFailDuringAProofDeleteNothing(t *testing.T) {
 	t.Parallel()
 	for name, do := range map[string]func(*Applier, Change) error{
@@ -84,7 +84,7 @@ func TestWriteThatNeverArrivedFailsAndIsRolledBack(t *testing.T) {
 	requireLive(t, c, p, topology.Topology{})
 }
 
-// A proxy that did pass a write on may answer it with a page of its own.
+// A proxy can pass a write on and still answer with its own page.
 func TestWriteThatAProxyAnswersIsLookedUp(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -103,7 +103,7 @@ func TestWriteThatAProxyAnswersIsLookedUp(t *testing.T) {
 	}
 }
 
-// That a proxy finds nothing says nothing about the queue.
+// A proxy's 404 says nothing about the queue.
 func TestNotFoundOfAProxyProvesNothing(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -120,7 +120,7 @@ func TestNotFoundOfAProxyProvesNothing(t *testing.T) {
 	requireLive(t, c, p, removal.Live)
 }
 
-// A queue whose deletion was not answered may still be deleted, with what it would receive by then.
+// If a queue's deletion was not answered, the broker can still delete it, with messages that arrive by then.
 func TestQueueThatMayStillBeDeletedGetsNoBindings(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -143,7 +143,7 @@ func TestQueueThatMayStillBeDeletedGetsNoBindings(t *testing.T) {
 	}
 }
 
-// A node that dies in the middle of a deletion answers nothing, and may leave half a queue.
+// A node that dies during a deletion does not answer, and can leave half a queue.
 func TestDeletionIsRepeatedUntilItIsAnswered(t *testing.T) {
 	t.Parallel()
 	for name, arrives := range map[string]bool{"arrived": true, "lost": false} {
@@ -165,7 +165,7 @@ func TestDeletionIsRepeatedUntilItIsAnswered(t *testing.T) {
 	}
 }
 
-// A queue that applications declare may be a new one, with messages, after the first deletion.
+// A queue that applications declare can be a new one with messages after the first deletion.
 func TestDeletionOfAnApplicationsQueueIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -183,7 +183,7 @@ func TestDeletionOfAnApplicationsQueueIsNotRepeated(t *testing.T) {
 	}
 }
 
-// The first deletion may still take effect, whatever the broker answers to the second.
+// The first deletion can still take effect, regardless of the second answer.
 func TestDeletionStaysInDoubtAfterARefusal(t *testing.T) {
 	t.Parallel()
 	var deletions atomic.Int32
@@ -203,7 +203,7 @@ func TestDeletionStaysInDoubtAfterARefusal(t *testing.T) {
 	}
 }
 
-// An exchange whose deletion was not answered comes back with its bindings.
+// If an exchange's deletion was not answered, the exchange comes back with its bindings.
 func TestExchangeIsRecreatedWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -217,7 +217,7 @@ func TestExchangeIsRecreatedWithoutAnAnswer(t *testing.T) {
 	requireLive(t, c, p, change.Live)
 }
 
-// To a user who may not see the vhost, everything looks as if it were deleted.
+// To a user who cannot see the vhost, everything looks deleted.
 func TestWhatIsOutOfSightIsNotTakenForDeleted(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -247,7 +247,7 @@ func TestRemovalWithoutAccessIsAnError(t *testing.T) {
 	requireLive(t, admin, p, removal.Live)
 }
 
-// A vhost that is gone takes everything along.
+// If the vhost is deleted, all its objects are deleted with it.
 func TestRemovalFromAVhostThatIsGone(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -262,7 +262,7 @@ func TestRemovalFromAVhostThatIsGone(t *testing.T) {
 	require.NoError(t, a.Remove(t.Context(), changeTo(t, a, p, nil)))
 }
 
-// A queue whose deletion is refused gets its bindings back, whatever its name.
+// If a queue's deletion is refused, the queue gets its bindings back, regardless of its name.
 func TestRefusalIsNoSilenceWhateverTheName(t *testing.T) {
 	t.Parallel()
 	const queue = "payment-timeout"

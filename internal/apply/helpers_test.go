@@ -23,7 +23,7 @@ func newApplier(t *testing.T, b *brokertest.Broker, endpoint string) *Applier {
 	return applierAs(t, endpoint, b.Username, b.Password)
 }
 
-// withoutLag is the applier of a management API whose counts never lag.
+// withoutLag returns an applier for a management API whose counts never lag.
 func withoutLag(a *Applier) *Applier {
 	a.times = Times{
 		Settle: 100 * time.Millisecond, Stale: 2 * time.Second, Between: 100 * time.Millisecond,
@@ -32,7 +32,7 @@ func withoutLag(a *Applier) *Applier {
 	return a
 }
 
-// quickApplier is for what happens while no message is on its way.
+// quickApplier returns an applier for tests in which no messages move.
 func quickApplier(t *testing.T, b *brokertest.Broker, endpoint string) *Applier {
 	t.Helper()
 	a := newApplier(t, b, endpoint)
@@ -61,7 +61,7 @@ func small(b *brokertest.Broker) pipeline.Pipeline {
 	}
 }
 
-// created is the small pipeline, which is on the broker.
+// created returns the small pipeline, which is on the broker.
 func created(t *testing.T, b *brokertest.Broker) pipeline.Pipeline {
 	t.Helper()
 	p := small(b)
@@ -74,13 +74,13 @@ func create(t *testing.T, a *Applier, p pipeline.Pipeline) error {
 	return a.Create(t.Context(), creation(t, a, p))
 }
 
-// creation makes the pipeline of what is there.
+// creation returns the change that creates the pipeline, except for existing objects.
 func creation(t *testing.T, a *Applier, p pipeline.Pipeline) Change {
 	t.Helper()
 	return changeTo(t, a, p, &p)
 }
 
-// declaring is a pipeline with a queue of its own.
+// declaring returns a pipeline that declares a queue.
 func declaring(t *testing.T, b *brokertest.Broker) pipeline.Pipeline {
 	t.Helper()
 	p := small(b)
@@ -89,7 +89,7 @@ func declaring(t *testing.T, b *brokertest.Broker) pipeline.Pipeline {
 	return p
 }
 
-// changeTo turns a live pipeline into the wanted one. If wanted is nil, it removes the pipeline.
+// changeTo returns the change from a live pipeline to the wanted one. If wanted is nil, it removes the pipeline.
 func changeTo(t *testing.T, a *Applier, p pipeline.Pipeline, wanted *pipeline.Pipeline) Change {
 	t.Helper()
 	all := list(t, a, p.Vhost)
@@ -109,7 +109,7 @@ func bindings(t *testing.T, a *Applier, vhost string) string {
 	return strings.Join(lines, "\n")
 }
 
-// update restores the pipeline, checks that nothing differs afterwards, and returns the bindings.
+// update restores the pipeline, checks that no difference remains, and returns the bindings.
 func update(t *testing.T, a *Applier, p pipeline.Pipeline) string {
 	t.Helper()
 	_, err := a.Update(t.Context(), changeTo(t, a, p, &p))
@@ -118,14 +118,14 @@ func update(t *testing.T, a *Applier, p pipeline.Pipeline) string {
 	return bindings(t, a, p.Vhost)
 }
 
-// requireSame fails the test unless both are the same objects.
+// requireSame fails the test unless both have the same objects.
 func requireSame(t *testing.T, want, got topology.Topology) {
 	t.Helper()
 	changes := topology.Diff(want, got)
 	require.Truef(t, changes.Empty(), "different: %+v", changes)
 }
 
-// requireLive fails the test unless these are the objects of the pipeline that are on the broker.
+// requireLive fails the test unless the broker has exactly these objects of the pipeline.
 func requireLive(t *testing.T, a *Applier, p pipeline.Pipeline, want topology.Topology) {
 	t.Helper()
 	requireSame(t, want, p.Owned(list(t, a, p.Vhost).Topology))

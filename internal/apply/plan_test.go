@@ -15,7 +15,7 @@ const (
 	narrow = "^(in|caught)$"
 )
 
-// owned has a policy that covers its own queues and a work queue, and another for the other one.
+// owned has a policy for its own queues and a work queue, and another policy for the other work queue.
 func owned() topology.Topology {
 	return topology.Topology{
 		Exchanges: map[string]topology.Exchange{"catch": {Type: "fanout"}, "dlx": {Type: "fanout"}},
@@ -25,7 +25,7 @@ func owned() topology.Topology {
 	}
 }
 
-// identity is an exchange and a queue of what is wanted.
+// identity returns an exchange and a queue of the wanted objects.
 func identity(wanted topology.Topology) topology.Topology {
 	return topology.Topology{
 		Exchanges: map[string]topology.Exchange{"dlx": wanted.Exchanges["dlx"]},
@@ -52,7 +52,7 @@ func atLeastOnce(pattern string) topology.Policy {
 	}}
 }
 
-// around is a vhost with two work queues, and a binding of somebody else to an own queue.
+// around returns a vhost with two work queues, and another owner's binding to an own queue.
 func around(live topology.Topology) topology.Vhost {
 	others := topology.New()
 	others.Exchanges["foreign"] = topology.Exchange{Type: "fanout"}
@@ -63,7 +63,7 @@ func around(live topology.Topology) topology.Vhost {
 	return topology.Vhost{Topology: topology.Merge(live, others), Version: topology.Version{Major: 4}}
 }
 
-// owner has what a test says.
+// owner is an owner whose answers the test sets.
 type owner struct {
 	Plain
 	identity      topology.Topology
@@ -122,11 +122,11 @@ func TestPlanCreate(t *testing.T) {
 	c.Owner = owner{identity: identity(c.Wanted)}
 	assertSteps(t, planCreate(c), append([]string{"put: exchange dlx"}, rest...)...)
 
-	// While somebody else's policy covers a queue that is created, ours is there before.
+	// While another owner's policy covers a queue to create, the owner's own policy is written first.
 	c.All.Policies["all"] = topology.Policy{Pattern: ".*", ApplyTo: "all", Definition: topology.Arguments{"expires": int64(1)}}
 	assertSteps(t, planCreate(c), append([]string{"put: exchange dlx", "put: policy own " + narrow}, rest...)...)
 
-	// One that covers something else does not matter.
+	// A policy that does not cover it makes no difference.
 	c.All.Policies["all"] = topology.Policy{Pattern: "^(work|other)$", ApplyTo: "all", Definition: topology.Arguments{"expires": int64(1)}}
 	assertSteps(t, planCreate(c), append([]string{"put: exchange dlx"}, rest...)...)
 
@@ -135,7 +135,7 @@ func TestPlanCreate(t *testing.T) {
 	}
 }
 
-// Without an exchange, the policy tells who is the creator.
+// Without an exchange, the policy shows which run is the creator.
 func TestPlanCreateWithoutExchange(t *testing.T) {
 	t.Parallel()
 	wanted := topology.New()
@@ -143,7 +143,7 @@ func TestPlanCreateWithoutExchange(t *testing.T) {
 	assertSteps(t, planCreate(change(topology.New(), wanted)), "put: policy own ^other$", "put: binding dlx -> other")
 }
 
-// A policy that covered the queue with another dead-letter exchange may have dead letters pending.
+// If a policy covered the queue with another dead-letter exchange, dead letters can be pending.
 func TestPlanCreateProvesFirst(t *testing.T) {
 	t.Parallel()
 	wanted := topology.New()
@@ -189,7 +189,7 @@ func TestPlanRemove(t *testing.T) {
 	}
 }
 
-// What somebody changed in the guard stays, but for the queues that it covers.
+// Manual changes of the guard stay, except for the queues that it covers.
 func TestPlanRemoveKeepsThePriorityOfTheGuard(t *testing.T) {
 	t.Parallel()
 	live := owned()
@@ -203,13 +203,13 @@ func TestPlanRemoveKeepsThePriorityOfTheGuard(t *testing.T) {
 			t.Errorf("got %+v", s.policies[0])
 		}
 	}
-	// One that covers nothing else is not written.
+	// A policy that covers no other queue is not written.
 	live.Policies["own"] = changed
 	steps = stepsOf(t)(planRemove(change(live, topology.Topology{}), rollBack))
 	require.False(t, slices.ContainsFunc(steps, func(s step) bool { return s.do == put }), steps)
 }
 
-// Queues that others publish to may not have consumers, are unbound last, and go first.
+// Shared queues must have no consumers. They are unbound last and deleted first.
 func TestPlanRemoveOfSharedQueues(t *testing.T) {
 	t.Parallel()
 	live := owned()
@@ -235,7 +235,7 @@ func TestPlanRemoveOfSharedQueues(t *testing.T) {
 	)
 }
 
-// Bindings that go with neither exchange nor queue are deleted themselves.
+// If a binding's exchange and queue stay, the binding itself is deleted.
 func TestPlanRemoveOfAnAttachment(t *testing.T) {
 	t.Parallel()
 	live := topology.New()
@@ -255,7 +255,7 @@ func TestPlanForce(t *testing.T) {
 	)
 }
 
-// The last work queue leaves by a narrower pattern, in place.
+// The last work queue is released by a narrower pattern of the same policy.
 func TestPlanUpdateReleasesTheLastWorkQueue(t *testing.T) {
 	t.Parallel()
 	wanted := owned()
@@ -272,8 +272,8 @@ func TestPlanUpdateReleasesTheLastWorkQueue(t *testing.T) {
 	require.Equal(t, refuse, steps[0].ifFails, "the proof does not refuse")
 }
 
-// Whatever may be refused comes first, what is missing is created before anything is deleted, and queues
-// that are kept may be kept at last.
+// Steps that can be refused come first. Missing objects are created before others are deleted. Queues that can be kept
+// come last.
 func TestPlanUpdate(t *testing.T) {
 	t.Parallel()
 	live, wanted := owned(), owned()
@@ -317,7 +317,7 @@ func TestPlanUpdate(t *testing.T) {
 	}
 }
 
-// What would stand before others once their priority has fallen is deleted before, all else after.
+// A policy that would take precedence when another priority falls is deleted before, and others after.
 func TestPlanUpdateOfPriorities(t *testing.T) {
 	t.Parallel()
 	live, wanted := owned(), owned()
@@ -337,8 +337,8 @@ func TestPlanUpdateOfPriorities(t *testing.T) {
 	)
 }
 
-// What others lead to a queue keeps it from being deleted or re-created, but for what comes back from another owner's queues,
-// which have to be empty then, too.
+// A binding of others prevents the deletion or re-creation of its queue. Return bindings of another owner are the
+// exception, and that owner's queues must then be empty too.
 func TestBound(t *testing.T) {
 	t.Parallel()
 	replaced := owned()
@@ -372,7 +372,8 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// What JSON does not tell cannot be put back: a decimal is a number there, and nothing the text "undefined".
+// A binding cannot be restored if JSON hides a type: a decimal becomes a number, and an undefined value the text
+// "undefined".
 func TestPlansRefuseWhatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	const refusal = "of a type that the management API does not show"
@@ -401,7 +402,8 @@ func TestPlansRefuseWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-// What an interrupted creation left before its definition is not created again; its guard takes its final form.
+// Objects that an interrupted creation made before its definition are not created again. The guard takes its final
+// form.
 func TestPlanCreateGoesOnAfterAnInterruption(t *testing.T) {
 	t.Parallel()
 	c := change(topology.New(), owned())

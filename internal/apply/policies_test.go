@@ -18,7 +18,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// write is what a policy was written with.
+// write is one write of a policy.
 type write struct {
 	name       string
 	Pattern    string
@@ -26,8 +26,8 @@ type write struct {
 	Definition topology.Arguments
 }
 
-// electing is a broker whose listings of queues have one of these leaders after another, and what was written to it. A
-// real cluster cannot be made to elect at the right moment.
+// electing returns a broker whose listings of queues show these leaders one after another, and the writes to it. A real
+// cluster cannot be forced to elect a leader at the right moment.
 func electing(t *testing.T, leaders ...string) (b *brokertest.Broker, a *Applier, written func() []write) {
 	t.Helper()
 	var mutex sync.Mutex
@@ -71,8 +71,7 @@ func ranked(rank int) topology.Policy {
 	return policy
 }
 
-// A weaker policy may not take precedence over another while priorities change, or dead letters that a queue
-// holds would be deleted.
+// A weaker policy must not take precedence while priorities change. Otherwise a queue's dead letters would be deleted.
 func TestPoliciesNeverOvertakeEachOther(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -85,7 +84,7 @@ func TestPoliciesNeverOvertakeEachOther(t *testing.T) {
 		// An interrupted change has left two priorities.
 		"lowered from two": {map[string]topology.Policy{"a": policyOf(10), "b": policyOf(9)}, policies(5, "a", "b"), []string{"b", "a"}},
 		"raised again":     {map[string]topology.Policy{"a": policyOf(10), "b": policyOf(20)}, policies(20, "a", "b"), []string{"a", "b"}},
-		// A queue gets a policy of its own, which has to be there before the shared one lets go.
+		// A queue gets its own policy, which must exist before the shared one releases the queue.
 		"lowered with one taking over": {policies(10, "a", "b"), policies(5, "a", "b", "own"), []string{"own", "a", "b"}},
 		"raised with one taking over":  {policies(10, "a", "b"), policies(20, "a", "b", "own"), []string{"own", "a", "b"}},
 		"spread over more":             {policies(10, "a", "b"), policies(10, "a", "b", "b1"), []string{"b1", "a", "b"}},
@@ -107,7 +106,7 @@ func names(policies []topology.NamedPolicy) []string {
 	return all
 }
 
-// What a step lists is written in this order, and undone in the reverse one.
+// A step's policies are written in their order, and undone in reverse.
 func TestPoliciesAreWrittenInTheOrderOfTheirStep(t *testing.T) {
 	t.Parallel()
 	b, a, written := electing(t)
@@ -123,8 +122,8 @@ func TestPoliciesAreWrittenInTheOrderOfTheirStep(t *testing.T) {
 	require.Equal(t, []string{"b2", "a2", "a1", "b1"}, got)
 }
 
-// A queue that was taken over goes back to the common policy, while another policy of a queue goes, too: both go after what
-// replaces them.
+// A queue returns to the common policy after a take-over, and another queue's policy is deleted too. Both policies are
+// deleted after their replacements are written.
 func TestPolicyOfAQueueTakenOverGoesLast(t *testing.T) {
 	t.Parallel()
 	live := map[string]topology.Policy{"common": policyOf(10), "own": policyOf(10), "taken over": policyOf(11)}
@@ -135,7 +134,7 @@ func TestPolicyOfAQueueTakenOverGoesLast(t *testing.T) {
 	}
 }
 
-// What stands behind a policy takes precedence once its priority has fallen, so it has to go before.
+// A weaker policy would take precedence when a stronger policy's priority falls, so it must be deleted first.
 func TestPoliciesThatWouldOvertakeGoFirst(t *testing.T) {
 	t.Parallel()
 	live := map[string]topology.Policy{"back": policyOf(9), "back/1": policyOf(9), "front": policyOf(10), "own": policyOf(10)}
@@ -159,8 +158,8 @@ func TestPoliciesThatWouldOvertakeGoFirst(t *testing.T) {
 	}
 }
 
-// Before 4.0 a policy that is written during an election never takes effect, and the same content
-// again does not repair it. Later, a queue may not see the content that it is told of.
+// Before 4.0, a policy that is written during an election never takes effect, even if it is written again with the same
+// content. From 4.0 on, a queue can miss the content that it is notified of.
 func TestPoliciesOfClustersAreWrittenUntilTheyTakeEffect(t *testing.T) {
 	t.Parallel()
 	old := topology.Vhost{Version: topology.Version{Major: 3, Minor: 13}, Nodes: 3}
@@ -181,7 +180,7 @@ func TestPoliciesOfClustersAreWrittenUntilTheyTakeEffect(t *testing.T) {
 			t.Parallel()
 			b, a, written := electing(t, test.leaders...)
 			e := a.execution(Change{Owner: Plain{}, Vhost: b.Vhost, All: test.vhost})
-			// A create demands to be the first to write, but not of its own repetitions.
+			// A creation must be the first writer, but can repeat its own writes.
 			e.onlyNew = true
 			require.NoError(t, e.run(t.Context(), []step{{do: put, policies: byName(map[string]topology.Policy{"p": policyOf(1)})}}))
 			var got []string
@@ -193,7 +192,7 @@ func TestPoliciesOfClustersAreWrittenUntilTheyTakeEffect(t *testing.T) {
 	}
 }
 
-// If leaders change while a policy releases a queue, the policy is widened and then narrowed once more.
+// If leaders change while a policy releases a queue, the policy is widened and then narrowed again.
 func TestPolicyThatLetsGoIsWidenedBetweenElections(t *testing.T) {
 	t.Parallel()
 	b, a, written := electing(t, `"node1"`, `"node2"`)

@@ -21,8 +21,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// reporting is the endpoint of a management API whose statistics say of each queue that it has no consumers, and what this
-// says of its messages and pending dead letters, at the first look and at those after it.
+// reporting returns the endpoint of a management API with these statistics. It reports every queue without consumers,
+// and counts gives its messages and pending dead letters for each look.
 func reporting(t *testing.T, b *brokertest.Broker, counts func(queue string, look int) (messages, pending int)) (endpoint string) {
 	t.Helper()
 	var mutex sync.Mutex
@@ -62,7 +62,7 @@ func reported(t *testing.T, b *brokertest.Broker, queue string, counts func(look
 	return withoutLag(newApplier(t, b, reporting(t, b, func(_ string, look int) (messages, pending int) { return counts(look) })))
 }
 
-// A message that the statistics do not count yet is in a queue that goes: it stays, and so does the queue.
+// A queue to delete has a message that the statistics do not count yet. The message and the queue stay.
 func TestQueuesThemselvesAreAskedBeforeTheyGo(t *testing.T) {
 	t.Parallel()
 	for queueType, queues := range map[string][]string{
@@ -92,7 +92,7 @@ func TestQueuesThemselvesAreAskedBeforeTheyGo(t *testing.T) {
 	}
 }
 
-// A retry queue that left the schedule is kept likewise.
+// A retry queue that left the schedule is kept in the same way.
 func TestRetiredQueuesAreAskedBeforeTheyGo(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -112,7 +112,7 @@ func TestRetiredQueuesAreAskedBeforeTheyGo(t *testing.T) {
 	require.True(t, slices.ContainsFunc(list(t, a, b.Vhost).Bindings, leadsThere), "the queue is not bound again")
 }
 
-// A user who may not read a queue cannot ask it.
+// A user without the read permission cannot ask a queue.
 func TestQueueThatCannotBeAskedIsKept(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -128,7 +128,7 @@ func TestQueueThatCannotBeAskedIsKept(t *testing.T) {
 	requireSame(t, removal.All.Topology, list(t, a, b.Vhost).Topology)
 }
 
-// RabbitMQ refuses looks into such a queue, so the proof relies on its statistics.
+// RabbitMQ refuses to look into such a queue, so the proof relies on its statistics.
 func TestQueueOfASingleActiveConsumerGoes(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -141,7 +141,7 @@ func TestQueueOfASingleActiveConsumerGoes(t *testing.T) {
 	requireLive(t, a, p, topology.Topology{})
 }
 
-// A vhost that takes no more connections lets nobody look into its queues. That is no sign of messages.
+// If a vhost accepts no connections, its queues cannot be looked into. That is no sign of messages.
 func TestRemovalWithoutConnections(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -161,8 +161,8 @@ func TestRemovalWithoutConnections(t *testing.T) {
 	}
 }
 
-// A queue whose consumers reject all the time has dead letters on their way at most looks. What is
-// held for good is in every look, and only that is refused.
+// A queue whose consumers reject all the time has dead letters on their way at most looks. Only dead letters that are
+// held for good appear at every look and are a reason to refuse.
 func TestDeadLettersThatPassAreNoReasonToRefuse(t *testing.T) {
 	t.Parallel()
 	for name, held := range map[string]func(look int) int{
@@ -184,8 +184,8 @@ func TestDeadLettersThatPassAreNoReasonToRefuse(t *testing.T) {
 	}
 }
 
-// What was published and consumed a moment before may be reported after a report that the queue is
-// empty. The change begins again instead of refusing what the user has already seen to.
+// Messages that were published and consumed shortly before can appear after a report that the queue is empty. The
+// change starts again, and is not refused over messages that are already consumed.
 func TestLateReportOfWhatIsGoneIsNoReasonToRefuse(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -201,7 +201,7 @@ func TestLateReportOfWhatIsGoneIsNoReasonToRefuse(t *testing.T) {
 	require.Empty(t, list(t, a, b.Vhost).Queues)
 }
 
-// What had no consumer at one look and is gone at the next does not keep the rest of the change from waiting.
+// Messages without a consumer at one look that are consumed by the next do not end the wait of the change.
 func TestWhatIsGoneIsNotStuck(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -218,8 +218,8 @@ func TestWhatIsGoneIsNotStuck(t *testing.T) {
 	require.Empty(t, e.stuckSince)
 }
 
-// Of queues between which messages pass, one that is not empty keeps all, bound as they were, and the exchanges that lead to
-// them. It may show only in the middle of the proof.
+// Messages pass between these queues. If one queue is not empty, all of them stay bound, with the exchanges that lead
+// to them. The message can appear in the middle of the proof.
 func TestQueuesGoTogetherOrNotAtAll(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -19,8 +19,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Consumers begin to reject when the removal has begun already: it is refused, everything is put
-// back, and every message is still there.
+// Consumers reject messages after the removal began. It is refused, everything is restored, and every message is still
+// there.
 func TestRefusedRemovalLosesNothingThatIsRejectedMeanwhile(t *testing.T) {
 	t.Parallel()
 	for _, queueType := range []string{topology.Quorum, topology.Classic} {
@@ -93,8 +93,8 @@ func rejectSlowly(t *testing.T, b *brokertest.Broker, queue string, messages int
 	}
 }
 
-// Somebody's policy for all queues would delete the own queues after a second without use, and expire
-// what is in them at once. It never applies to them, from their creation to their deletion.
+// Another owner's policy for all queues would delete unused own queues after a second, and expire their messages at
+// once. It never applies to them from their creation to their deletion.
 func TestOwnQueuesAreGuardedAsLongAsTheyExist(t *testing.T) {
 	t.Parallel()
 	b, c := brokertest.New(t), foreignPolicyOverEverything(t)
@@ -107,7 +107,7 @@ func TestOwnQueuesAreGuardedAsLongAsTheyExist(t *testing.T) {
 	if policy, _ := policyOfQueue(t, b, "work"); policy != "own" {
 		t.Errorf("the work queue has the policy %q", policy)
 	}
-	time.Sleep(2 * time.Second) // longer than the foreign policy lets a queue live
+	time.Sleep(2 * time.Second) // longer than the other policy keeps an unused queue
 	all := list(t, a, b.Vhost)
 	removal := Change{Owner: c.Owner, Vhost: b.Vhost, All: all, Live: c.Wanted}
 	require.NoError(t, a.Remove(t.Context(), removal))
@@ -117,7 +117,7 @@ func TestOwnQueuesAreGuardedAsLongAsTheyExist(t *testing.T) {
 	}
 }
 
-// The broker refuses the last policy, so all that was made goes again, as a removal would do it.
+// The broker refuses the last policy. All created objects are deleted in the same way as by a removal.
 func TestFailedCreateIsUndoneUnderTheGuard(t *testing.T) {
 	t.Parallel()
 	b, c := brokertest.New(t), foreignPolicyOverEverything(t)
@@ -135,7 +135,7 @@ func TestFailedCreateIsUndoneUnderTheGuard(t *testing.T) {
 	requireSame(t, c.All.Topology, list(t, a, b.Vhost).Topology)
 }
 
-// A removal that is refused when the work queues are detached already attaches them again.
+// If a removal is refused after the work queues are detached, it attaches them again.
 func TestRefusedRemovalGivesTheGuardItsLiveForm(t *testing.T) {
 	t.Parallel()
 	b, c := brokertest.New(t), foreignPolicyOverEverything(t)
@@ -172,7 +172,7 @@ func foreignPolicyOverEverything(t *testing.T) Change {
 	return c
 }
 
-// prepare declares the work queues and writes the policy of somebody else, which spares them.
+// prepare declares the work queues and writes another owner's policy, which spares them.
 func prepare(t *testing.T, b *brokertest.Broker, policy topology.Policy) {
 	t.Helper()
 	for _, queue := range []string{"work", "other"} {
@@ -184,8 +184,8 @@ func prepare(t *testing.T, b *brokertest.Broker, policy topology.Policy) {
 	})
 }
 
-// watchPolicy fails the test whenever one of the queues has another policy than "own", until it is
-// stopped. It returns how often one was seen.
+// watchPolicy fails the test if one of the queues ever has another policy than "own". stop ends it and returns the
+// number of observations.
 func watchPolicy(t *testing.T, b *brokertest.Broker, queues ...string) (stop func() int) {
 	t.Helper()
 	stopping, stopped := make(chan struct{}), make(chan int)
