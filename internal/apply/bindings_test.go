@@ -271,7 +271,7 @@ func bindAtStep(
 			switch err := direct.client.Bind(t.Context(), b.Vhost, binding); {
 			case err == nil:
 				bound = append(bound, binding)
-			case !broker.IsNotFound(err): // the queue is deleted
+			case !broker.IsNotFound(err): // a deleted queue is no error
 				t.Error(err)
 			}
 		}
