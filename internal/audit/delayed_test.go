@@ -24,7 +24,7 @@ const (
 	highest = "events.delay.100ms.9" // 51.2s
 )
 
-// delaying is a whole delayed exchange of this name, with ten levels and of this type.
+// delaying adds a complete delayed exchange with this name and type, and ten levels.
 func delaying(name, kind string) part {
 	return func(v *topology.Vhost) {
 		v.Topology = topology.Merge(v.Topology, delayed.Exchange{
@@ -35,10 +35,10 @@ func delaying(name, kind string) part {
 	}
 }
 
-// events is a delayed exchange that delivers to the queue "paid" of an application, of the key of this name.
+// events adds a delayed exchange that delivers to an application's queue "paid" by the routing key "paid".
 var events = all(delaying("events", "topic"), quorum("paid", args{"x-delivery-limit": number(1_000_000)}), bind("events.deliver", "paid", "paid"))
 
-// without takes the bindings away of which this is true.
+// without removes the matching bindings.
 func without(is func(topology.Binding) bool) part {
 	return func(v *topology.Vhost) { v.Bindings = slices.DeleteFunc(v.Bindings, is) }
 }
@@ -47,7 +47,7 @@ func fromTo(source, destination string) func(topology.Binding) bool {
 	return func(b topology.Binding) bool { return b.Source == source && b.Destination == destination }
 }
 
-// waitedIn publishes to the level as the sidecar does: the message waits there, and in none below.
+// waitedIn publishes to the level as the sidecar does. The message waits there and in no level below.
 func waitedIn(level, bits int, key string) func(*liveVhost) {
 	return func(s *liveVhost) {
 		m := persistent()
@@ -59,7 +59,7 @@ func waitedIn(level, bits int, key string) func(*liveVhost) {
 	}
 }
 
-// What is right says nothing, whatever else is in the vhost.
+// A delayed exchange without faults has no findings, in any vhost.
 func TestQuietDelayedExchanges(t *testing.T) {
 	t.Parallel()
 	limited := args{"x-max-length": number(1), "x-message-ttl": number(1), "x-delivery-limit": number(2), "x-dead-letter-exchange": "orders.dlx"}
@@ -84,7 +84,7 @@ func TestQuietDelayedExchanges(t *testing.T) {
 		"an exchange with an alternate exchange": all(events, exchange("more", "direct", args{"alternate-exchange": "events.delay.unrouted"}),
 			toExchangeOf("events.deliver", "more", "#"), bind("more", "paid", "shop")),
 		"a hint": all(events, policy("again", `^events\.delay\.`, 2000, args{"delivery-limit": number(1_000_002), "dead-letter-strategy": "at-least-once", "overflow": "reject-publish"})),
-		"more levels": all(events, func(v *topology.Vhost) { // of a precision that it had before
+		"more levels": all(events, func(v *topology.Vhost) { // of an earlier precision
 			e, _ := delayed.Recover("events", "/", v.Topology)
 			e.Retired = []delayed.Level{{Unit: time.Second}, {Unit: time.Second, Bit: 1}}
 			v.Topology = topology.Merge(v.Topology, e.Expand())
@@ -103,7 +103,7 @@ func TestDelayedExchangesOnABroker(t *testing.T) {
 		vhost part
 		rules []string
 		do    func(*liveVhost)
-		// queue is where the message comes to; with pending, where it stays as a pending dead letter.
+		// queue is where the message arrives, or with pending, where it stays as a pending dead letter.
 		queue   string
 		pending bool
 	}{
@@ -164,7 +164,7 @@ func TestDelayedExchangesOnABroker(t *testing.T) {
 	}
 }
 
-// publishedTo publishes as an application does that wants a delay of an hour.
+// publishedTo publishes like an application that wants a delay of an hour.
 func publishedTo(exchange string) func(*liveVhost) {
 	return func(s *liveVhost) {
 		m := persistent()
@@ -173,7 +173,7 @@ func publishedTo(exchange string) func(*liveVhost) {
 	}
 }
 
-// pends waits for at least so many pending dead letters.
+// pends waits for at least this many pending dead letters.
 func (s *liveVhost) pends(queue string, want int) {
 	s.Helper()
 	brokertest.Eventually(s.T, func() error {
@@ -194,7 +194,7 @@ func toExchangeOf(source, destination, key string) part {
 	}
 }
 
-// A full queue stops what other queues should get; it does not where it drops its oldest messages.
+// A full queue stops messages to other queues, unless it drops its oldest messages.
 func TestFullTargetFreezesLevels(t *testing.T) {
 	t.Parallel()
 	reject := args{"x-max-length": number(1), "x-overflow": "reject-publish"}
@@ -220,7 +220,7 @@ func TestFullTargetFreezesLevels(t *testing.T) {
 			s := createVhost(t, c.vhost)
 			expectRules(t, s.audit(), c.rules...)
 			s.Publish(t, "", "paid", persistent())
-			for range 40 { // more than the 32 that a queue has on the way at a time
+			for range 40 { // more than the 32 that a queue sends at a time
 				waitedIn(0, 1, "paid")(s)
 			}
 			if c.arrives == 0 {
@@ -232,7 +232,7 @@ func TestFullTargetFreezesLevels(t *testing.T) {
 	}
 }
 
-// An exchange that has no queue for a message stops what other queues should get: the alternate exchange of the one that delivers
+// An exchange without a queue for a message stops messages to other queues. The deliver exchange's alternate exchange
 // does not apply.
 func TestDeadEndFreezesLevels(t *testing.T) {
 	t.Parallel()
@@ -249,7 +249,7 @@ func TestDeadEndFreezesLevels(t *testing.T) {
 			t.Parallel()
 			s := createVhost(t, all(events, c.vhost, classic("order", nil), bind("shop", "order", "shop.order"), toExchangeOf("events.deliver", "shop", "shop.#")))
 			expectRules(t, s.audit(), c.rules...)
-			for range 40 { // more than the 32 that a queue has on the way at a time
+			for range 40 { // more than the 32 that a queue sends at a time
 				waitedIn(0, 1, "shop.refund")(s)
 			}
 			if c.rules == nil {
@@ -265,7 +265,7 @@ func TestDeadEndFreezesLevels(t *testing.T) {
 	}
 }
 
-// What is due comes back to the delayed exchange, and is delivered again at once.
+// A due message comes back to the delayed exchange and is delivered again at once.
 func TestDeliveryLoops(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]part{
@@ -282,7 +282,8 @@ func TestDeliveryLoops(t *testing.T) {
 	}
 }
 
-// What is dead-lettered into a level was not sent there by the sidecar: it is dropped, or holds the level up for others.
+// If a message is dead-lettered into a level, the sidecar did not send it. It is dropped, or holds the level up for
+// others.
 func TestEnteredLevels(t *testing.T) {
 	t.Parallel()
 	entering := all(events, quorum("work", args{"x-dead-letter-exchange": "events.delay.100ms.2"}), bind("events.deliver", "work", "work"))
@@ -304,7 +305,7 @@ func TestEnteredLevels(t *testing.T) {
 	byHand.pends("events.delay.100ms.1", 1)
 }
 
-// More of what is found about own queues, by whom it is set.
+// More findings about own queues, by the origin of the setting.
 func TestAlteredDelayedQueues(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -336,7 +337,7 @@ func TestAlteredDelayedQueues(t *testing.T) {
 	}
 }
 
-// What a delayed exchange is told is about its own messages only.
+// The findings of a delayed exchange are only about its own messages.
 func TestDelayedExchange(t *testing.T) {
 	t.Parallel()
 	v := vhost(events, delaying("bills", "topic"), without(fromTo("bills", "bills.delay.inbox")),
@@ -349,7 +350,7 @@ func TestDelayedExchange(t *testing.T) {
 	expectRules(t, audit.Pipeline(v, "orders", []string{"tap"}), "delayed-target-freezes")
 }
 
-// Without a definition it is known by what delivers; of its levels, those that are there have to be whole.
+// Without a definition, the deliver exchange identifies it. Its existing levels must be complete.
 func TestDelayedExchangeWithoutADefinition(t *testing.T) {
 	t.Parallel()
 	v := vhost(events, unbound("events.delay.unrouted"), bind("events.delay.unrouted", "events.delay.unrouted", ""), unbound("events.delay.100ms.4"))

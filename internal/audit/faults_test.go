@@ -12,18 +12,18 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// fault is a vhost that loses messages, or makes more of them, and the same vhost without the fault.
+// fault is a vhost that loses or multiplies messages, and the same vhost without the fault.
 type fault struct {
 	rules         []string
 	faulty, fixed part
-	// die lets messages die. In the end there are left of them, or kept once the fault is fixed.
+	// die lets messages die. In the end, left messages remain, or kept messages if the fault is fixed.
 	die        func(*liveVhost)
 	left, kept int
-	// since and before are the broker's versions that have the fault; others behave like the fixed.
+	// since and before limit the broker's versions with the fault. Others behave like the fixed vhost.
 	since, before topology.Version
 }
 
-// parked is a queue for dead letters that nothing happens to.
+// parked adds a queue that keeps dead letters.
 var parked = classic("parked", nil)
 
 func toParked(more args) args { return toQueue("parked", more) }
@@ -36,7 +36,7 @@ func toQueue(name string, more args) args {
 
 func number(n int) any { return int64(n) }
 
-// faults can be shown by counting the messages that are left.
+// faults can be shown by counting the remaining messages.
 var faults = map[string]fault{
 	"missing exchange": {
 		rules:  []string{"dead-letter-exchange-missing"},
@@ -191,11 +191,11 @@ var faults = map[string]fault{
 	},
 }
 
-// shop publishes to the queue "work", which keeps the routing key of what it dead-letters.
+// shop publishes to the queue "work", whose dead letters keep their routing key.
 var shop = all(exchange("shop", "direct", nil), classic("work", args{"x-dead-letter-exchange": "dead"}), bind("shop", "work", "created"))
 
-// Each fault loses messages, or makes more of them, on a real broker, and the audit of that vhost says
-// so. Fixed, it does neither.
+// On a real broker, each fault loses or multiplies messages, and the audit of its vhost reports it. The fixed vhost
+// does neither.
 func TestFaultsOnABroker(t *testing.T) {
 	t.Parallel()
 	for name, f := range faults {
@@ -253,7 +253,7 @@ func TestFaultsAsValues(t *testing.T) {
 	}
 }
 
-// The templates get the values they name: none is missing, none is left over.
+// The messages' templates use exactly the values that they get.
 func TestMessagesAreComplete(t *testing.T) {
 	t.Parallel()
 	for name, f := range faults {

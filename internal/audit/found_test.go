@@ -13,7 +13,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// More of what is found, apart from what is shown on a broker.
+// More findings, which are not shown on a broker.
 func TestFound(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -112,7 +112,7 @@ func operator(name, pattern string, definition args) part {
 	}
 }
 
-// A policy that is wrong is one finding, however many queues it reaches.
+// A wrong policy is one finding, however many queues it applies to.
 func TestPolicyIsOneFinding(t *testing.T) {
 	t.Parallel()
 	deadDirect := all(exchange("dead", "direct", nil), bind("dead", "parked", "dead"), parked)
@@ -160,7 +160,7 @@ func TestErrorsComeFirst(t *testing.T) {
 	expectRules(t, audit.Without(found, []string{"dead-letter-loop", "parking-queue-expires"}), "delivery-limit-default")
 }
 
-// What a pipeline is told is about the ways of its own messages only.
+// The findings of a pipeline are only about the routes of its own messages.
 func TestPipeline(t *testing.T) {
 	t.Parallel()
 	v := vhost(expanded(topology.Quorum), unbound("orders.return"),
@@ -173,7 +173,7 @@ func TestPipeline(t *testing.T) {
 	expectRules(t, audit.Pipeline(v, "bills", nil))
 }
 
-// What works says nothing, and neither does what cannot be known.
+// Vhosts without faults, or with unknown facts, have no findings.
 func TestQuiet(t *testing.T) {
 	t.Parallel()
 	deadFanout := all(exchange("dead", "fanout", nil), bind("dead", "parked", ""), parked)
@@ -218,7 +218,7 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
-// passing is a queue that goes with its connection.
+// passing adds a queue that is deleted with its connection.
 func passing(name string) part {
 	return func(v *topology.Vhost) {
 		v.Queues[name] = topology.Queue{Type: topology.Classic, Exclusive: true}
@@ -260,7 +260,8 @@ func TestFaultsOfEngines(t *testing.T) {
 
 const layers = 40
 
-// diamonds are layers of two exchanges, each bound to both of the next layer: a message has 2^layers ways from x0.0 to the last.
+// diamonds adds layers of two exchanges, each bound to both exchanges of the next layer. A message has 2^layers routes
+// from x0.0 to the last layer.
 func diamonds(kind string) part {
 	parts := []part{exchange("x0.0", kind, nil)}
 	for layer := 1; layer <= layers; layer++ {
@@ -275,7 +276,7 @@ func diamonds(kind string) part {
 	return all(parts...)
 }
 
-// Each exchange is followed once, in however many ways a message comes there.
+// Each exchange is followed once, however many routes lead to it.
 func TestWaysThatPartAndMeet(t *testing.T) {
 	t.Parallel()
 	dead := all(classic("work", args{"x-dead-letter-exchange": "x0.0"}), parked)
@@ -301,7 +302,7 @@ func TestWaysThatPartAndMeet(t *testing.T) {
 	}
 }
 
-// A policy that keeps two others away from their queues is told from each of them.
+// A policy that keeps two others from their queues is reported for each of them.
 func TestEachShadowedPolicyIsNamed(t *testing.T) {
 	t.Parallel()
 	dead := args{"dead-letter-exchange": "", "dead-letter-routing-key": "parked"}
@@ -318,7 +319,7 @@ func TestEachShadowedPolicyIsNamed(t *testing.T) {
 	}
 }
 
-// What a policy and an operator policy set alike is found at the same one each time.
+// If a policy and an operator policy set the same value, the finding always names the same one.
 func TestOriginIsTheSameEachTime(t *testing.T) {
 	t.Parallel()
 	v := vhost(events, policy("own", "^events", 1001, args{"message-ttl": number(1000)}), operator("org", "^events", args{"message-ttl": number(1000)}))

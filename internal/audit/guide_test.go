@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The guide has every rule, with its severity, and no others.
+// The guide has exactly these rules, with their severities.
 func TestGuideHasEveryRule(t *testing.T) {
 	t.Parallel()
 	guide, err := os.ReadFile("../../templates/guides/dead-letter-audit.md.tmpl")

@@ -10,13 +10,13 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// args are a queue's or an exchange's arguments, or a policy's definition.
+// args are the arguments of a queue or exchange, or a policy's definition.
 type args = topology.Arguments
 
 // part adds something to a vhost.
 type part func(*topology.Vhost)
 
-// vhost puts parts together. It is one of RabbitMQ 4.3.
+// vhost combines parts to a vhost of RabbitMQ 4.3.
 func vhost(parts ...part) topology.Vhost {
 	v := topology.Vhost{Name: "/", Version: topology.Version{Major: 4, Minor: 3}, Nodes: 1}
 	v.Exchanges, v.Queues, v.Policies = map[string]topology.Exchange{"": {Type: "direct"}}, map[string]topology.Queue{}, map[string]topology.Policy{}
@@ -55,7 +55,7 @@ func version(major, minor int) part {
 	return func(v *topology.Vhost) { v.Version = topology.Version{Major: major, Minor: minor} }
 }
 
-// all makes one part of several.
+// all combines several parts.
 func all(parts ...part) part {
 	return func(v *topology.Vhost) {
 		for _, add := range parts {
@@ -64,10 +64,10 @@ func all(parts ...part) part {
 	}
 }
 
-// expanded is a whole retry pipeline "orders" with the work queue "work", which it declares.
+// expanded adds a complete retry pipeline "orders" that declares the work queue "work".
 func expanded(queueType string) part { return expandedWith(pipeline.EngineWorker, queueType, nil) }
 
-// expandedWith is the same for an engine, and for more arguments of the work queue.
+// expandedWith also sets the engine and more arguments of the work queue.
 func expandedWith(engine, queueType string, arguments args) part {
 	return expandedOf(engine, queueType, map[string]pipeline.WorkQueue{"work": {Type: queueType, Declare: true, Arguments: arguments}})
 }
@@ -83,7 +83,7 @@ func expandedOf(engine, queueType string, workQueues map[string]pipeline.WorkQue
 	}
 }
 
-// teams gives the work queue a failed queue of its own.
+// teams gives the work queue its own failed queue.
 func teams(v *topology.Vhost) { teamsOf(pipeline.EngineWorker)(v) }
 
 func teamsOf(engine string) part {
@@ -92,14 +92,14 @@ func teamsOf(engine string) part {
 	})
 }
 
-// unbound takes the bindings of an exchange away again.
+// unbound removes the bindings of an exchange.
 func unbound(exchange string) part {
 	return func(v *topology.Vhost) {
 		v.Bindings = slices.DeleteFunc(v.Bindings, func(b topology.Binding) bool { return b.Source == exchange })
 	}
 }
 
-// rulesOf lists the rules that found something, each once.
+// rulesOf lists the rules of the findings, each once.
 func rulesOf(findings []audit.Finding) []string {
 	found := []string{}
 	for _, f := range findings {

@@ -16,15 +16,14 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// liveVhost is a vhost of a real broker, with the queues of a test in it.
+// liveVhost is a vhost of a real broker with a test's queues.
 type liveVhost struct {
 	*brokertest.Broker
 	*testing.T
 	queues []string
 }
 
-// createVhost puts a vhost on the broker. Policies come first, so that they apply to a queue from its
-// first moment on.
+// createVhost creates a vhost on the broker. It writes policies first, so that they apply to a queue from the start.
 func createVhost(t *testing.T, parts ...part) *liveVhost {
 	t.Helper()
 	s := &liveVhost{Broker: brokertest.New(t), T: t}
@@ -74,7 +73,7 @@ func (s *liveVhost) bind(b topology.Binding) {
 	s.Call(s.T, http.MethodPost, path, map[string]any{"routing_key": b.RoutingKey, "arguments": nonNil(b.Arguments)}, nil)
 }
 
-// audit audits the vhost as the broker reports it.
+// audit audits the broker's listing of the vhost.
 func (s *liveVhost) audit() []audit.Finding {
 	s.Helper()
 	client, err := broker.New(broker.Config{Endpoint: s.Endpoint, Username: s.Username, Password: s.Password})
@@ -84,7 +83,7 @@ func (s *liveVhost) audit() []audit.Finding {
 	return audit.Vhost(v)
 }
 
-// count is how many messages are ready in a queue; none if there is no such queue.
+// count returns the number of ready messages in a queue. A missing queue has none.
 func (s *liveVhost) count(queue string) int {
 	s.Helper()
 	ch := s.Channel(s.T)
@@ -105,7 +104,7 @@ func (s *liveVhost) total() int {
 	return n
 }
 
-// settles waits until a number stays what it should be for a while.
+// settles waits until a number stays at the wanted value for a while.
 func (s *liveVhost) settles(what string, count func() int, want int) {
 	s.Helper()
 	var since time.Time
@@ -124,7 +123,7 @@ func (s *liveVhost) settles(what string, count func() int, want int) {
 	})
 }
 
-// take takes a message off a queue without acknowledging it, as soon as there is one.
+// take gets a message from a queue, without an acknowledgement, as soon as there is one.
 func (s *liveVhost) take(ch *amqp.Channel, queue string) amqp.Delivery {
 	s.Helper()
 	var taken amqp.Delivery
@@ -140,7 +139,7 @@ func (s *liveVhost) take(ch *amqp.Channel, queue string) amqp.Delivery {
 	return taken
 }
 
-// reject rejects one message of the queue for good.
+// reject rejects one message of the queue without requeue.
 func (s *liveVhost) reject(queue string) {
 	s.Helper()
 	require.NoError(s.T, s.take(s.Channel(s.T), queue).Nack(false, false))
@@ -150,7 +149,7 @@ func persistent() amqp.Publishing {
 	return amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("1")}
 }
 
-// published leaves the messages to what the queue does with them.
+// published publishes the messages and does nothing else.
 func published(n int) func(*liveVhost) {
 	return func(s *liveVhost) {
 		for range n {
@@ -182,7 +181,7 @@ func rejectedFromQueue(queue string) func(*liveVhost) {
 	}
 }
 
-// returned gives a message back to the queue, as a consumer that crashes does.
+// returned gives a message back to the queue, like a consumer that crashes.
 func returned(times int) func(*liveVhost) {
 	return func(s *liveVhost) {
 		published(1)(s)
@@ -190,7 +189,7 @@ func returned(times int) func(*liveVhost) {
 	}
 }
 
-// requeue rejects with requeue: the one way of returning that counts on every version.
+// requeue rejects with requeue, which is the only kind of return that counts on every version.
 func (s *liveVhost) requeue(queue string, times int) {
 	s.Helper()
 	ch := s.Channel(s.T)
@@ -204,8 +203,8 @@ func rejectedAndLookedAt(s *liveVhost) {
 	s.requeue("parked", 2)
 }
 
-// rejectedWhileUnbound takes the binding away for the moment in which the message dies. What was kept is
-// sent again when the queue's policy changes.
+// rejectedWhileUnbound removes the binding while the message dies. The queue sends a kept message again when its policy
+// changes.
 func rejectedWhileUnbound(s *liveVhost) {
 	published(1)(s)
 	binding := topology.Binding{Source: "dead", Destination: "parked"}

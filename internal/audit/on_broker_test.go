@@ -15,7 +15,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// What a queue rejects comes back to it at once, as often as it likes.
+// The queue's rejected messages come back to it at once, again and again.
 func TestLoop(t *testing.T) {
 	t.Parallel()
 	s := createVhost(t, classic("work", args{"x-dead-letter-exchange": "back"}), classic("other", nil), exchange("back", "fanout", nil), bind("back", "work", ""))
@@ -32,13 +32,13 @@ func TestLoop(t *testing.T) {
 	fixed.settles("work", func() int { return fixed.count("work") }, 0)
 }
 
-// A full target keeps the dead letters for others from arriving, too.
+// A full target also holds up dead letters for other queues.
 func TestFullTargetFreezes(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		limit args
 		rules []string
-		// healthy is what arrives in the queue that has room.
+		// healthy is the number of messages in the queue with room.
 		healthy int
 	}{
 		"limited":   {args{"x-max-length": number(1), "x-overflow": "reject-publish"}, []string{"full-target-freezes"}, 0},
@@ -52,7 +52,7 @@ func TestFullTargetFreezes(t *testing.T) {
 				bind("shop", "work", "full"), bind("shop", "work", "ok"), bind("dead", "full", "full"), bind("dead", "healthy", "ok"))
 			expectRules(t, s.audit(), c.rules...)
 			s.Publish(t, "", "full", persistent())
-			// More than the 32 dead letters that a queue has on the way at a time.
+			// More than the 32 dead letters that a queue sends at a time.
 			for range 40 {
 				rejectedFrom("shop", "full")(s)
 			}
@@ -64,7 +64,7 @@ func TestFullTargetFreezes(t *testing.T) {
 	}
 }
 
-// What dead-letters at least once to nowhere is neither in the queue nor elsewhere, but pending.
+// At-least-once dead letters without a target are in no queue. They are pending.
 func TestPendingDeadLetters(t *testing.T) {
 	t.Parallel()
 	s := createVhost(t, quorum("work", args{"x-dead-letter-exchange": "missing", "x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish"}))
@@ -74,7 +74,7 @@ func TestPendingDeadLetters(t *testing.T) {
 	s.pends("work", 1)
 }
 
-// A queue that expires is deleted with what is in it.
+// A queue that expires is deleted with its messages.
 func TestExpiringQueues(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -97,7 +97,7 @@ func TestExpiringQueues(t *testing.T) {
 				s.settles(c.queue, func() int { return s.count(c.queue) }, 1)
 				return
 			}
-			// Not by AMQP: looking at a queue may count as using it.
+			// Without AMQP, because looking at a queue can count as using it.
 			brokertest.Eventually(t, func() error {
 				if names := s.names(); slices.Contains(names, c.queue) {
 					return fmt.Errorf("queues %q", names)
@@ -120,7 +120,7 @@ func (s *liveVhost) names() []string {
 	return names
 }
 
-// Of two policies of one priority, one applies and the other does not: never the keys of both.
+// If two policies have the same priority, exactly one applies. Their keys are never combined.
 func TestTiedPolicies(t *testing.T) {
 	t.Parallel()
 	dead := args{"dead-letter-exchange": "", "dead-letter-routing-key": "parked"}
@@ -135,7 +135,7 @@ func TestTiedPolicies(t *testing.T) {
 	fixed.settles("parked", func() int { return fixed.count("parked") }, 1)
 }
 
-// A pattern that the broker reads and the audit cannot: it says so instead of guessing.
+// The broker can read this pattern and the audit cannot. The audit reports that and does not guess.
 func TestUnreadablePattern(t *testing.T) {
 	t.Parallel()
 	dead := args{"dead-letter-exchange": "", "dead-letter-routing-key": "parked"}
@@ -145,7 +145,7 @@ func TestUnreadablePattern(t *testing.T) {
 	s.settles("parked", func() int { return s.count("parked") }, 1)
 }
 
-// A delayed retry that the broker ignores comes back at once.
+// If the broker ignores a delayed retry, the message comes back at once.
 func TestDelayedRetry(t *testing.T) {
 	t.Parallel()
 	delayed := func(kind string) part {
@@ -168,8 +168,8 @@ func TestDelayedRetry(t *testing.T) {
 	}
 }
 
-// A broker closes the connection that publishes a decimal to a stream. That it stops at-least-once dead letters is not shown: on
-// RabbitMQ 3.10 it would stop those of all other tests, too.
+// A broker closes the connection that publishes a decimal to a stream. The test does not show that a stream stops
+// at-least-once dead letters, because on RabbitMQ 3.10 it would stop those of all other tests too.
 func TestStreamTakesNoDecimals(t *testing.T) {
 	t.Parallel()
 	stream := func(v *topology.Vhost) { v.Queues["log"] = topology.Queue{Type: "stream"} }

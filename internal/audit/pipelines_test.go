@@ -19,7 +19,7 @@ func TestPipelinesOnABroker(t *testing.T) {
 		vhost part
 		rules []string
 		die   func(*liveVhost)
-		// queue is where the message comes to.
+		// queue is where the message arrives.
 		queue string
 	}{
 		"healthy":               {expanded(topology.Quorum), nil, rejected(1), "orders.inbox"},
@@ -39,7 +39,7 @@ func TestPipelinesOnABroker(t *testing.T) {
 	}
 }
 
-// A queue's own limit is lower than the attempts of a pipeline whose queues count: it parks too early.
+// The queue's own limit is lower than the attempts of a native pipeline, so it parks too early.
 func TestIneffectiveRetry(t *testing.T) {
 	t.Parallel()
 	if !brokertest.New(t).VersionAtLeast("4.3.1") {
@@ -52,7 +52,7 @@ func TestIneffectiveRetry(t *testing.T) {
 	s.settles("orders.failed", func() int { return s.count("orders.failed") }, 1)
 }
 
-// The sidecar hears of a delay that is not bound, since it publishes mandatory.
+// The sidecar learns of an unbound delay, because it publishes with the mandatory flag.
 func TestUnboundDelay(t *testing.T) {
 	t.Parallel()
 	s := createVhost(t, expanded(topology.Quorum), unbound("orders.retry"))
@@ -64,7 +64,7 @@ func TestUnboundDelay(t *testing.T) {
 	require.EqualValues(t, amqp.NoRoute, returned.ReplyCode, returned.ReplyText)
 }
 
-// A definition that somebody has damaged stops no message. Each of these is seen.
+// A damaged definition stops no message. The audit finds each kind of damage.
 func TestDamagedDefinition(t *testing.T) {
 	t.Parallel()
 	for name, definition := range map[string]any{
@@ -96,7 +96,7 @@ func defined(definition any) part {
 	}
 }
 
-// The failed queue of a team is one where dead letters come to rest, and whose binding should be there.
+// A team's failed queue keeps dead letters, and its binding must exist.
 func TestFailedQueuesOfTeams(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -123,7 +123,7 @@ func TestFailedQueuesOfTeams(t *testing.T) {
 	}
 }
 
-// theirs has the failed messages of the work queue go to a queue that is somebody else's.
+// theirs routes the work queue's failed messages to another owner's queue.
 func theirs(arguments args) part {
 	return func(v *topology.Vhost) {
 		settings := topology.Arguments{"x-delivery-limit": number(1_000_000)}
