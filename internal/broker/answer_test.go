@@ -21,7 +21,7 @@ import (
 
 const page = "<html>\n<head><title>nginx</title></head></html>"
 
-// What does not exist is recognised by RabbitMQ's own words.
+// RabbitMQ's own words identify a missing object.
 func TestBrokerSaysWhatDoesNotExist(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -58,8 +58,8 @@ func TestBrokerSaysWhatDoesNotExist(t *testing.T) {
 	}
 }
 
-// Brokers answer 401 to unknown users and wrong passwords as well as to missing tags and permissions, in other words.
-// Before 4.3 they escape what they quote; from 4.3.3 on a vhost that the user may not see does not exist.
+// Brokers answer 401 to unknown users and wrong passwords, and with other words to missing tags and permissions. Before
+// 4.3 they escape quoted text. From 4.3.3 on, a vhost that the user cannot see does not exist.
 func TestRefusalsSayWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -98,7 +98,7 @@ func TestRefusalsSayWhatIsMissing(t *testing.T) {
 	}
 }
 
-// A proxy, or an ingress without a backend, knows nothing of what exists.
+// A proxy, or an ingress without a backend, does not know which objects exist.
 func TestNotFoundOfAProxyIsNone(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{
@@ -124,7 +124,7 @@ func TestNotFoundOfAProxyIsNone(t *testing.T) {
 	}
 }
 
-// Only the broker can say that something was written or is there.
+// Only the broker can report that an object was written or exists.
 func TestSuccessOfAProxyIsNone(t *testing.T) {
 	t.Parallel()
 	for _, method := range []string{http.MethodPut, http.MethodPost, http.MethodDelete} {
@@ -142,7 +142,7 @@ func TestSuccessOfAProxyIsNone(t *testing.T) {
 		_, queue := c.Queue(t.Context(), b.Vhost, "q")
 		_, list := c.List(t.Context(), b.Vhost)
 		if body == "[]" {
-			list = user // a vhost without anything
+			list = user // an empty vhost
 		}
 		for what, err := range map[string]error{"user": user, "queue": queue, "list": list} {
 			require.ErrorContainsf(t, err, "not answered by RabbitMQ", "%s: %s", body, what)
@@ -150,7 +150,7 @@ func TestSuccessOfAProxyIsNone(t *testing.T) {
 	}
 }
 
-// Reads are repeated, and the error says what to look at. Whether a write took effect is not known.
+// Reads are repeated, and the error says what to check. Whether a write took effect is unknown.
 func TestGatewayThatDoesNotReachTheBroker(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout} {
@@ -176,7 +176,7 @@ func TestGatewayThatDoesNotReachTheBroker(t *testing.T) {
 	}
 }
 
-// An answer that breaks off is as good as none: a read is repeated, and of a write nothing is known.
+// An answer that breaks off is no answer. A read is repeated, and the outcome of a write is unknown.
 func TestAnswerThatBreaksOff(t *testing.T) {
 	t.Parallel()
 	var reads, writes atomic.Int32
@@ -200,7 +200,7 @@ func TestAnswerThatBreaksOff(t *testing.T) {
 	}
 }
 
-// A read that hangs is repeated once: a server that accepts connections and says nothing is an error then.
+// A read that hangs is repeated once. Then the server accepts connections without answering, which is an error.
 func TestReadThatHangs(t *testing.T) {
 	t.Parallel()
 	var reads atomic.Int32
@@ -215,7 +215,7 @@ func TestReadThatHangs(t *testing.T) {
 	}
 }
 
-// verdict is what the provider decides by.
+// verdict has the answers that the provider decides by.
 type verdict struct {
 	notFound, unauthorized, unanswered, unreached, proxys, notFormed bool
 	remedy                                                           string
@@ -237,7 +237,7 @@ func verdictOn(a answer, err error) verdict {
 	return v
 }
 
-// A name decides nothing, whatever it says: each answer means the same for all of them.
+// A name decides nothing: each answer means the same for all names.
 func TestNamesDecideNothing(t *testing.T) {
 	t.Parallel()
 	const queue = "queue '%[1]s' in vhost '%[1]s'"
@@ -305,7 +305,7 @@ func TestNamesDecideNothing(t *testing.T) {
 	}
 }
 
-// The broker refuses a user, another owner's queue and a wrong value in its own words, in which it quotes the name.
+// The broker refuses a user, another owner's queue and a wrong value in its own words, and quotes the name.
 func TestNamesDecideNothingOnABroker(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -335,7 +335,7 @@ func TestNamesDecideNothingOnABroker(t *testing.T) {
 	}
 }
 
-// A host whose name is that of a fault is away like any other.
+// A host that is named like a fault is unreachable like any other.
 func TestNameOfAHostDecidesNothing(t *testing.T) {
 	t.Parallel()
 	c := &Client{base: "http://EOF.invalid:15672"}
@@ -344,7 +344,7 @@ func TestNameOfAHostDecidesNothing(t *testing.T) {
 	}
 }
 
-// Whatever keeps requests from the management API is said with the setting that is wrong.
+// If a setting keeps requests from the management API, the error names that setting.
 func TestUnreachedSaysWhatToSet(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -360,7 +360,7 @@ func TestUnreachedSaysWhatToSet(t *testing.T) {
 	alerting := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		conn, _, err := w.(http.Hijacker).Hijack()
 		if err == nil {
-			_, _ = conn.Write([]byte{21, 3, 3, 0, 2, 2, 10}) // an alert of TLS: fatal, unexpected message
+			_, _ = conn.Write([]byte{21, 3, 3, 0, 2, 2, 10}) // a fatal TLS alert: unexpected message
 			_ = conn.Close()
 		}
 	}))

@@ -57,7 +57,7 @@ func TestReadsAreRepeatedAndWritesAreNot(t *testing.T) {
 	}
 }
 
-// A node that had too little time to start a quorum queue has forgotten it, and is asked again.
+// If a node ran out of time to start a quorum queue, it has deleted the queue, and the declaration is repeated.
 func TestDeclarationsThatABusyNodeRefusesAreRepeated(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -101,7 +101,7 @@ func TestErrorsNameTheBrokersReasonAndNoCredentials(t *testing.T) {
 	}
 }
 
-// A redirection that were followed would turn a DELETE into a GET, and report it as done.
+// A client that followed a redirection would turn a DELETE into a GET, and report success.
 func TestRedirectionsAreErrors(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.RedirectHandler("https://user:secret@broker.example.com:15671/", http.StatusMovedPermanently))
@@ -114,7 +114,7 @@ func TestRedirectionsAreErrors(t *testing.T) {
 	}
 }
 
-// A caller that waits while another one asks about the cluster can give up.
+// A caller that waits while another asks about the cluster can be cancelled.
 func TestWaitForTheClusterCanBeCancelled(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -141,7 +141,7 @@ func TestWaitForTheClusterCanBeCancelled(t *testing.T) {
 	require.NoError(t, <-first)
 }
 
-// Whoever imitates the management API is not taken for RabbitMQ, and a RabbitMQ with another name is.
+// A server that imitates the management API is not taken for RabbitMQ. A RabbitMQ with another name is.
 func TestProducts(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -178,7 +178,8 @@ func TestProducts(t *testing.T) {
 	}
 }
 
-// The client gives up an idle connection well before the broker closes it: a write that meets the closing has no answer.
+// The client closes an idle connection well before the broker does. A write at the moment of the broker's closing would
+// get no answer.
 func TestIdleConnectionsAreGivenUpBeforeTheBrokerClosesThem(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -189,7 +190,7 @@ func TestIdleConnectionsAreGivenUpBeforeTheBrokerClosesThem(t *testing.T) {
 	_, err = connection.Read(make([]byte, 4096))
 	require.NoError(t, err)
 	answered := time.Now()
-	_ = connection.SetDeadline(answered.Add(5 * time.Minute)) // a busy broker is late, and the longer it takes, the better
+	_ = connection.SetDeadline(answered.Add(5 * time.Minute)) // a busy broker is late, and later is better
 	_, err = io.Copy(io.Discard, connection)
 	require.NoError(t, err, time.Since(answered))
 	transport, err := Config{}.transport()
@@ -199,7 +200,7 @@ func TestIdleConnectionsAreGivenUpBeforeTheBrokerClosesThem(t *testing.T) {
 	}
 }
 
-// What is cancelled while it waits for its turn was not sent, so nothing has to be looked up.
+// A request that is cancelled while it waits for its turn was not sent, so no look-up is needed.
 func TestCancelledBeforeItWasSent(t *testing.T) {
 	t.Parallel()
 	c, err := New(Config{Endpoint: "http://127.0.0.1:1", Username: "guest", Password: "guest"})
@@ -215,7 +216,7 @@ func TestCancelledBeforeItWasSent(t *testing.T) {
 	}
 }
 
-// The list of vhosts has gaps while others are deleted, which is nobody's mistake.
+// The list of vhosts can have gaps while others are deleted. That is no mistake.
 func TestVhostsAreListedWhileOthersAreDeleted(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)

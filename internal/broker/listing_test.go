@@ -14,7 +14,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Somebody binds a queue and then writes its policy while a vhost is listed: who sees the policy sees the binding.
+// Another user binds a queue and then writes its policy while a vhost is listed. A listing with the policy must have
+// the binding.
 func TestNoPolicyIsListedBeforeItsBindings(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -23,7 +24,7 @@ func TestNoPolicyIsListedBeforeItsBindings(t *testing.T) {
 	written := make(chan struct{})
 	c := newClient(t, b, b.Behind(t, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
 		if strings.Contains(r.URL.Path, "/policies/") {
-			brokertest.Within(written, time.Second) // bindings may be listed later
+			brokertest.Within(written, time.Second) // bindings can be listed later
 		}
 		api.ServeHTTP(w, r)
 		if strings.Contains(r.URL.Path, "/bindings/") {
@@ -43,8 +44,8 @@ func TestNoPolicyIsListedBeforeItsBindings(t *testing.T) {
 	require.NotContains(t, vhost.Policies, "p", vhost.Bindings)
 }
 
-// Behind a proxy that decodes slashes, the list of the vhost "/" is that of all vhosts, and what has a slash in its
-// name exists nowhere. Neither may be believed.
+// Behind a proxy that decodes slashes, the list of the vhost "/" has all vhosts. An object with a slash in its name
+// seems not to exist. The client must believe neither.
 func TestProxyThatDecodesPaths(t *testing.T) {
 	t.Parallel()
 	for _, prefix := range []string{"plain", "with/slash"} {
@@ -68,11 +69,11 @@ func TestProxyThatDecodesPaths(t *testing.T) {
 				t.Errorf("%s: %s: got %v", prefix, what, err)
 			}
 		}
-		b.Call(t, http.MethodGet, b.Path("policies", "a/b"), nil, nil) // it was not deleted
+		b.Call(t, http.MethodGet, b.Path("policies", "a/b"), nil, nil) // it still exists
 	}
 }
 
-// An answer about something else than was asked for, such as one from a cache, says nothing.
+// An answer about another object, such as one from a cache, proves nothing.
 func TestAnswersAboutSomethingElse(t *testing.T) {
 	t.Parallel()
 	b, other := brokertest.New(t), brokertest.New(t)
@@ -106,7 +107,7 @@ func TestAnswersAboutSomethingElse(t *testing.T) {
 	require.ErrorContains(t, err, `queue "r"`)
 }
 
-// A queue cannot be looked into without a connection, which limits may refuse. A permission that is missing is another matter.
+// To look into a queue needs a connection, which limits can refuse. A missing permission is another error.
 func TestConnectionsThatLimitsRefuse(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -131,7 +132,7 @@ func TestConnectionsThatLimitsRefuse(t *testing.T) {
 	}
 }
 
-// The management API cannot list a binding whose key has a ~ inside and that has arguments, nor any list that has it.
+// If a binding has a ~ in its key and arguments, the management API fails for the binding, and for every list with it.
 func TestBindingThatCannotBeListed(t *testing.T) {
 	t.Parallel()
 	for name, bad := range map[string]topology.Binding{
@@ -153,7 +154,7 @@ func TestBindingThatCannotBeListed(t *testing.T) {
 			}
 			_, err := c.List(t.Context(), b.Vhost)
 			require.NoError(t, err)
-			_ = c.Bind(t.Context(), b.Vhost, bad) // is made, and answered with 500
+			_ = c.Bind(t.Context(), b.Vhost, bad) // the binding is created, but answered with 500
 			want := `from the exchange "` + bad.Source + `" to ` + name
 			_, err = c.List(t.Context(), b.Vhost)
 			require.ErrorContains(t, err, want)
@@ -161,7 +162,7 @@ func TestBindingThatCannotBeListed(t *testing.T) {
 	}
 }
 
-// everyField has each field of each kind of object set in one of them.
+// everyField sets each field of each kind of object in one of them.
 func everyField() topology.Topology {
 	arguments := topology.Arguments{
 		"x-text": "ü", "x-number": int64(7), "x-flag": true, "x-list": []any{"a", int64(1)}, "x-table": map[string]any{"k": "v"},
@@ -192,7 +193,7 @@ func everyField() topology.Topology {
 	}
 }
 
-// What is written is what is read: otherwise a plan would never be empty.
+// Written objects are read back unchanged. Otherwise a plan would never be empty.
 func TestEveryFieldIsWrittenAsItIsRead(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -216,7 +217,7 @@ func TestEveryFieldIsWrittenAsItIsRead(t *testing.T) {
 	live.Bindings = bindings
 	changes := topology.Diff(wanted, live)
 	require.Truef(t, changes.Empty(), "read is something else than was written: %+v", changes)
-	// Written again, nothing is new, and nothing is refused.
+	// To write them again creates no object, and no write is refused.
 	put(t, c, b.Vhost, live)
 }
 
@@ -239,7 +240,7 @@ func put(t *testing.T, c *Client, vhost string, objects topology.Topology) {
 	}
 }
 
-// The management API would declare an exclusive queue as one that is not, and say that it did.
+// The management API would declare an exclusive queue as another kind of queue, and report success.
 func TestExclusiveQueueIsNotDeclaredAsAnother(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -253,7 +254,7 @@ func TestExclusiveQueueIsNotDeclaredAsAnother(t *testing.T) {
 	}
 }
 
-// What we say of a pattern and a name, if anything, is what the broker does.
+// If the matcher decides about a pattern and a name, the broker decides the same.
 func TestPatternsMatchAsOnTheBroker(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -281,7 +282,7 @@ func TestPatternsMatchAsOnTheBroker(t *testing.T) {
 	}
 }
 
-// matchedOnBroker tells which queues a policy applies to; none if the broker refuses it.
+// matchedOnBroker returns the queues that a policy applies to. If the broker refuses the policy, there are none.
 func matchedOnBroker(t *testing.T, b *brokertest.Broker, policy topology.Policy) map[string]bool {
 	t.Helper()
 	status, response := b.Request(t, http.MethodPut, b.Path("policies", "test"), map[string]any{"pattern": policy.Pattern, "apply-to": policy.ApplyTo, "definition": policy.Definition})
@@ -300,7 +301,7 @@ func matchedOnBroker(t *testing.T, b *brokertest.Broker, policy topology.Policy)
 	for _, queue := range queues {
 		found[queue.Name] = queue.Policy == "test"
 	}
-	// So that what is next does not find what is left of this one.
+	// The next test must not find objects of this one.
 	b.Request(t, http.MethodDelete, b.Path("policies", "test"), nil)
 	return found
 }
