@@ -17,8 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A file and its contents are the same to TLS. What is wrong is said with the name of the setting, and without a line of
-// what was set.
+// TLS treats a file and its contents in the same way. Errors name the setting and quote none of its contents.
 func TestFilesAndText(t *testing.T) {
 	t.Parallel()
 	cert, key := pair(t)
@@ -64,7 +63,7 @@ func TestFilesAndText(t *testing.T) {
 	}
 }
 
-// What is nearer to the connection is taken, for each of the three by itself.
+// Each of the three settings is taken from the nearest place.
 func TestOr(t *testing.T) {
 	t.Parallel()
 	near := Set{Cert: File("near.crt", "--clientcert", EnvCertPEM), Key: File("", "--clientkey", EnvKeyPEM)}
@@ -73,7 +72,7 @@ func TestOr(t *testing.T) {
 	assert.Truef(t, got.CA == far.CA && got.Cert == near.Cert && got.Key == far.Key, "got %+v", got)
 }
 
-// pair is a certificate, signed by itself, and its key.
+// pair returns a self-signed certificate and its key.
 func pair(t *testing.T) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
