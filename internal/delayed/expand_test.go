@@ -52,7 +52,7 @@ func TestExpand(t *testing.T) {
 	require.Empty(t, cmp.Diff(want, topology.Render(e.Expand())))
 }
 
-// The policy covers the own queues, of whatever unit, and nothing else.
+// The policy covers exactly the own queues, of every precision.
 func TestPolicyCoversOwnQueues(t *testing.T) {
 	t.Parallel()
 	n := delayed.Names("ev.ents")
@@ -86,7 +86,7 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// A level that has to stay keeps all below it, and none of another unit.
+// A level that stays keeps all levels below, but only of its own unit.
 func TestRetiredLevels(t *testing.T) {
 	t.Parallel()
 	e := exchange(t, "events", "7s", "1s")
@@ -96,7 +96,7 @@ func TestRetiredLevels(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-// An upgrade that adds the refused queue changes no policy and no permissions, and no level has its name.
+// An upgrade that adds the refused queue changes no policy and no permissions. No level has its name.
 func TestRefusedQueueIsCovered(t *testing.T) {
 	t.Parallel()
 	n := delayed.Names("events")

@@ -10,7 +10,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// exchange is a specification with defaults.
+// exchange returns a specification with defaults.
 func exchange(t *testing.T, name, maxDelay, precision string) delayed.Exchange {
 	t.Helper()
 	return delayed.Exchange{
@@ -26,7 +26,7 @@ func delay(t *testing.T, spelling string) pipeline.Delay {
 	return pipeline.Delay{Wait: wait, Spelling: spelling}
 }
 
-// together are the objects of several owners in one vhost.
+// together combines the objects of several owners in one vhost.
 func together(all ...topology.Topology) topology.Topology {
 	vhost := topology.New()
 	for _, t := range all {
@@ -35,7 +35,7 @@ func together(all ...topology.Topology) topology.Topology {
 	return vhost
 }
 
-// requireSame fails the test unless both are the same objects.
+// requireSame fails the test unless both have the same objects.
 func requireSame(t *testing.T, want, got topology.Topology) {
 	t.Helper()
 	changes := topology.Diff(want, got)

@@ -12,7 +12,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// What one expands to is its own, in a vhost with a pipeline of the same name and delayed exchanges whose names begin alike.
+// Owned finds the expanded objects, in a vhost with a pipeline of the same name and delayed exchanges with similar
+// names.
 func TestOwnedIsWhatWasExpanded(t *testing.T) {
 	t.Parallel()
 	all := []delayed.Exchange{
@@ -34,7 +35,7 @@ func TestOwnedIsWhatWasExpanded(t *testing.T) {
 	require.Equal(t, []string{"event", "events", "events.delay", "events.delay.100ms"}, delayed.Found(vhost))
 }
 
-// Levels that left the specification are found again by what they are, and those of others are left alone.
+// Levels that left the specification are found by their properties, and similar objects of others are left alone.
 func TestOwnedFindsRetiredLevels(t *testing.T) {
 	t.Parallel()
 	before, after := exchange(t, "events", "1h", "100ms"), exchange(t, "events", "5s", "2s")
@@ -91,7 +92,7 @@ func TestBindingsOfOthers(t *testing.T) {
 	require.Empty(t, cmp.Diff([]topology.Binding{into, tap}, e.BindingsThatGo(vhost)))
 }
 
-// A note outlives the exchange that is re-created, and leads nowhere else.
+// A note survives the exchange that is re-created, and routes to no other object.
 func TestNotes(t *testing.T) {
 	t.Parallel()
 	n := delayed.Names("events")

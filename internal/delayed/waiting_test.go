@@ -11,7 +11,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Messages that wait in levels, as version 0.1 published them: some wait for ten years, so no line of this table ever changes.
+// These messages wait in levels, as version 0.1 published them. Some wait for ten years, so no line of this table ever
+// changes.
 func TestWhatWaitsIsDelivered(t *testing.T) {
 	t.Parallel()
 	for name, m := range map[string]struct {
@@ -52,7 +53,7 @@ func TestWhatWaitsIsDelivered(t *testing.T) {
 	}
 }
 
-// rest is how long a message that comes to a queue waits until it reaches the exchange.
+// rest returns how long a message in a queue waits until it reaches the exchange.
 func rest(t *testing.T, all topology.Topology, queue string, headers map[string]bool, exchange string) (rest time.Duration) {
 	t.Helper()
 	for at := queue; ; {
