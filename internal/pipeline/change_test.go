@@ -11,8 +11,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// A binding of others goes with the pipeline's exchange, also while an apply that was killed has left it unbound, and with a
-// queue that goes: not with one that was released.
+// A binding of others is deleted with the pipeline's exchange, even while a killed apply has left it unbound. It is
+// also deleted with a deleted queue, but not with a released one.
 func TestBindingsThatGo(t *testing.T) {
 	t.Parallel()
 	n := Names("orders")
@@ -60,8 +60,8 @@ func TestPlannedIsTheVhostAfterTheApply(t *testing.T) {
 	require.Contains(t, vhost.Queues, "bills.inbox", "the listing was changed")
 }
 
-// A queue that another pipeline has taken over has that pipeline's policy, and is none of this one's business any more,
-// also while messages of this one may still come back to it.
+// If another pipeline took a queue over, that pipeline's policy covers it. This pipeline leaves it alone, even while
+// its own messages can still return there.
 func TestQueueThatWasTakenOverIsLeftOut(t *testing.T) {
 	t.Parallel()
 	taking := one(WorkQueue{Type: topology.Quorum, TakeOverFrom: "orders"})
@@ -124,7 +124,7 @@ func TestRestoresDeadLetterRouteWhereDeadLettersMayBeHeld(t *testing.T) {
 	}
 }
 
-// A queue that is taken over has a policy of its own that takes precedence, and a mark by which it is recovered.
+// A queue that is taken over has its own policy with precedence, and a mark for its recovery.
 func TestTakenOverQueue(t *testing.T) {
 	t.Parallel()
 	p := one(WorkQueue{Type: topology.Quorum, Attach: AttachPolicy, TakeOverFrom: "bills"})
@@ -167,7 +167,7 @@ func TestTakenOverAttachment(t *testing.T) {
 	}
 }
 
-// A queue that was removed stays bound, by a binding that is the pipeline's and makes it no work queue.
+// A removed queue stays bound. The binding belongs to the pipeline, but the queue is no longer its work queue.
 func TestDetachedQueue(t *testing.T) {
 	t.Parallel()
 	p := one(WorkQueue{Type: topology.Quorum})

@@ -14,7 +14,7 @@ import (
 
 const healthy = `{"version":1,"delays":["5s"],"max_attempts":2,"retry_on":["rejected"]}`
 
-// defined is a pipeline whose definitions are these, whatever they are.
+// defined returns a pipeline with these definitions, valid or not.
 func defined(definitions ...any) topology.Topology {
 	vhost := pipeline.Pipeline{
 		Name: "orders", Vhost: "/", MaxAttempts: 2, RetryOn: []string{pipeline.ReasonRejected}, QueueType: topology.Quorum,
@@ -37,7 +37,7 @@ func defined(definitions ...any) topology.Topology {
 	return vhost
 }
 
-// Whatever somebody writes in place of the definition, the error says where it is and what is wrong with it.
+// For any text in place of the definition, the error says where it is and what is wrong.
 func TestRecoverRefusesDamagedDefinitions(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -83,8 +83,8 @@ func TestRecoverRefusesDamagedDefinitions(t *testing.T) {
 	}
 }
 
-// Whatever stands in the place of the definition is refused, or makes a pipeline that a worker takes and that is read
-// back as it is.
+// Any text in place of the definition is refused, or makes a pipeline that a worker accepts and that is read back
+// unchanged.
 func FuzzDefinition(f *testing.F) {
 	f.Add(healthy)
 	f.Add(strings.Replace(healthy, `}`, `,"max_age":"24h","queue_max_attempts":{"work":9},"policy_priority":-1,"policy_definition":{"max-length":null,"x":[1.5,{}]}}`, 1))

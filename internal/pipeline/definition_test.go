@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A pipeline of an earlier release must not change on the broker because the provider is upgraded.
+// A pipeline of an earlier release must not change on the broker when the provider is upgraded.
 func TestDefinitionOfAnEarlierReleaseStays(t *testing.T) {
 	t.Parallel()
 	const before = `{"version":1,"delays":["5s","0s","60s","5000ms"],"max_attempts":4,"retry_on":["rejected"]}`
@@ -40,7 +40,7 @@ func TestRecoverRefusesAnAgeThatIsNone(t *testing.T) {
 	require.ErrorContains(t, err, `"orders.failed" to "orders.failed" has a wrong max_age: "soon"`)
 }
 
-// A key that this release does not know would be dropped by its next change.
+// This release's next change would drop a key that it does not know.
 func TestDefinitionOfANewerReleaseIsRefused(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

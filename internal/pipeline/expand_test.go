@@ -76,7 +76,7 @@ func TestClassicPipelineHasNoQuorumArguments(t *testing.T) {
 	}
 }
 
-// Brokers match every policy against every queue at each change, so there is one for all that need the same.
+// Brokers match every policy against every queue at each change, so queues with the same content share one.
 func TestQueuesThatNeedTheSameShareAPolicy(t *testing.T) {
 	t.Parallel()
 	own := `^orders\.(failed$|inbox$|retry\.\d)`
@@ -126,7 +126,7 @@ func TestQueuesThatNeedTheSameShareAPolicy(t *testing.T) {
 	}
 }
 
-// A policy's strategy and overflow take precedence over a queue's arguments, and its other keys mix in.
+// A policy's strategy and overflow take precedence over a queue's arguments, and its other keys are added.
 func TestOwnQueuesHaveNoWeakerPolicy(t *testing.T) {
 	t.Parallel()
 	for name, p := range map[string]Pipeline{"orders": orders(), "every": every()} {
@@ -140,7 +140,7 @@ func TestOwnQueuesHaveNoWeakerPolicy(t *testing.T) {
 	}
 }
 
-// Two pipelines never meet in one policy, whatever they and their work queues are called.
+// Two pipelines never share a policy, with any names of their own and of their work queues.
 func TestPolicyNamesDoNotCollide(t *testing.T) {
 	t.Parallel()
 	one, other := orders(), orders()
@@ -207,7 +207,7 @@ func TestWorkerPermissions(t *testing.T) {
 const ownPolicy = `queues ^orders\.(failed$|inbox$|retry\.\d) priority=1000 ` +
 	"dead-letter-exchange=orders.failed dead-letter-strategy=at-least-once overflow=reject-publish"
 
-// natively is a pipeline whose work queues delay and count by themselves.
+// natively returns a pipeline whose work queues delay and count messages.
 func natively() Pipeline {
 	p := orders()
 	p.Engine, p.MaxAttempts = EngineNative, 5
@@ -223,7 +223,7 @@ func natively() Pipeline {
 	return p
 }
 
-// byConsumers is a pipeline whose consumers count.
+// byConsumers returns a pipeline whose consumers count.
 func byConsumers() Pipeline {
 	p := orders()
 	p.Engine, p.Delays = EngineConsumer, delays(5*time.Second)
@@ -238,7 +238,7 @@ func delays(waits ...time.Duration) []Delay {
 	return all
 }
 
-// The own queues have a policy without the keys that delay: a failed queue would delay what is rejected there.
+// The policy of the own queues has no keys that delay. A failed queue would otherwise delay rejected messages.
 func TestExpandNative(t *testing.T) {
 	t.Parallel()
 	const retried = " delayed-retry-max=15000 delayed-retry-min=5000 delayed-retry-type=all delivery-limit=4"
@@ -276,7 +276,8 @@ func TestExpandNative(t *testing.T) {
 	require.Empty(t, cmp.Diff(want, topology.Render(natively().Expand())))
 }
 
-// Each work queue has the key with which its messages return; the queue of a delay that left the schedule gets nothing more.
+// Each work queue has a routing key that returns its messages. The queue of a delay that left the schedule gets no new
+// messages.
 func TestExpandConsumer(t *testing.T) {
 	t.Parallel()
 	p := byConsumers()
@@ -322,7 +323,8 @@ func TestExpandConsumer(t *testing.T) {
 	require.Empty(t, cmp.Diff(want, topology.Render(p.Expand())))
 }
 
-// What a pipeline expands to is its own, is read back as it was, and nothing that only another engine makes is among it.
+// Owned finds all objects of a pipeline, and no objects that only another engine makes. The pipeline is read back
+// unchanged.
 func TestEveryEngineIsReadBack(t *testing.T) {
 	t.Parallel()
 	worker := orders()
@@ -354,7 +356,7 @@ func TestEveryEngineIsReadBack(t *testing.T) {
 	}
 }
 
-// A definition where no release writes one is nobody's.
+// A definition in a place where no release writes one belongs to no pipeline.
 func TestDefinitionsElsewhereSayNothing(t *testing.T) {
 	t.Parallel()
 	p := natively()
@@ -394,7 +396,8 @@ func TestLinearSchedules(t *testing.T) {
 	}
 }
 
-// The refused queue is covered by the pipeline's policy, and is none of a delay. Another engine has none, and finds what is left.
+// The pipeline's policy covers the refused queue, and no delay has its name. Other engines have no such queue, but find
+// one that remains.
 func TestRefusedQueueIsOwnUnderEveryEngine(t *testing.T) {
 	t.Parallel()
 	p := orders()

@@ -13,7 +13,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// teams is a pipeline whose work queues have failed queues of every kind.
+// teams returns a pipeline with failed queues of every kind.
 func teams() Pipeline {
 	p := orders()
 	for name, w := range map[string]WorkQueue{
@@ -62,7 +62,7 @@ func TestRecoverFailedQueues(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, cmp.Diff(p, recovered))
 	require.Empty(t, cmp.Diff(topology.Render(p.Expand()), topology.Render(p.Owned(live))))
-	// A binding that leads elsewhere is the pipeline's, and shows as a difference.
+	// A binding to the wrong queue belongs to the pipeline, and shows as a difference.
 	wrong := topology.Binding{Source: "orders.failed.route", Destination: "audit", RoutingKey: "failed:created"}
 	live.Bindings = append(live.Bindings, wrong)
 	if got := topology.Diff(p.Expand(), p.Owned(live)).Delete.Bindings; len(got) != 1 || !got[0].Equal(wrong) {
@@ -70,7 +70,7 @@ func TestRecoverFailedQueues(t *testing.T) {
 	}
 }
 
-// A failed queue that was released has both marks no more, and is never taken for declared again.
+// A released failed queue no longer has both marks, and never counts as declared again.
 func TestReleasedFailedQueues(t *testing.T) {
 	t.Parallel()
 	prior, next := teams(), teams()
@@ -120,7 +120,7 @@ func TestAttachmentWithFailedQueue(t *testing.T) {
 	}
 }
 
-// A pattern holds only so many names.
+// A pattern can hold a limited number of names.
 func TestManyFailedQueues(t *testing.T) {
 	t.Parallel()
 	p, names := orders(), map[string]bool{}
@@ -146,7 +146,7 @@ func TestManyFailedQueues(t *testing.T) {
 	require.Empty(t, names, "no policy covers them")
 }
 
-// A declared failed queue stays for those who have failed messages there, be it another pipeline or an attachment.
+// A declared failed queue stays for another pipeline or an attachment that parks messages there.
 func TestStayingFailedQueues(t *testing.T) {
 	t.Parallel()
 	one := Pipeline{Name: "one", QueueType: topology.Quorum, WorkQueues: map[string]WorkQueue{"a": {Type: topology.Quorum, FailedQueue: "f"}}}

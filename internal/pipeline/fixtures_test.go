@@ -6,7 +6,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// orders is a pipeline with work queues of every kind.
+// orders returns a pipeline with work queues of every kind.
 func orders() Pipeline {
 	return Pipeline{
 		Name: "orders", Vhost: "/", MaxAttempts: 4, RetryOn: []string{"rejected"}, QueueType: topology.Quorum,
@@ -21,7 +21,7 @@ func orders() Pipeline {
 	}
 }
 
-// one is a pipeline of a single work queue.
+// one returns a pipeline with a single work queue.
 func one(w WorkQueue) Pipeline {
 	return Pipeline{
 		Name: "orders", Vhost: "/", MaxAttempts: 2, RetryOn: []string{ReasonRejected}, QueueType: topology.Quorum,

@@ -13,7 +13,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// tangled is a vhost of pipelines some of which share queues, lost a part or were altered by hand.
+// tangled returns a vhost with pipelines. Some of them share queues, lost an object or were changed by hand.
 func tangled(random *rand.Rand) (topology.Vhost, []Pipeline) {
 	vhost := topology.Vhost{Topology: topology.New(), Version: topology.Version{Major: 4, Minor: 3}, Nodes: 1}
 	var all []Pipeline
@@ -57,7 +57,7 @@ func tangled(random *rand.Rand) (topology.Vhost, []Pipeline) {
 	return vhost, all
 }
 
-// tangle alters a policy, and takes objects away.
+// tangle changes a policy and removes objects.
 func tangle(random *rand.Rand, t topology.Topology) {
 	name := anyOf(random, t.Policies)
 	policy := t.Policies[name]
@@ -77,7 +77,7 @@ func anyOf[T any](random *rand.Rand, objects map[string]T) string {
 	return names[random.IntN(len(names))]
 }
 
-// What is asked about a pipeline has the same answer in the part of a vhost that is near to it.
+// Each question about a pipeline has the same answer in the part of the vhost near it.
 func TestNearAnswersLikeTheWholeVhost(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(3, 4))

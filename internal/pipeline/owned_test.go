@@ -13,7 +13,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// liveVhost is what a broker has of the pipeline, among objects of others.
+// liveVhost returns a broker's objects of the pipeline, among objects of others.
 func liveVhost(p Pipeline) topology.Topology {
 	live := p.Expand()
 	for name, workQueue := range p.WorkQueues {
@@ -42,7 +42,7 @@ func TestOwnedLeavesOutWhatOthersMade(t *testing.T) {
 	require.Empty(t, cmp.Diff(want, topology.Render(p.Owned(liveVhost(p)))))
 }
 
-// Messages of one work queue that come back to another, or a binding that somebody altered.
+// One work queue's messages return to another, or somebody changed a binding.
 func TestOwnedFindsReturnsGoneWrong(t *testing.T) {
 	t.Parallel()
 	p := orders()
@@ -115,7 +115,7 @@ func TestDeadLettersAtRiskInWorkQueues(t *testing.T) {
 	require.Equal(t, []string{"a|b.c", "created", "paid"}, atRisk(prior, topology.Topology{}))
 }
 
-// atRisk is topology.DeadLettersAtRisk for a pipeline of which everything is on the broker.
+// atRisk calls topology.DeadLettersAtRisk for a pipeline that is completely on the broker.
 func atRisk(p Pipeline, wanted topology.Topology) []string {
 	vhost := topology.Vhost{Topology: p.Expand(), Version: topology.Version{Major: 4, Minor: 3}}
 	for name, w := range p.WorkQueues {
@@ -140,7 +140,7 @@ func declaredBy(p Pipeline) []string {
 	return names
 }
 
-// What the broker has tells: an update that failed half-way leaves policies that no configuration knows.
+// The state on the broker decides. An update that failed half-way leaves policies that no configuration has.
 func TestDeadLettersAtRiskByWhatIsLive(t *testing.T) {
 	t.Parallel()
 	strong, weak := one(WorkQueue{Type: topology.Quorum}), one(WorkQueue{Type: topology.Quorum, DeadLetterStrategy: topology.AtMostOnce})
@@ -170,8 +170,7 @@ func TestDeadLettersAtRiskByWhatIsLive(t *testing.T) {
 	}
 }
 
-// The mark on the queue itself cannot be taken off again, so it is not enough. After an interrupted change there are
-// both bindings.
+// A queue's own mark cannot be removed, so it is not enough. After an interrupted change there are both bindings.
 func TestReleasedQueuesAreNotRecoveredAsDeclared(t *testing.T) {
 	t.Parallel()
 	declared := liveVhost(orders())
@@ -191,7 +190,7 @@ func TestReleasedQueuesAreNotRecoveredAsDeclared(t *testing.T) {
 	}
 }
 
-// RabbitMQ's management API cannot show a binding that has arguments and a key with a ~.
+// RabbitMQ's management API cannot show a binding with arguments and a ~ in its key.
 func TestQueuesWithATildeHaveNoMarkedBinding(t *testing.T) {
 	t.Parallel()
 	p := orders()
@@ -216,7 +215,7 @@ func TestDisowned(t *testing.T) {
 	require.Contains(t, released(nil), "paid", "somebody else made it")
 }
 
-// attachedVhost holds the queue "work" of this type and arguments, and what an attachment expands to.
+// attachedVhost returns the queue "work" with this type and arguments, and the attachment's objects.
 func attachedVhost(a Attachment, arguments topology.Arguments) topology.Topology {
 	vhost := a.Expand()
 	vhost.Queues["work"] = topology.Queue{Type: a.WorkQueue.Type, Arguments: arguments}
@@ -224,7 +223,7 @@ func attachedVhost(a Attachment, arguments topology.Arguments) topology.Topology
 	return vhost
 }
 
-// What an attachment expands to says all of its specification.
+// An attachment's objects show its whole specification.
 func TestRecoverAttachment(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -246,7 +245,7 @@ func TestRecoverAttachment(t *testing.T) {
 			workQueue: WorkQueue{Type: topology.Quorum, Attach: AttachArguments, DeadLetterStrategy: topology.AtMostOnce}, priority: DefaultPolicyPriority,
 			arguments: topology.Arguments{"x-dead-letter-exchange": "orders.dlx"},
 		},
-		// What declared the queue is the affair of whoever declared it.
+		// Only the queue's owner decides how it is declared.
 		"declared": {
 			workQueue: WorkQueue{Type: topology.Quorum, Attach: AttachPolicy}, priority: DefaultPolicyPriority,
 			arguments: topology.Arguments{DeclaredByArgument: "orders", "x-single-active-consumer": true},
@@ -272,8 +271,8 @@ func sameAttachment(a, b Attachment) bool {
 		v.Type == w.Type && v.Attach == w.Attach && v.Declare == w.Declare && v.DeadLetterStrategy == w.DeadLetterStrategy && v.MaxAttempts == w.MaxAttempts
 }
 
-// A creation that failed may have left the policy, and an application that re-creates its queue deletes
-// the binding: either of them is enough.
+// A failed creation can leave the policy alone, and an application that re-creates its queue deletes the binding.
+// Either the policy or the binding is enough.
 func TestRecoverAttachmentFromAPart(t *testing.T) {
 	t.Parallel()
 	a := Attachment{Pipeline: "orders", Vhost: "/", Queue: "work", WorkQueue: WorkQueue{Type: topology.Quorum, Attach: AttachPolicy}, PolicyPriority: 7}

@@ -15,7 +15,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// every is a pipeline with every setting that differs from its default.
+// every returns a pipeline with no setting at its default.
 func every() Pipeline {
 	p := orders()
 	p.PolicyPriority, p.MaxAge = 7, Delay{24 * time.Hour, "1440m"}
@@ -129,7 +129,7 @@ func TestPolicyNamesAreReadAsTheyAreWritten(t *testing.T) {
 	}
 }
 
-// attached tells which policy each of so many work queues has.
+// attached returns the policy of each of this many work queues.
 func attached(t *testing.T, queues int) map[string]string {
 	t.Helper()
 	p := orders()
@@ -215,7 +215,7 @@ func TestThePatternCoversEveryDelay(t *testing.T) {
 	}
 }
 
-// The longest name that queues leave room for, all of it escaped.
+// The longest possible pipeline name, with every character escaped.
 func TestThePatternOfOwnQueuesFitsEveryName(t *testing.T) {
 	t.Parallel()
 	if pattern := Names(strings.Repeat(".", 250)).pattern(nil); len(pattern) > maxPattern {
@@ -223,7 +223,7 @@ func TestThePatternOfOwnQueuesFitsEveryName(t *testing.T) {
 	}
 }
 
-// The merged patterns match what any of them does, and nothing else.
+// The merged patterns match exactly the names that one of the patterns matches.
 func TestMergePermissions(t *testing.T) {
 	t.Parallel()
 	merged := MergePermissions([]Permissions{WorkerPermissions("orders"), WorkerPermissions("bills"), WorkerPermissions("orders"), {Read: "", Write: "x.y"}})
