@@ -16,7 +16,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Delays that only one work queue gets to are used.
+// A delay counts as used if only one work queue reaches it.
 func TestCheckSchedule(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -28,7 +28,7 @@ func TestCheckSchedule(t *testing.T) {
 		"enough for a work queue":  {2, 3, 4, false},
 		"too few for a work queue": {2, 3, 3, true},
 		"fewer for a work queue":   {4, 3, 2, false},
-		"too few for anything":     {1, 1, 0, false}, // which has an error of its own
+		"too few for anything":     {1, 1, 0, false}, // another check reports it
 	} {
 		problems := CheckSchedule(c.attempts, c.delays, map[string]pipeline.WorkQueue{"a": {}, "b": {MaxAttempts: c.ofQueue}})
 		if len(problems) > 0 != c.wrong {
@@ -46,7 +46,7 @@ func TestCheckScheduleCountsInWords(t *testing.T) {
 	}
 }
 
-// Plugins may know more keys than RabbitMQ does, so an unknown one is no error of the plan.
+// Plugins can know more keys than RabbitMQ, so an unknown key is no error of a plan.
 func TestWarnOfPipelineKeys(t *testing.T) {
 	t.Parallel()
 	p := orders()
@@ -59,7 +59,7 @@ func TestWarnOfPipelineKeys(t *testing.T) {
 	}
 }
 
-// A queue that expires is deleted with its messages, whoever attaches it.
+// A queue that expires is deleted with its messages, regardless of the way it is attached.
 func TestPoliciesDeleteNoQueues(t *testing.T) {
 	t.Parallel()
 	expires := topology.Arguments{"expires": int64(60_000)}
@@ -113,7 +113,7 @@ func TestWarnOfMaxAge(t *testing.T) {
 	}
 }
 
-// Quotes take two bytes in the request that keeps the definition.
+// Quotes take two bytes in the request that stores the definition.
 func TestDefinitionFitsTheRequest(t *testing.T) {
 	t.Parallel()
 	for delays, fits := range map[int]bool{500: true, 655: false} {
@@ -126,7 +126,7 @@ func TestDefinitionFitsTheRequest(t *testing.T) {
 	}
 }
 
-// The definition grows with the work queues that have a number of attempts of their own.
+// The definition grows with each work queue that has its own number of attempts.
 func TestDefinitionThatIsTooLong(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -247,7 +247,7 @@ func TestCheckRetryOn(t *testing.T) {
 	}
 }
 
-// The longest of the pipeline's own names decides, and for quorum queues the vhost's counts, too.
+// The longest own name of the pipeline decides. For quorum queues, the vhost's length counts too.
 func TestCheckLengths(t *testing.T) {
 	t.Parallel()
 	const suffix = len(".retry.0.refused") // the longest of a pipeline with short delays, and of a quorum queue
@@ -281,7 +281,7 @@ func TestCheckLengths(t *testing.T) {
 	}
 }
 
-// Terraform shows problems in the order in which they are found.
+// Terraform shows problems in the order of the list.
 func TestProblemsComeInTheOrderOfTheNames(t *testing.T) {
 	t.Parallel()
 	p := orders()
@@ -295,7 +295,7 @@ func TestProblemsComeInTheOrderOfTheNames(t *testing.T) {
 	}
 }
 
-// A name may hold what would be a template in a configuration.
+// A name can contain text that a configuration would read as a template.
 func TestConfigurationToPasteIsQuoted(t *testing.T) {
 	t.Parallel()
 	const want = `"a$${b}%%{c}" = { policy_definition_json = jsonencode({ "consumer-timeout" = 9, "queue-leader-locator" = "$${x}" }) }`
@@ -303,7 +303,7 @@ func TestConfigurationToPasteIsQuoted(t *testing.T) {
 	require.Equal(t, want, writeWorkQueue("a${b}%{c}", w))
 }
 
-// Only what differs from a default is in it.
+// The text has only settings that differ from their default.
 func TestConfigurationToPasteHasTheFailedQueue(t *testing.T) {
 	t.Parallel()
 	for want, foreign := range map[string]bool{
@@ -315,13 +315,13 @@ func TestConfigurationToPasteHasTheFailedQueue(t *testing.T) {
 	}
 }
 
-// What an engine cannot do is refused at the attribute.
+// A setting that the engine does not support is refused at its attribute.
 func TestCheckEngine(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		engine string
 		change func(*pipeline.Pipeline)
-		// at and says are empty where nothing is wrong.
+		// at and says are empty if there is no problem.
 		at, says string
 	}{
 		"worker":                     {"", func(*pipeline.Pipeline) {}, "", ""},
@@ -371,7 +371,7 @@ func working(w pipeline.WorkQueue) func(*pipeline.Pipeline) {
 	return func(p *pipeline.Pipeline) { p.WorkQueues = map[string]pipeline.WorkQueue{"work": w} }
 }
 
-// Each engine needs a release.
+// Each engine needs a minimum release.
 func TestCheckLiveOfReleases(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -396,7 +396,7 @@ func TestCheckLiveOfReleases(t *testing.T) {
 	}
 }
 
-// orders is a pipeline with work queues of every kind.
+// orders returns a pipeline with work queues of every kind.
 func orders() pipeline.Pipeline {
 	return pipeline.Pipeline{
 		Name: "orders", Vhost: "/", MaxAttempts: 4, RetryOn: []string{"rejected"}, QueueType: topology.Quorum,
@@ -411,7 +411,7 @@ func orders() pipeline.Pipeline {
 	}
 }
 
-// one is a pipeline of a single work queue.
+// one returns a pipeline with a single work queue.
 func one(w pipeline.WorkQueue) pipeline.Pipeline {
 	return pipeline.Pipeline{
 		Name: "orders", Vhost: "/", MaxAttempts: 2, RetryOn: []string{pipeline.ReasonRejected}, QueueType: topology.Quorum,

@@ -10,7 +10,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// named is a pipeline that has the queue "work", taken over or not.
+// named returns a pipeline that has the queue "work". If from is set, it takes the queue over from that pipeline.
 func named(name, from string) pipeline.Pipeline {
 	p := one(pipeline.WorkQueue{Type: topology.Quorum, TakeOverFrom: from})
 	p.Name = name
@@ -26,7 +26,8 @@ func vhostOf(pipelines ...pipeline.Pipeline) topology.Vhost {
 	return v
 }
 
-// While a queue moves from one pipeline to another, a third one is told how that move ends, whatever it wrote.
+// While a queue moves from one pipeline to another, a third pipeline is told how that move ends, with any
+// configuration.
 func TestMoveOfOthersEndsFirst(t *testing.T) {
 	t.Parallel()
 	vhost := vhostOf(named("a", ""), named("b", "a"))
@@ -36,7 +37,7 @@ func TestMoveOfOthersEndsFirst(t *testing.T) {
 	}
 }
 
-// withoutDefinition is a vhost in which somebody has deleted the definition of a pipeline.
+// withoutDefinition returns the vhost without the definition of a pipeline.
 func withoutDefinition(of string, vhost topology.Vhost) topology.Vhost {
 	vhost.Bindings = slices.DeleteFunc(slices.Clone(vhost.Bindings), func(b topology.Binding) bool {
 		return b.Source == pipeline.Names(of).FailedExchange() && b.Arguments[pipeline.DefinitionArgument] != nil
@@ -44,8 +45,8 @@ func withoutDefinition(of string, vhost topology.Vhost) topology.Vhost {
 	return vhost
 }
 
-// A definition that is gone while a queue moves does not make its pipeline another's: an apply of it restores the
-// definition, so nothing may stand in the way of that, and a step that would lose messages is refused as before.
+// If a definition is lost while a queue moves, the queue does not become another owner's. An apply of its pipeline
+// restores the definition, so no check can prevent that. A step that would lose messages is still refused.
 func TestDefinitionGoneWhileAQueueMoves(t *testing.T) {
 	t.Parallel()
 	giver, taker := named("a", ""), named("b", "a")
@@ -80,8 +81,8 @@ func TestDefinitionGoneWhileAQueueMoves(t *testing.T) {
 	expectSaid(t, "ended too early", found.Of(Wrong, Owned), "Queue has not been taken over yet")
 }
 
-// Where the engines need different calls, the plan that takes a queue over says what consumers do meanwhile; those that come
-// after it, and moves between engines with the same call, say nothing.
+// If the engines need different calls, the plan that takes a queue over says how consumers bridge the change. Later
+// plans, and moves between engines with the same call, say nothing.
 func TestCallsThatChangeWithAMove(t *testing.T) {
 	t.Parallel()
 	of := func(p pipeline.Pipeline, engine string) pipeline.Pipeline {
@@ -104,7 +105,7 @@ func TestCallsThatChangeWithAMove(t *testing.T) {
 	}
 }
 
-// A definition that somebody has changed by hand is a warning where there is a state, which restores it.
+// If there is a state, a manually changed definition is only a warning, because the apply restores it.
 func TestCheckLiveFindsDamagedDefinitions(t *testing.T) {
 	t.Parallel()
 	p := one(pipeline.WorkQueue{Type: topology.Quorum})
@@ -134,7 +135,7 @@ func TestCheckLiveFindsDamagedDefinitions(t *testing.T) {
 	}
 }
 
-// A queue is attached only to a pipeline whose engine is known, and is that of the attachment.
+// A queue is attached only if the pipeline's engine is known and equals the attachment's.
 func TestCheckLiveAttachmentComparesEngines(t *testing.T) {
 	t.Parallel()
 	a := pipeline.Attachment{Pipeline: "orders", Queue: "work", WorkQueue: pipeline.WorkQueue{Type: topology.Quorum}}
@@ -166,7 +167,7 @@ func TestCheckLiveAttachmentComparesEngines(t *testing.T) {
 
 const readable = `{"version":1,"delays":["5s"],"max_attempts":2,"retry_on":["rejected"]}`
 
-// A note that somebody has changed is an error; what others do with such an argument elsewhere is not ours.
+// A note that somebody changed is an error. Such an argument elsewhere belongs to others.
 func TestCheckLiveFindsGarbledNotes(t *testing.T) {
 	t.Parallel()
 	p := one(pipeline.WorkQueue{Type: topology.Quorum})

@@ -67,7 +67,7 @@ func TestCheckLiveFinds(t *testing.T) {
 		{Source: "bills.return", Destination: "work", RoutingKey: "return:work"},
 	}
 
-	// takenBy is a vhost in which the pipeline "bills" has the queue, by a policy of this priority.
+	// takenBy returns a vhost where the pipeline "bills" has the queue, by a policy of this priority.
 	takenBy := func(priority int, arguments topology.Arguments) topology.Vhost {
 		v := with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{
 			"retry/bills/queues": {Pattern: "^(work)$", ApplyTo: "queues", Priority: priority, Definition: topology.Arguments{"dead-letter-exchange": "bills.dlx"}},
@@ -90,7 +90,7 @@ func TestCheckLiveFinds(t *testing.T) {
 	for name, test := range map[string]struct {
 		pipeline pipeline.Pipeline
 		vhost    topology.Vhost
-		// refused and warned are parts of what is said; empty means that nothing may be said.
+		// refused and warned are parts of the messages. Empty means that there must be no message.
 		refused, warned string
 	}{
 		"nothing":                            {one(quorum), with(topology.Queue{Type: topology.Quorum}, nil), "", ""},
@@ -175,7 +175,7 @@ func TestCheckLiveFinds(t *testing.T) {
 	}
 }
 
-// The plan that begins a hand-over says nothing of it, in case it ends it, too.
+// The plan that begins a hand-over does not mention it, because it can also end it.
 func TestCheckLiveSaysHowAHandOverEnds(t *testing.T) {
 	t.Parallel()
 	quorum := pipeline.WorkQueue{Type: topology.Quorum, Attach: pipeline.AttachPolicy}
@@ -207,7 +207,7 @@ func TestCheckLiveSaysHowAHandOverEnds(t *testing.T) {
 	}
 }
 
-// What a plan of a pipeline says that has the queue already depends on who means to keep it.
+// If a pipeline has the queue already, its plan's message depends on which pipeline means to keep the queue.
 func TestCheckLiveOfAQueueThatTwoPipelinesHave(t *testing.T) {
 	t.Parallel()
 	plain, takesOver := pipeline.WorkQueue{Type: topology.Quorum}, pipeline.WorkQueue{Type: topology.Quorum, TakeOverFrom: "bills"}
@@ -267,7 +267,7 @@ const (
 	objectsExist        = "Objects exist already"
 )
 
-// listed are the objects in the finding of this summary.
+// listed returns the objects in the finding with this summary.
 func (f Findings) listed(summary string) []string {
 	var objects []string
 	for _, found := range f {
@@ -280,7 +280,7 @@ func (f Findings) listed(summary string) []string {
 	return objects
 }
 
-// A queue that was attached before has lost the keys already: that is no reason to stop a plan.
+// A queue that was attached before has already lost the keys, which is no reason to stop a plan.
 func TestShadowedLaterIsAWarning(t *testing.T) {
 	t.Parallel()
 	p := one(pipeline.WorkQueue{Type: topology.Quorum})
@@ -311,7 +311,7 @@ func TestAttachmentAndPipelineOwnNothingInCommon(t *testing.T) {
 	}
 }
 
-// An attachment is not alone where the pipeline has other work queues, and is not its own company.
+// An attachment is not alone if the pipeline has other work queues. It does not count itself.
 func TestAttachmentIsJudgedWithTheWholePipeline(t *testing.T) {
 	t.Parallel()
 	a := pipeline.Attachment{Pipeline: "orders", Vhost: "/", Queue: "work", WorkQueue: pipeline.WorkQueue{Type: topology.Quorum, DeadLetterStrategy: topology.AtMostOnce}, PolicyPriority: pipeline.DefaultPolicyPriority}
@@ -385,7 +385,7 @@ func TestCheckLive(t *testing.T) {
 	}
 }
 
-// What an interrupted creation left is taken over, can be imported, or is named with the reason why not.
+// Objects of an interrupted creation are taken over, can be imported, or are listed with the reason against an import.
 func TestObjectsOfAnInterruptedCreation(t *testing.T) {
 	t.Parallel()
 	p := one(pipeline.WorkQueue{Type: topology.Quorum})
@@ -416,7 +416,7 @@ func TestObjectsOfAnInterruptedCreation(t *testing.T) {
 	}
 }
 
-// A queue that the pipeline declared before is its own, if it is exactly what it would declare now.
+// A queue that the pipeline declared before is its own, if the pipeline would declare it unchanged.
 func TestDeclaredQueueOfAnInterruptedCreation(t *testing.T) {
 	t.Parallel()
 	p := one(pipeline.WorkQueue{Type: topology.Quorum, Declare: true})
@@ -439,7 +439,7 @@ func TestDeclaredQueueOfAnInterruptedCreation(t *testing.T) {
 	}
 }
 
-// A queue that was released can be declared again as it is, and is never replaced.
+// A released queue can be declared again only unchanged, and is never replaced.
 func TestReleasedQueueIsDeclaredAgainOnlyAsItIs(t *testing.T) {
 	t.Parallel()
 	declared := one(pipeline.WorkQueue{Type: topology.Quorum, Declare: true})
@@ -454,7 +454,7 @@ func TestReleasedQueueIsDeclaredAgainOnlyAsItIs(t *testing.T) {
 	}
 }
 
-// What is missing, and what is in the way, is listed in one finding for each kind of object.
+// Missing and existing objects are listed in one finding for each kind.
 func TestListsOfObjects(t *testing.T) {
 	t.Parallel()
 	p := one(pipeline.WorkQueue{Type: topology.Quorum})
@@ -482,7 +482,7 @@ func TestListsOfObjects(t *testing.T) {
 	require.Equal(t, "pipeline: Pipeline does not exist, queue: Failed queues do not exist", headings(attached.problems(NoPipeline, Missing)))
 }
 
-// Another pipeline's policy covers queues with names like those of its retry queues, delays or not.
+// Another pipeline's policy covers queues with names like its retry queues' names, valid delays or not.
 func TestQueueUnderAnotherPipelinesPolicyCannotBeAttached(t *testing.T) {
 	t.Parallel()
 	bills := one(pipeline.WorkQueue{Type: topology.Quorum})
@@ -501,7 +501,7 @@ func TestQueueUnderAnotherPipelinesPolicyCannotBeAttached(t *testing.T) {
 	}
 }
 
-// What is written in place of a declaration is the queue as it is, and works.
+// The HCL that is proposed in place of a declaration describes the existing queue, and works.
 func TestExistingQueueIsAttachedAsItIs(t *testing.T) {
 	t.Parallel()
 	p := one(pipeline.WorkQueue{Type: topology.Quorum, Declare: true, Arguments: topology.Arguments{"x-max-priority": 5.0}})
@@ -515,7 +515,7 @@ func TestExistingQueueIsAttachedAsItIs(t *testing.T) {
 	}
 }
 
-// Where a policy is no way out, it is not proposed.
+// A policy is not proposed if it would not help.
 func TestNoPolicyWhereArgumentsTakePrecedence(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -533,7 +533,7 @@ func TestNoPolicyWhereArgumentsTakePrecedence(t *testing.T) {
 	}
 }
 
-// Whoever lets another pipeline take its queue over does not get it back by a higher priority.
+// A pipeline that lets another one take its queue over does not get it back by a higher priority.
 func TestPriorityOverWhoTakesOver(t *testing.T) {
 	t.Parallel()
 	prior := one(pipeline.WorkQueue{Type: topology.Quorum})

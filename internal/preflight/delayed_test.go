@@ -14,7 +14,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// events is a delayed exchange with three levels.
+// events returns a delayed exchange with three levels.
 func events() delayed.Exchange {
 	return delayed.Exchange{
 		Name: "events", Vhost: "/", Type: "topic", PolicyPriority: delayed.DefaultPolicyPriority,
@@ -48,8 +48,7 @@ func TestCheckDelayedExchange(t *testing.T) {
 	}
 }
 
-// headings are paths and summaries.
-// problems are those of the findings with one of the causes.
+// problems returns the problems of the findings with one of the causes.
 func (f Findings) problems(causes ...Cause) []Problem {
 	var all []Problem
 	for _, found := range f.Of(causes...) {
@@ -58,6 +57,7 @@ func (f Findings) problems(causes ...Cause) []Problem {
 	return all
 }
 
+// headings lists paths and summaries.
 func headings(problems []Problem) string {
 	var all []string
 	for _, p := range problems {
@@ -66,7 +66,7 @@ func headings(problems []Problem) string {
 	return strings.Join(all, ", ")
 }
 
-// liveEvents is a vhost with the delayed exchange and a queue that gets what is due.
+// liveEvents returns a vhost with the delayed exchange and a queue for due messages.
 func liveEvents(e delayed.Exchange) topology.Vhost {
 	v := topology.Vhost{Topology: e.Expand(), Version: topology.Version{Major: 4, Minor: 3}, Nodes: 1}
 	v.Queues["mails"] = topology.Queue{Type: topology.Quorum}
@@ -165,8 +165,8 @@ func TestCheckLiveDelayedExchange(t *testing.T) {
 	}
 }
 
-// What is there already is another one's, but for what an interrupted creation left. What was there before, and is to be
-// restored, is the own.
+// Existing objects belong to another owner, except for objects of an interrupted creation. Earlier objects that the
+// apply restores are the delayed exchange's own.
 func TestCheckLiveDelayedExchangeFindsWhatExists(t *testing.T) {
 	t.Parallel()
 	e := events()
@@ -197,7 +197,7 @@ func TestCheckLiveDelayedExchangeFindsWhatExists(t *testing.T) {
 	if f := CheckLiveDelayedExchange(e, nil, interrupted); headings(f.problems(Notice, InTheWay)) != "name: Objects of an interrupted creation" {
 		t.Errorf("an interrupted creation: %+v", f)
 	}
-	// A level that max_delay adds may be somebody else's.
+	// A level that max_delay adds can belong to another owner.
 	higher, v := e, liveEvents(e)
 	higher.MaxDelay = pipeline.Delay{Wait: 15 * time.Second, Spelling: "15s"}
 	v.Exchanges["events.delay.1s.3"] = topology.Exchange{Type: "topic"}
@@ -206,11 +206,11 @@ func TestCheckLiveDelayedExchangeFindsWhatExists(t *testing.T) {
 	}
 }
 
-// A queue of a delayed exchange is no work queue, also if nothing else speaks against it.
+// A queue of a delayed exchange cannot be a work queue, even if no other check refuses it.
 func TestCheckLiveFindsQueuesOfDelayedExchanges(t *testing.T) {
 	t.Parallel()
 	v := liveEvents(events())
-	v.Queues["events.delay.9s.0"] = topology.Queue{Type: topology.Quorum} // somebody else's, that only has such a name
+	v.Queues["events.delay.9s.0"] = topology.Queue{Type: topology.Quorum} // somebody else's queue with such a name
 	for queue, refused := range map[string]bool{
 		"events.delay.inbox": true, "events.delay.unrouted": true, "events.delay.1s.2": true, "events.delay.9s.0": false, "mails": false,
 	} {

@@ -16,7 +16,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// many is a vhost with n pipelines of a work queue each, and the first of them.
+// many returns a vhost with n pipelines of one work queue each, and the first pipeline.
 func many(n int) (topology.Vhost, pipeline.Pipeline) {
 	vhost := topology.Vhost{Topology: topology.New(), Version: topology.Version{Major: 4, Minor: 3}, Nodes: 1}
 	var first pipeline.Pipeline
@@ -37,8 +37,8 @@ func many(n int) (topology.Vhost, pipeline.Pipeline) {
 	return vhost, first
 }
 
-// Every pipeline of a vhost is compared with all of the vhost. That may take as long as the vhost is
-// large, but not longer, or a plan of many pipelines never ends.
+// Every pipeline of a vhost is compared with the whole vhost. The time must grow only linearly with the vhost's size,
+// or a plan of many pipelines never ends.
 //
 //nolint:paralleltest // measures
 func TestLookingAtALiveVhostGrowsWithItsSize(t *testing.T) {
@@ -57,7 +57,7 @@ func TestLookingAtALiveVhostGrowsWithItsSize(t *testing.T) {
 	}
 }
 
-// shortest processor time of up to ten runs: others may use the processors, too.
+// shortest returns the shortest processor time of up to ten runs, because other processes can use the processors too.
 func shortest(t *testing.T, pipelines int, look func(topology.Vhost, pipeline.Pipeline)) time.Duration {
 	t.Helper()
 	vhost, p := many(pipelines)
@@ -93,7 +93,7 @@ func BenchmarkPlanInAVhostOfManyPipelines(b *testing.B) {
 	}
 }
 
-// A check finds in what is near to a pipeline what it finds in the whole vhost.
+// A check finds the same problems near a pipeline as in the whole vhost.
 func TestNothingIsOverlookedNearAPipeline(t *testing.T) {
 	t.Parallel()
 	whole, first := many(5)
@@ -119,7 +119,7 @@ func TestNothingIsOverlookedNearAPipeline(t *testing.T) {
 		}
 		require.Empty(t, cmp.Diff(want, CheckLive(first, prior, near)))
 	}
-	whole.Policies = maps.Clone(whole.Policies) // without those that keep the pipeline's from applying
+	whole.Policies = maps.Clone(whole.Policies) // without policies that take precedence over the pipeline's
 	maps.DeleteFunc(whole.Policies, func(name string, _ topology.Policy) bool { return name == "org" || name == "retry/p004/queues" })
 	near = pipeline.NewIndex(whole).Near([]string{"p000"}, slices.Collect(maps.Keys(first.WorkQueues)))
 	destroyed := func(vhost topology.Vhost) []any {
