@@ -54,7 +54,7 @@ func TestStrongestPolicyComesFirst(t *testing.T) {
 	}
 }
 
-// What would be read otherwise than by brokers is unreadable. internal/broker asks brokers.
+// Patterns that brokers read differently are unreadable. internal/broker compares with brokers.
 func TestPatternsAreReadAsBrokersDo(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -114,7 +114,7 @@ func TestPatternThatIsUnreadableForSomeQueues(t *testing.T) {
 	}
 }
 
-// A pattern that backtracks without end is given up once, not for each name.
+// A pattern that backtracks without end is given up once, and not again for each name.
 func TestPatternThatTakesTooLong(t *testing.T) {
 	t.Parallel()
 	policies := map[string]Policy{"slow": {Pattern: "^(a+)+$", ApplyTo: "queues", Definition: Arguments{"expires": int64(1)}}}

@@ -59,8 +59,8 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// Reading a line gives the object back, so that different objects never have the same line: not even once Terraform
-// has normalized it.
+// Each line can be read back to its object, so different objects have different lines, even after Terraform has
+// normalized them.
 func TestLinesTellObjectsApart(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -83,7 +83,7 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-// valid is what JSON can say: brokers send nothing else.
+// valid returns text that JSON can express. Brokers send nothing else.
 func valid(text string) string { return strings.ToValidUTF8(text, "?") }
 
 func checkLines(t *testing.T, kind, name, key string, arguments Arguments, flags int) {
@@ -147,7 +147,7 @@ func randomValue(random *rand.Rand, depth int) any {
 // reader reads a line from its beginning to its end.
 type reader struct{ rest string }
 
-// text is a text that stands bare up to one of the ends, or in quotes.
+// text reads a string up to one of the ends, or in quotes.
 func (r *reader) text(ends string) string {
 	if !strings.HasPrefix(r.rest, "'") {
 		i := strings.IndexAny(r.rest, ends)
@@ -210,7 +210,7 @@ func (r *reader) value() any {
 	return decodedValue(value)
 }
 
-// kind reads a type and its flags, which are listed in this order.
+// kind reads a type and its flags, which are in this order.
 func (r *reader) kind(names ...string) (kind string, flags [3]bool) {
 	kind = r.text(" ,")
 	for i, name := range names {
@@ -246,7 +246,7 @@ func readBinding(r *reader) Binding {
 	b.ToExchange = r.skip(" (exchange)")
 	if r.skip(" [") {
 		b.RoutingKey = r.text(" ")
-		if !r.skip("]") { // it stood bare
+		if !r.skip("]") { // it had no quotes
 			b.RoutingKey = strings.TrimSuffix(b.RoutingKey, "]")
 		}
 	}
