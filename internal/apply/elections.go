@@ -23,9 +23,9 @@ const (
 var errElections = errors.New("queues elected leaders meanwhile; before RabbitMQ 4.0 a policy that is written then never takes effect. " +
 	"Run terraform apply once the cluster is at rest")
 
-// withStableLeaders makes policy changes take effect in clusters before 4.0. There, a policy that is written during a
-// leader election is listed but never applied, and only a write with other content repairs it. So it waits until all
-// leaders are known, writes, and compares the leaders. If they changed, it writes other content and tries again. If
+// withStableLeaders makes policy changes take effect in clusters before 4.0. If a policy is written there during a
+// leader election, it is listed but never applied, and only a write with other content repairs it. So it waits until
+// all leaders are known, writes, and compares the leaders. If they changed, it writes other content and tries again. If
 // that never succeeds, the other content stays, so that the next plan shows it.
 func (e *execution) withStableLeaders(ctx context.Context, policies []topology.NamedPolicy, change func(context.Context) error) error {
 	if !e.All.Version.Before(4, 0) || e.All.Nodes < 2 || len(policies) == 0 {

@@ -32,7 +32,7 @@ func withoutLag(a *Applier) *Applier {
 	return a
 }
 
-// quickApplier returns an applier for tests in which no messages move.
+// quickApplier returns an applier for tests without moving messages.
 func quickApplier(t *testing.T, b *brokertest.Broker, endpoint string) *Applier {
 	t.Helper()
 	a := newApplier(t, b, endpoint)

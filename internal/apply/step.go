@@ -74,7 +74,7 @@ const (
 	stop failure = iota
 	// refuse stops before any change. If the step finds messages, it is tried again while there is time to drain.
 	refuse
-	// keep leaves queues that are not proved empty unchanged, and goes on.
+	// keep leaves a queue unchanged if it is not proved empty, and goes on.
 	keep
 	// keepAll leaves all queues unchanged if one of them is not proved empty, and goes on.
 	keepAll

@@ -169,7 +169,7 @@ func TestDelayedRetry(t *testing.T) {
 }
 
 // A broker closes the connection that publishes a decimal to a stream. The test does not show that a stream stops
-// at-least-once dead letters, because on RabbitMQ 3.10 it would stop those of all other tests too.
+// at-least-once dead letters. On RabbitMQ 3.10 it would stop the dead letters of all other tests too.
 func TestStreamTakesNoDecimals(t *testing.T) {
 	t.Parallel()
 	stream := func(v *topology.Vhost) { v.Queues["log"] = topology.Queue{Type: "stream"} }

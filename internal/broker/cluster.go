@@ -34,7 +34,7 @@ func (o overview) found() string {
 	return "one whose overview has no rabbitmq_version"
 }
 
-// askCluster asks until the number of nodes is known, once in a client's life. Every user of the API can send both
+// askCluster asks until the number of nodes is known, and then keeps the answer. Every user of the API can send both
 // requests.
 func (c *Client) askCluster(ctx context.Context) (cluster, error) {
 	if err := c.clusterTurn.acquire(ctx); err != nil {

@@ -282,7 +282,7 @@ func TestPatternsMatchAsOnTheBroker(t *testing.T) {
 	}
 }
 
-// matchedOnBroker returns the queues that a policy applies to. If the broker refuses the policy, there are none.
+// matchedOnBroker returns the queues that a policy applies to. If the broker refuses the policy, it returns no queues.
 func matchedOnBroker(t *testing.T, b *brokertest.Broker, policy topology.Policy) map[string]bool {
 	t.Helper()
 	status, response := b.Request(t, http.MethodPut, b.Path("policies", "test"), map[string]any{"pattern": policy.Pattern, "apply-to": policy.ApplyTo, "definition": policy.Definition})

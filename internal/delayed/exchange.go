@@ -124,8 +124,8 @@ func PublisherPermissions(n Names) pipeline.Permissions {
 	}
 }
 
-// OperatorPermissions returns the least permissions of a user who runs the sidecar's commands for the delayed exchange
-// and its unrouted queue. A status counts messages in the levels of every precision.
+// OperatorPermissions returns, for each command of the sidecar, the least permissions of a user who looks after the
+// delayed exchange and its unrouted queue. The command status counts messages in the levels of every precision.
 func OperatorPermissions(n Names) map[string]pipeline.Permissions {
 	read := pipeline.Permissions{Configure: pipeline.NoName, Write: pipeline.NoName, Read: pipeline.ExactPattern([]string{n.UnroutedQueue()})}
 	replay, imports, status := read, read, read

@@ -10,7 +10,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 )
 
-// Names returns the names of one delayed exchange's objects.
+// Names is a delayed exchange's name, which determines the names of its objects.
 type Names string
 
 // Exchange is the exchange that applications publish to.

@@ -54,8 +54,8 @@ func (p Pipeline) FailedQueues() map[string]string {
 	return found
 }
 
-// failedQueueOf returns a failed queue for work queues. Rejected messages come back to it, with any routing key and in
-// any pipeline.
+// failedQueueOf returns a failed queue for work queues. Rejected messages come back to it, regardless of their routing
+// key and of the pipeline's other objects.
 func failedQueueOf(n Names, queueType, name string) topology.Queue {
 	return OwnQueue(queueType, "", topology.UnreachableDeliveryLimit,
 		topology.Arguments{DeclaredByArgument: string(n), "x-dead-letter-routing-key": name})

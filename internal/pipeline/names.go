@@ -29,7 +29,7 @@ const RefusedKey = DelayKeyPrefix + "refused"
 // KeyPrefixes lists the prefixes of all binding keys that bring a message back to its work queue.
 func KeyPrefixes() []string { return []string{DelayKeyPrefix, ReturnKeyPrefix, stored.NoteKeyPrefix} }
 
-// Names returns the names of one pipeline's objects.
+// Names is a pipeline's name, which determines the names of its objects.
 type Names string
 
 // DeadLetterExchange is the exchange that work queues dead-letter to.

@@ -19,9 +19,9 @@ type Permissions struct {
 	Read      string
 }
 
-// OperatorPermissions returns the least permissions of a user who runs the sidecar's commands for the pipeline. A
-// status counts messages in retry queues of any delay, so a schedule change needs no new permissions. It also counts
-// the failed queues of work queues. Without a worker, it checks whether the pipeline has one.
+// OperatorPermissions returns, for each command of the sidecar, the least permissions of a user who looks after the
+// pipeline. The command status counts messages in retry queues of any delay, so a schedule change needs no new
+// permissions. It also counts the failed queues of work queues, and checks whether a pipeline without a worker has one.
 func OperatorPermissions(p Pipeline) map[string]Permissions {
 	n := p.Names()
 	failed := []string{n.FailedQueue()}

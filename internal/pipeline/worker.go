@@ -30,7 +30,7 @@ type WorkerQueue struct {
 	// MaxAttempts replaces the pipeline's value. Zero keeps the pipeline's value.
 	MaxAttempts int `json:"max_attempts,omitempty"`
 	// FailedQueue is the work queue's own failed queue, with an empty name if it has none. Messages reach it by its
-	// binding, so only commands that count messages need it.
+	// binding, so only counts of messages need it.
 	FailedQueue WorkerFailedQueue `json:"failed_queue,omitzero"`
 }
 

@@ -533,7 +533,7 @@ func TestNoPolicyWhereArgumentsTakePrecedence(t *testing.T) {
 	}
 }
 
-// A pipeline that lets another one take its queue over does not get it back by a higher priority.
+// If a pipeline lets another pipeline take its queue over, it does not get the queue back by a higher priority.
 func TestPriorityOverWhoTakesOver(t *testing.T) {
 	t.Parallel()
 	prior := one(pipeline.WorkQueue{Type: topology.Quorum})

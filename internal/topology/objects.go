@@ -130,7 +130,8 @@ func Sort[T any](list []T, compare func(a, b *T) int) {
 	}
 }
 
-// Untouched reports whether an owner's objects are unchanged since their creation and have no other bindings.
+// Untouched reports whether all of an owner's objects are exactly as a creation makes them, and no binding touches
+// them.
 func Untouched(owned, made, vhost Topology) bool {
 	changes := Diff(owned, made)
 	return !owned.Empty() && changes.Create.Empty() && changes.Replace.Empty() && changes.Update.Empty() &&
