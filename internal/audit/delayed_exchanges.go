@@ -90,7 +90,8 @@ func unboundDelayedInboxes(g graph, d delayedExchange, report func(message, reme
 	}
 }
 
-// unboundUnrouted finds delayed exchanges that lose messages that cannot be delayed, or that cannot be routed when due.
+// unboundUnrouted finds delayed exchanges without a place for messages that cannot be delayed, or that cannot be routed
+// when due.
 func unboundUnrouted(g graph, d delayedExchange, report func(message, remedy string)) {
 	switch {
 	case !g.bound(d.UnroutedExchange(), d.UnroutedQueue(), unknown):
