@@ -18,10 +18,11 @@ const (
 	EncodingDeflate = "deflate"
 )
 
-// maxDecoded is how large a body may become: a few bytes can stand for gigabytes.
+// maxDecoded is how many bytes a decoded body can have, since a few compressed bytes can expand to gigabytes.
 const maxDecoded = 128 << 20
 
-// Decoded is the body without its content encoding. It is the body itself, and false, if it has none that can be read.
+// Decoded is the body without its content encoding. If the encoding is unknown, or the body invalid or too large, it returns
+// the body itself and false.
 func Decoded(encoding string, body []byte) (plain []byte, ok bool) {
 	plain, ok = decoded(encoding, body, maxDecoded+1)
 	if len(plain) > maxDecoded {
@@ -30,13 +31,13 @@ func Decoded(encoding string, body []byte) (plain []byte, ok bool) {
 	return plain, ok
 }
 
-// decoded is at most so many bytes of it.
+// decoded returns the first bytes of the decoded body, up to the given number.
 func decoded(encoding string, body []byte, most int64) (plain []byte, ok bool) {
 	var readers []func(io.Reader) (io.Reader, error)
 	switch strings.ToLower(encoding) {
 	case EncodingGzip:
 		readers = append(readers, func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) })
-	case EncodingDeflate: // the standard means zlib, and not all clients do
+	case EncodingDeflate: // the standard says zlib, but some clients omit its header
 		readers = append(readers, func(r io.Reader) (io.Reader, error) { return zlib.NewReader(r) },
 			func(r io.Reader) (io.Reader, error) { return flate.NewReader(r), nil })
 	}
@@ -71,7 +72,7 @@ func Encoded(encoding string, plain []byte) ([]byte, error) {
 	return body.Bytes(), err
 }
 
-// Beginning is that of the body, without its content encoding.
+// Beginning is the first n bytes of the body without its content encoding.
 func (m Message) Beginning(n int) []byte {
 	properties, err := content.Parse(m.Properties)
 	if err != nil {
@@ -81,9 +82,10 @@ func (m Message) Beginning(n int) []byte {
 	return begin[:min(n, len(begin))]
 }
 
-// Plain is the body without its content encoding, and that encoding: "" if it has none that can be read.
+// Plain returns the body without its content encoding, and the name of that encoding. The name is "" if the body cannot be
+// decoded.
 func (m Message) Plain() (body []byte, encoding string) {
-	properties, _ := content.Parse(m.Properties) // which has no encoding if it cannot be read
+	properties, _ := content.Parse(m.Properties) // properties that cannot be read have no encoding
 	encoding = properties.Text(content.ContentEncoding)
 	body, ok := Decoded(encoding, m.Body)
 	if !ok {

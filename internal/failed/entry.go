@@ -1,8 +1,8 @@
-// Package failed reads the messages of a failed queue, and says what to do with them: which are meant, how
-// they are listed, and what is published when they are replayed.
+// Package failed reads the messages of a failed queue and decides how to handle them: which ones a filter selects, how a list
+// shows them, and how a replay publishes them.
 //
-// It is pure: encoded properties go in and come out. A message may have been parked by a worker, by a broker
-// itself, or by the libraries of other systems; whatever it holds, reading it never fails.
+// It does no input or output: encoded properties go in and come out. A worker, the broker itself or the libraries of other
+// systems can have parked a message. Reading a message never fails, whatever it contains.
 package failed
 
 import (
@@ -17,31 +17,31 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 )
 
-// Message is a message as it lies in a queue.
+// Message is a message in a queue.
 type Message struct {
-	// Queue is where it lies.
+	// Queue is the queue's name.
 	Queue string
-	// Exchange and RoutingKey are those of the delivery: how it came to the queue.
+	// Exchange and RoutingKey are those of the delivery, so they tell how the message got into the queue.
 	Exchange, RoutingKey string
-	// Redelivered says that it was delivered before.
+	// Redelivered says that the message was delivered before.
 	Redelivered bool
-	// Properties are the flags and the property list of the content header, as they are on the wire.
+	// Properties are the flags and the property list of the content header, as on the wire.
 	Properties []byte
 	Body       []byte
 }
 
-// System is whose headers say why a message failed.
+// System is the program whose headers describe why a message failed.
 type System string
 
-// Systems whose messages can be read.
+// Systems whose messages this package can read.
 const (
-	// SystemWorker is the worker of a pipeline.
+	// SystemWorker is a pipeline's worker.
 	SystemWorker System = "rabbitmq-retry"
 	// SystemInbox is the broker, which moved the message from a pipeline's inbox to its failed queue.
 	SystemInbox System = "inbox"
-	// SystemDelayed is a delayed exchange, in whose unrouted queue the message lies.
+	// SystemDelayed is a delayed exchange, whose unrouted queue has the message.
 	SystemDelayed System = "delayed exchange"
-	// SystemBroker is the broker, which dead-lettered the message for whatever queue.
+	// SystemBroker is the broker, which dead-lettered the message from any other queue.
 	SystemBroker      System = "broker"
 	SystemNServiceBus System = "NServiceBus"
 	SystemMassTransit System = "MassTransit"
@@ -51,51 +51,51 @@ const (
 	SystemRascal      System = "Rascal"
 	SystemMoleculer   System = "Moleculer"
 	SystemWatermill   System = "Watermill"
-	// SystemUnknown is nobody: the message does not say that it failed.
+	// SystemUnknown means that the message does not say that it failed.
 	SystemUnknown System = ""
 )
 
-// Entry is what can be read of a failed message. What the message does not say is empty or zero.
+// Entry has the facts that can be read from a failed message. Facts that are not known are empty or zero.
 type Entry struct {
 	Message
 	// ID is its [Digest], or the id that it had before it was imported.
 	ID string
-	// Digest tells it from all that differ in anything.
+	// Digest identifies the message by its content.
 	Digest string
-	// Run is that of the import that put it into the queue.
+	// Run is the id of the import that put the message into the queue.
 	Run    string
 	System System
-	// Reason is why it was parked.
+	// Reason is why the message was parked.
 	Reason string
-	// WorkQueue is the queue whose consumer failed on it: where a replay sends it.
+	// WorkQueue is the queue whose consumer failed to process the message. A replay sends it there.
 	WorkQueue string
-	// FirstExchange and FirstRoutingKey are where it was published to first.
+	// FirstExchange and FirstRoutingKey are the exchange and the routing key that the message was first published with.
 	FirstExchange, FirstRoutingKey string
-	// Pipeline is the one that its headers name.
+	// Pipeline is the pipeline that the message's headers name.
 	Pipeline string
 	// Error is the consumer's text, Exception its type or stack trace.
 	Error, Exception string
-	// FirstFailedAt and FailedAt are when it failed first, and when it was parked.
+	// FirstFailedAt is when the message first failed, FailedAt when it was parked.
 	FirstFailedAt, FailedAt time.Time
-	// Attempts and MaxAttempts count deliveries, the first one included.
+	// Attempts and MaxAttempts count deliveries, including the first one.
 	Attempts, MaxAttempts int64
 	// History has the failures, newest first.
 	History []deadletter.Failure
-	// MessageID is the property.
+	// MessageID is the property message-id.
 	MessageID string
-	// DelayMS is for how many milliseconds a delayed exchange should have kept it and did not, counted from FailedAt.
+	// DelayMS is the rest of the delay in milliseconds, counted from FailedAt, that a delayed exchange could not apply.
 	DelayMS int64
-	// Replays is how often it was replayed before.
+	// Replays is how often the message was replayed before.
 	Replays int64
-	// ReplayID is that of the run that replayed it last.
+	// ReplayID is the id of the run that replayed the message last.
 	ReplayID string
-	// DeliveryCount is how often the queue counts that it was put back, which it compares with its delivery limit.
+	// DeliveryCount is how often the message was put back. The queue compares this number with its delivery limit.
 	DeliveryCount int64
-	// Unreadable is why nothing can be read of the properties, nil if it can.
+	// Unreadable is the error of reading the properties, nil if they can be read.
 	Unreadable error
 }
 
-// fields are headers by name. Of what is not as it should be, nothing is read.
+// fields are headers by name. A header of the wrong type reads as if it were missing.
 type fields map[string]content.Value
 
 func readFields(t content.Table) fields {
@@ -108,7 +108,7 @@ func readFields(t content.Table) fields {
 	return f
 }
 
-// has reports whether all of these are there.
+// has reports whether all of these headers are present.
 func (f fields) has(names ...string) bool {
 	for _, name := range names {
 		if _, found := f[name]; !found {
@@ -123,7 +123,7 @@ func (f fields) text(name string) string {
 	return text
 }
 
-// table has no fields if it is none.
+// table returns nil if the header is not a table.
 func (f fields) table(name string) fields {
 	t, ok := f[name].Table()
 	if !ok {
@@ -137,13 +137,13 @@ func (f fields) integer(name string) int64 {
 	return n
 }
 
-// positive is 0 for what is no positive number.
+// positive returns 0 if the header is not a positive number.
 func (f fields) positive(name string) int64 { return max(0, f.integer(name)) }
 
 // millis reads milliseconds since the epoch.
 func (f fields) millis(name string) time.Time { return fromMillis(f.integer(name)) }
 
-// maxMillis is the end of the year 9999: no calendar has what comes later.
+// maxMillis is the end of the year 9999, the last that calendars can show.
 const maxMillis = 253402300799999
 
 func fromMillis(ms int64) time.Time {
@@ -161,7 +161,7 @@ func join(kind, trace string) string {
 	return strings.TrimSuffix(kind+"\n"+trace, "\n")
 }
 
-// Count is a number of things, whose plural has an s.
+// Count is a number with a noun whose plural ends in s, such as "1 message" or "2 messages".
 func Count(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -169,11 +169,11 @@ func Count(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// Messages is a number of messages.
+// Messages is a number of messages, such as "1 message" or "2 messages".
 func Messages(n int) string { return Count(n, "message") }
 
-// Printable escapes what is no text, or would move a terminal's cursor, change its colors or reorder what it shows. Ends
-// of lines and tabs stay.
+// Printable escapes bytes that are not text, and characters that would move a terminal's cursor, change its colors or reorder
+// the text. Ends of lines and tabs stay.
 func Printable(text string) string {
 	if utf8.ValidString(text) && !strings.ContainsFunc(text, acts) {
 		return text
@@ -192,7 +192,7 @@ func Printable(text string) string {
 	return printable.String()
 }
 
-// acts reports whether a terminal does something else than show it.
+// acts reports whether a terminal would do something other than show the character.
 func acts(r rune) bool {
 	return r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029')
 }

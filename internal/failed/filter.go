@@ -11,26 +11,26 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
 )
 
-// Filter says which messages are meant; its zero value means all of them. A message has to match each field
-// that is set, and any one element of a list.
+// Filter selects messages; its zero value selects all of them. A message must match each field that is set. It matches a list
+// if it matches one of its elements.
 type Filter struct {
 	Reasons []string `json:"reasons,omitempty"`
 	// FromQueues are work queues.
 	FromQueues []string `json:"from_queues,omitempty"`
-	// Since and Until bound FailedAt. A message without a time is not within any bounds.
+	// Since and Until bound FailedAt. A message without a time matches no bounds.
 	Since time.Time `json:"since,omitzero"`
 	Until time.Time `json:"until,omitzero"`
-	// Headers are all to be there.
+	// Headers must all be present.
 	Headers []Header `json:"headers,omitempty"`
-	// RoutingKey is a pattern in which * stands for any text and ? for any character.
+	// RoutingKey is a pattern: * stands for any text and ? for any character.
 	RoutingKey string   `json:"routing_key,omitempty"`
 	MessageIDs []string `json:"message_ids,omitempty"`
-	// Errors are parts of the error or exception, in whatever case.
+	// Errors are parts of the error or the exception. Case does not matter.
 	Errors []string `json:"errors,omitempty"`
-	// Runs are those of imports.
+	// Runs are ids of the runs that imported messages.
 	Runs []string `json:"runs,omitempty"`
-	// IDs are taken as often as they are listed, since equal messages share one; nil means any. What has not the form of an
-	// id is a message-id, whose messages are all meant.
+	// IDs are ids or message-ids; nil selects any message. An id selects as many messages as it is listed, since equal messages
+	// share one id. A text that does not have the form of an id is a message-id, and selects all messages that have it.
 	IDs []string `json:"ids,omitempty"`
 }
 
@@ -42,15 +42,15 @@ type Header struct {
 
 // Selector applies a filter to the messages of one pass.
 type Selector struct {
-	// Timeless counts messages that were left out for having no time.
+	// Timeless counts messages that the bounds of time excluded because they have no time.
 	Timeless int
 
 	filter Filter
 	// routingKey is the filter's pattern, nil if there is none.
 	routingKey *regexp.Regexp
-	// unseen are the message-ids that no message had, and absent the runs.
+	// unseen are the message-ids that were not found so far, and absent the runs.
 	unseen, absent map[string]bool
-	// left is how often each id may still be taken.
+	// left is how many more messages each id can select.
 	left map[string]int
 }
 
@@ -77,7 +77,8 @@ func (f Filter) Selector() *Selector {
 	return s
 }
 
-// Selects reports whether the message is meant, and takes its id if ids are listed.
+// Selects reports whether the filter selects the message. If the filter lists ids, it counts one occurrence of the message's
+// id as used.
 func (s *Selector) Selects(e *Entry) bool {
 	delete(s.absent, e.Run)
 	if s.routingKey != nil && !s.routingKey.MatchString(runes(e.FirstRoutingKey)) {
@@ -97,12 +98,12 @@ func (s *Selector) Selects(e *Entry) bool {
 	return true
 }
 
-// Missing are the listed ids that no message had, each as often as it was missed, and the message-ids.
+// Missing are the listed ids and message-ids without a message, sorted. An id is repeated for each missing message.
 func (s *Selector) Missing() []string {
 	missing := slices.Collect(maps.Keys(s.unseen))
 	for id, n := range s.left {
 		if !IsID(id) {
-			continue // is among those that were not seen
+			continue // one of the unseen message-ids
 		}
 		for range n {
 			missing = append(missing, id)
@@ -112,10 +113,10 @@ func (s *Selector) Missing() []string {
 	return missing
 }
 
-// Absent are the listed runs that no message is of.
+// Absent are the listed runs without a message, sorted.
 func (s *Selector) Absent() []string { return slices.Sorted(maps.Keys(s.absent)) }
 
-// Selective reports whether the filter leaves anything out.
+// Selective reports whether the filter can exclude a message.
 func (f *Filter) Selective() bool {
 	return len(f.Reasons)+len(f.FromQueues)+len(f.Headers)+len(f.MessageIDs)+len(f.Errors)+len(f.Runs) > 0 || f.IDs != nil ||
 		!f.Since.IsZero() || !f.Until.IsZero() || f.RoutingKey != ""
@@ -141,7 +142,7 @@ func (f *Filter) matches(e *Entry) bool {
 		(len(f.Headers) == 0 || f.matchesHeaders(e))
 }
 
-// hasError is also about what a table shows of an error, which ends where a column does.
+// hasError also compares the text with [Entry.Failure], which a table shows and can cut off.
 func (e *Entry) hasError(text string) bool {
 	text = strings.TrimSuffix(text, "…")
 	return contains(e.Error, text) || contains(e.Exception, text) || contains(e.Failure(), text)
@@ -154,7 +155,7 @@ func contains(text, part string) bool {
 }
 
 func (f *Filter) matchesHeaders(e *Entry) bool {
-	properties, _ := content.Parse(e.Properties) // which has no headers if it cannot be read
+	properties, _ := content.Parse(e.Properties) // properties that cannot be read have no headers
 	for _, wanted := range f.Headers {
 		value, found := properties.Headers().Get(wanted.Key)
 		if text, ok := Text(value); !found || !ok || text != wanted.Value {
@@ -164,7 +165,7 @@ func (f *Filter) matchesHeaders(e *Entry) bool {
 	return true
 }
 
-// Text spells a value as people write it; false for tables, arrays and what is no value of one line.
+// Text is a value as people write it; false for a table, an array or a value that does not fit one line.
 func Text(v content.Value) (string, bool) {
 	if n, ok := v.Integer(); ok {
 		return strconv.FormatInt(n, 10), true
@@ -186,11 +187,11 @@ func Text(v content.Value) (string, bool) {
 	return "", false
 }
 
-// pattern reads one in which * stands for any text and ? for any character.
+// pattern compiles a pattern in which * stands for any text and ? for any character.
 func pattern(text string) *regexp.Regexp {
 	quoted := regexp.QuoteMeta(runes(text))
 	return regexp.MustCompile("(?s)^" + strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(quoted) + "$")
 }
 
-// runes has a character for each byte that is none.
+// runes replaces each byte that is not part of a character by U+FFFD, so that a pattern can match it.
 func runes(text string) string { return string([]rune(text)) }

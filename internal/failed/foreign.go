@@ -14,16 +14,18 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
-// system is one whose failed messages can be read.
+// system is another messaging library or framework whose failed messages this package can read.
 type system struct {
 	name System
-	// marks are headers of which its messages have all in a row; none if read finds out.
+	// marks are sets of headers. A message of this system has all headers of at least one set. If marks is nil, read itself
+	// checks.
 	marks [][]string
-	// read also names the system, and does nothing if the message is of another one.
+	// read fills in the entry and names the system. It does nothing if the message comes from another system.
 	read func(e *Entry, f fields)
-	// faults are the headers about a failure, which a replayed message must not have; those that begin like one which ends in *.
+	// faults are headers about a failure, which a replayed message must not have. A name that ends in * stands for all names
+	// that begin with it.
 	faults []string
-	// counter is the header in which its consumers count attempts, "" if there is none.
+	// counter is the header in which the system's consumers count attempts, "" if there is no such header.
 	counter string
 }
 
@@ -79,10 +81,10 @@ const (
 // Reasons of systems that do not name one.
 const reasonFailed = "failed"
 
-// deadLetterSuffixes are what other systems add to the name of a queue for its failed messages.
+// deadLetterSuffixes are the suffixes that other systems append to a queue's name to name its queue for failed messages.
 var deadLetterSuffixes = []string{"_error", "_skipped", ".dlq", ".failed"}
 
-// readForeign reads what others have put into a queue.
+// readForeign reads a message that the broker or another system put into the queue.
 func (e *Entry) readForeign(f fields, deaths []death) {
 	if len(deaths) > 0 {
 		last := e.failure(deaths)
@@ -99,8 +101,8 @@ func (e *Entry) readForeign(f fields, deaths []death) {
 	}
 }
 
-// failure is the death of the message in a queue of an application, the newest one: where the consumers of a pipeline count,
-// the last death is the end of a wait.
+// failure is the newest death in a queue of an application. If a pipeline's consumers count attempts themselves, the last
+// death is only the end of a wait.
 func (e *Entry) failure(deaths []death) death {
 	owner := pipelineOf(e.Queue)
 	for _, d := range deaths {
@@ -111,7 +113,7 @@ func (e *Entry) failure(deaths []death) death {
 	return deaths[0]
 }
 
-// isWait reports whether the message died in a retry queue, to which the exchange for retries had led.
+// isWait reports whether the message died in a retry queue after the exchange for retries had routed it there.
 func (d death) isWait() bool {
 	n := ownerOf[pipeline.Names](d.exchange, pipeline.Names("").RetryExchange())
 	return n != "" && n.OwnsQueue(d.queue)
@@ -121,7 +123,7 @@ func readNServiceBus(e *Entry, f fields) {
 	e.System, e.Reason, e.WorkQueue = SystemNServiceBus, reasonFailed, f.text(nservicebusQueue)
 	e.Error = f.text(nservicebusException + "Message")
 	e.Exception = join(f.text(nservicebusException+"ExceptionType"), f.text(nservicebusException+"StackTrace"))
-	// The fraction follows a colon, as Go does not read it: 2026-11-22 01:12:04:123456 Z.
+	// After the seconds comes a colon, which Go cannot parse: 2026-11-22 01:12:04:123456 Z.
 	if text := f.text(nservicebusTime); len(text) >= len(time.DateTime) {
 		e.FailedAt, _ = time.Parse(time.DateTime, text[:len(time.DateTime)])
 	}
@@ -138,8 +140,7 @@ func readMassTransit(e *Entry, f fields) {
 	}
 }
 
-// queueOfAddress reads the name of the queue at the end of a MassTransit address, rabbitmq://host/vhost/queue or
-// queue:name.
+// queueOfAddress reads the queue's name at the end of a MassTransit address: rabbitmq://host/vhost/queue or queue:name.
 func queueOfAddress(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme == "" {
@@ -155,8 +156,8 @@ func queueOfAddress(address string) string {
 	return name
 }
 
-// readSpring reads what a recoverer of Spring has republished. It names the queue only if the message was sent
-// there by its name.
+// readSpring reads a message that a Spring recoverer republished. The message names its queue only if it was published to the
+// default exchange.
 func readSpring(e *Entry, f fields) {
 	e.System, e.Reason, e.FirstExchange, e.FirstRoutingKey = SystemSpring, reasonFailed, f.text(springExchange), f.text(springKey)
 	e.Error, e.Exception = f.text(springError), f.text(springTrace)
@@ -167,13 +168,13 @@ func readSpring(e *Entry, f fields) {
 	e.WorkQueue = cmp.Or(byName, e.WorkQueue, e.queueOfName())
 }
 
-// readMoleculer reads what a channel of Moleculer has moved. The queue has the names of both.
+// readMoleculer reads a message that a Moleculer channel moved. The queue's name is the group, a dot and the channel.
 func readMoleculer(e *Entry, f fields) {
 	e.System, e.Reason, e.FirstExchange = SystemMoleculer, reasonFailed, f.text(moleculerChannel)
 	e.WorkQueue = f.text(moleculerGroup) + "." + e.FirstExchange
 }
 
-// readWatermill reads what the middleware PoisonQueue has published. A durable queue has the name of its topic.
+// readWatermill reads a message that the middleware PoisonQueue published. A durable queue has the same name as its topic.
 func readWatermill(e *Entry, f fields) {
 	e.System, e.Reason, e.Error, e.WorkQueue = SystemWatermill, reasonFailed, f.text(watermillReason), f.text(watermillTopic)
 	if n, err := strconv.ParseInt(f.text(HeaderReplayCount), 10, 64); err == nil {
@@ -181,7 +182,7 @@ func readWatermill(e *Entry, f fields) {
 	}
 }
 
-// readRascal reads what Rascal has republished or forwarded, and the broker may have dead-lettered then.
+// readRascal reads a message that Rascal republished or forwarded. The broker can have dead-lettered it afterwards.
 func readRascal(e *Entry, f fields) {
 	notes := f.table(rascalNotes)
 	if notes.text("originalQueue") == "" {
@@ -194,7 +195,7 @@ func readRascal(e *Entry, f fields) {
 	}
 }
 
-// readCelery reads a task, which the broker has dead-lettered.
+// readCelery reads a task that the broker dead-lettered.
 func readCelery(e *Entry, f fields) {
 	if f.text(celeryTask) == "" {
 		return
@@ -203,7 +204,8 @@ func readCelery(e *Entry, f fields) {
 	e.MessageID = cmp.Or(e.MessageID, f.text(celeryID))
 }
 
-// queueOfName is the queue whose failed messages the queue of this name has by convention, "" if it is none.
+// queueOfName is the queue whose failed messages belong in this queue, judged by the suffix of its name; "" if there is no
+// such suffix.
 func (e *Entry) queueOfName() string {
 	for _, suffix := range deadLetterSuffixes {
 		if name, found := strings.CutSuffix(e.Queue, suffix); found {
@@ -213,8 +215,8 @@ func (e *Entry) queueOfName() string {
 	return ""
 }
 
-// isFault reports whether a header is about a failure of a message of other systems, so that a replayed message
-// must not have it.
+// isFault reports whether another system uses this header to describe a failure. A replayed message must not have such a
+// header.
 func isFault(name string) bool {
 	return slices.ContainsFunc(systems, func(s system) bool {
 		return slices.ContainsFunc(s.faults, func(fault string) bool {
@@ -224,7 +226,7 @@ func isFault(name string) bool {
 	})
 }
 
-// isCounter reports whether the system of the message counts attempts in this header.
+// isCounter reports whether the message's system counts attempts in this header.
 func (e *Entry) isCounter(name string) bool {
 	return slices.ContainsFunc(systems, func(s system) bool { return s.name == e.System && s.counter == name })
 }
@@ -235,7 +237,7 @@ const (
 	babelBodyAttempt = "attempts"
 )
 
-// readBabelQueue reads the block in the body.
+// readBabelQueue reads the dead_letter object in the body.
 func readBabelQueue(e *Entry, _ fields) {
 	if !bytes.Contains(e.Body, []byte(`"`+babelBlock+`"`)) {
 		return
@@ -261,7 +263,7 @@ func readBabelQueue(e *Entry, _ fields) {
 	}
 }
 
-// babelRestored is the body without the block and with no attempts; every other byte is as it was.
+// babelRestored is the body without the dead_letter object and with 0 attempts. All other bytes stay the same.
 func babelRestored(body []byte) []byte {
 	var restored []byte
 	last := 0
@@ -282,7 +284,8 @@ func babelRestored(body []byte) []byte {
 	return append(restored, body[last:]...)
 }
 
-// withoutComma removes the comma that separated a removed member from the next one, or else from the last one.
+// withoutComma removes the comma after a removed member. If the removed member was the last one, it removes the comma before
+// it.
 func withoutComma(before, body []byte, at int) (kept []byte, next int) {
 	rest := bytes.TrimLeft(body[at:], " \t\r\n")
 	if len(rest) > 0 && rest[0] == ',' {
@@ -292,16 +295,16 @@ func withoutComma(before, body []byte, at int) (kept []byte, next int) {
 	return bytes.TrimSuffix(trimmed, []byte(",")), at
 }
 
-// member is where a member of a JSON object is: from its name, from its value, to its end.
+// member is the position of a member in a JSON object: where its name begins, where its value begins, and where it ends.
 type member struct {
 	name            string
 	from, value, to int
 }
 
-// members finds those of the outermost object. The body is valid JSON.
+// members finds the members of the outermost object. The body must be valid JSON.
 func members(body []byte) (found []member) {
 	decoder := json.NewDecoder(bytes.NewReader(body))
-	_, err := decoder.Token() // the brace
+	_, err := decoder.Token() // the opening brace
 	for err == nil && decoder.More() {
 		before := int(decoder.InputOffset())
 		name, _ := decoder.Token()

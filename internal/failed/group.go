@@ -11,19 +11,19 @@ import (
 	"unicode/utf8"
 )
 
-// Columns by which messages are grouped.
+// Columns that messages can be grouped by.
 const (
 	ByReason    = "reason"
 	ByWorkQueue = "work_queue"
 	ByError     = "error"
-	// ByRun is only grouped by if that is said.
+	// ByRun is not among [UsualColumns].
 	ByRun = "run"
 )
 
-// maxErrorText keeps groups of messages with long errors small.
+// maxErrorText limits the size of groups, in bytes of the error's text.
 const maxErrorText = 120
 
-// Kind is what the messages of a group have in common; a column that does not count is empty.
+// Kind has the columns that all messages of a group share. A column that is not grouped by is empty.
 type Kind struct {
 	Reason    string `json:"reason"`
 	WorkQueue string `json:"work_queue"`
@@ -35,7 +35,7 @@ type Kind struct {
 type Group struct {
 	Kind
 	Count int `json:"count"`
-	// Oldest and Newest are when messages failed, zero if none says it.
+	// Oldest and Newest are when the group's first and last message failed, zero if no message has a time.
 	Oldest time.Time `json:"oldest,omitzero"`
 	Newest time.Time `json:"newest,omitzero"`
 }
@@ -46,7 +46,7 @@ type Groups struct {
 	groups  map[Kind]*Group
 }
 
-// NewGroups groups by these columns.
+// NewGroups groups by these columns. It returns an error for an unknown column.
 func NewGroups(columns []string) (*Groups, error) {
 	for _, column := range columns {
 		if !slices.Contains(Columns(), column) {
@@ -95,16 +95,17 @@ func (g *Groups) Sorted() []*Group {
 	})
 }
 
-// Columns are all of them.
+// Columns are all columns that messages can be grouped by.
 func Columns() []string { return append(UsualColumns(), ByRun) }
 
-// UsualColumns are those of a list that names none.
+// UsualColumns are the columns of a list for which the user named no columns.
 func UsualColumns() []string { return []string{ByReason, ByWorkQueue, ByError} }
 
-// pythonTrace begins a stack trace whose last line says what failed; those of other languages say it first.
+// pythonTrace begins a Python stack trace, whose last line names the failure. Traces of other languages name it in the first
+// line.
 const pythonTrace = "Traceback (most recent call last):"
 
-// errorLine is the line of the error, or else of the exception, that says what failed.
+// errorLine is the line that names the failure, from the error or else from the exception.
 func (e *Entry) errorLine() string {
 	text := strings.TrimSpace(cmp.Or(e.Error, e.Exception))
 	line, rest, _ := strings.Cut(text, "\n")
@@ -114,10 +115,10 @@ func (e *Entry) errorLine() string {
 	return strings.TrimSpace(line)
 }
 
-// ErrorLine is the line of the error, or else of the exception, that says what failed, shortened.
+// ErrorLine is the line that names the failure, from the error or else from the exception. It is shortened to 120 bytes.
 func (e *Entry) ErrorLine() string { return shortened(e.errorLine()) }
 
-// words are what may differ between errors that are the same failure, from one beginning of a word to the next.
+// words matches texts that can differ between messages with the same failure. A match starts where a word starts.
 var words = regexp.MustCompile(`(?i)` +
 	`([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})|` +
 	`(\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?|\d\d:\d\d:\d\d(?:[.,]\d+)?)|` +
@@ -128,9 +129,10 @@ var (
 	number      = regexp.MustCompile(`^\d+(?:[.,]\d+)*`)
 )
 
-// Failure is the error's line with placeholders for what differs from message to message: <uuid>, <time>, <hex> and <n>.
+// Failure is the line that names the failure, with placeholders for texts that differ between messages: <uuid>, <time>, <hex>
+// and <n>.
 func (e *Entry) Failure() string {
-	const enough = 4 * maxErrorText // a placeholder is shorter than what it stands for
+	const enough = 4 * maxErrorText // a placeholder is shorter than the text that it replaces
 	line := e.errorLine()
 	return shortened(words.ReplaceAllStringFunc(line[:min(len(line), enough)], placeholder))
 }
@@ -146,7 +148,7 @@ func placeholder(word string) string {
 		return "<time>"
 	case digits != word && strings.ContainsAny(word, "0123456789") && hexadecimal.MatchString(word):
 		return "<hex>"
-	case digits != "": // and perhaps a unit
+	case digits != "": // perhaps followed by a unit
 		return "<n>" + word[len(digits):]
 	}
 	return word

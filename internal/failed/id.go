@@ -12,18 +12,18 @@ import (
 // idDigits is the length of an id.
 const idDigits = 16
 
-// Headers that an import adds, and a replay removes.
+// Headers that an import adds and a replay removes.
 const (
 	// HeaderID is the id that the message had when it was exported.
 	HeaderID = "failed-message-id"
-	// HeaderRun is the run that imported it.
+	// HeaderRun is the id of the run that imported the message.
 	HeaderRun = "failed-import-run"
 )
 
 func isImports(name string) bool { return name == HeaderID || name == HeaderRun }
 
-// isImported reports whether the message came on the way of an import. On the way of what the worker of a pipeline
-// parks, publishers could choose the id.
+// isImported reports whether the message took the route that only imports take. On the route of messages that a worker parks,
+// a publisher could choose the id.
 func (m Message) isImported() bool {
 	return m.Exchange == m.Queue || m.Exchange == "" && m.RoutingKey == m.Queue
 }
@@ -39,7 +39,8 @@ func IsID(text string) bool {
 	return len(text) == idDigits && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-// Digest names a message by what it is: it has the same one each time that it is looked at. Equal messages share one.
+// Digest identifies a message by its content, so it stays the same each time the message is read. Equal messages share one
+// digest.
 func Digest(m Message) string {
 	properties, err := content.Parse(m.Properties)
 	return digest(m, &properties, err == nil)
@@ -58,8 +59,8 @@ func digest(m Message, properties *content.Properties, readable bool) string {
 	return hex.EncodeToString(h.Sum(nil)[:idDigits/2])
 }
 
-// canonical is the spelling that does not depend on the broker and the delivery. Whoever counts deliveries
-// adds headers to a message that had none.
+// canonical encodes properties the same way for every broker and every delivery. A broker that counts deliveries adds headers
+// even to a message that had none.
 func canonical(p content.Properties) []byte {
 	headers := p.Headers().Keep(func(name []byte) bool { return !isCount(string(name)) }).AppendCanonical(nil)
 	if p.Remove(content.Headers); len(headers) > 0 {

@@ -7,7 +7,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 )
 
-// Changes that an import makes to a message, since the queue or the broker does not bear it as it was.
+// Changes that an import makes to a message, because the queue or the broker would not accept it unchanged.
 const (
 	ChangedExpiration   = "expiration dropped: the message would expire out of the queue"
 	ChangedCounts       = "the broker's count of deliveries dropped"
@@ -16,22 +16,22 @@ const (
 	ChangedID           = "gets another id: the header for the one that it had does not fit a frame of the connection"
 )
 
-// Import says how messages get into a queue for failed ones.
+// Import says how messages get into a queue for failed messages.
 type Import struct {
-	// Exchange leads to the queue, and nowhere else, with any routing key; "" if there is none.
+	// Exchange routes any routing key to the queue and to no other queue; "" if there is no such exchange.
 	Exchange string
-	// Queue is its name.
+	// Queue is the queue's name.
 	Queue string
-	// User is who publishes.
+	// User is the user who publishes.
 	User string
-	// Run is that of the import, "" for a message that takes the place of another one.
+	// Run is the import's id, "" for a message that replaces another message.
 	Run string
 	// FrameMax is the connection's limit in bytes, 0 for none.
 	FrameMax int
 }
 
-// Publishing builds what is published, and says what is not as it was. Nothing else changes, to the last byte, but for the
-// headers that keep the id.
+// Publishing builds the message to publish and lists the changes. Apart from these changes and the headers that keep the id,
+// all bytes stay the same.
 func (i Import) Publishing(m Message, id string) (p Publishing, changes []string, err error) {
 	p = Publishing{RoutingKey: i.Queue, Body: m.Body}
 	if i.Exchange != "" {
@@ -72,8 +72,8 @@ func (i Import) Publishing(m Message, id string) (p Publishing, changes []string
 	return p, changes, Fits(p.Properties, i.FrameMax)
 }
 
-// Content is the message as an import would leave it, without what an import adds, and with a body that can be read:
-// messages of the same content are equal, however they got into the queue.
+// Content is the message as an import leaves it, without the headers that it adds, and with the decoded body. It tells
+// whether two messages have the same content, no matter how they got into the queue.
 func (i Import) Content(m Message) Message {
 	i.FrameMax = 0
 	p, _, err := i.Publishing(m, "")
@@ -86,8 +86,8 @@ func (i Import) Content(m Message) Message {
 	return Message{Queue: i.Queue, Exchange: p.Exchange, RoutingKey: p.RoutingKey, Properties: canonical(properties), Body: body}
 }
 
-// Publishable is an error about properties over which a broker closes the channel. They are those of a file, which somebody
-// may have edited; what an import mends is none of them.
+// Publishable returns an error if a broker would close the channel over these properties, for example after somebody edited
+// the file. It accepts properties that an import corrects.
 func Publishable(encoded []byte) error {
 	properties, err := content.Parse(encoded)
 	if err != nil {
@@ -133,7 +133,7 @@ func (i Import) moveUserID(p *content.Properties, header string) bool {
 	return true
 }
 
-// moveReplyTo makes a header of a reply-to over which the broker closes the channel.
+// moveReplyTo moves a reply-to into a header if the broker would close the channel over it.
 func moveReplyTo(p *content.Properties, header string) bool {
 	if p.Text(content.ReplyTo) != deadletter.DirectReplyTo {
 		return false
@@ -142,13 +142,13 @@ func moveReplyTo(p *content.Properties, header string) bool {
 	return true
 }
 
-// move makes a header of a property.
+// move replaces a property by a header.
 func move(p *content.Properties, property content.Property, header string) {
 	p.SetHeaders(set(p.Headers(), header, content.Text(p.Text(property))))
 	p.Remove(property)
 }
 
-// dropHeaders also drops the table of headers if nothing else is in it.
+// dropHeaders removes headers, and also the table of headers if it becomes empty.
 func dropHeaders(p *content.Properties, drop func(name string) bool) bool {
 	before := p.Headers()
 	kept := before.Keep(func(name []byte) bool { return !drop(string(name)) })

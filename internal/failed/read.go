@@ -15,13 +15,13 @@ import (
 const (
 	// HeaderReplayCount is how often the message was replayed.
 	HeaderReplayCount = "replay-count"
-	// HeaderReplayedAt is when, last, in milliseconds since the epoch.
+	// HeaderReplayedAt is the time of the last replay, in milliseconds since the epoch.
 	HeaderReplayedAt = "replayed-at"
-	// HeaderReplayID is that of the run that replayed it last.
+	// HeaderReplayID is the id of the run that replayed the message last.
 	HeaderReplayID = "replay-id"
 )
 
-// Read returns what a message says of its failure. It takes properties of any content.
+// Read returns the facts about a message's failure. It accepts properties of any content.
 func Read(m Message) Entry {
 	properties, err := content.Parse(m.Properties)
 	d := digest(m, &properties, err == nil)
@@ -38,7 +38,7 @@ func Read(m Message) Entry {
 	}
 	e.MessageID = properties.Text(content.MessageID)
 	e.Replays, e.ReplayID = f.positive(HeaderReplayCount), f.text(HeaderReplayID)
-	if m.Redelivered { // or the header is that of another queue
+	if m.Redelivered { // otherwise the header can come from another queue
 		e.DeliveryCount = f.positive(headerDeliveryCount)
 	}
 	e.Pipeline = f.text(deadletter.HeaderPipeline)
@@ -56,12 +56,12 @@ func Read(m Message) Entry {
 	return e
 }
 
-// pipelineOf is the pipeline whose failed queue it is by its name, "" if it is none.
+// pipelineOf is the pipeline whose failed queue has this name, "" if the name does not end like a failed queue's.
 func pipelineOf(queue string) pipeline.Names {
 	return ownerOf[pipeline.Names](queue, pipeline.Names("").FailedQueue())
 }
 
-// ownerOf is the beginning of a name that ends like this, "" if it ends otherwise.
+// ownerOf is the name without the suffix, "" if it does not end in the suffix.
 func ownerOf[N ~string](name, suffix string) N {
 	begin, found := strings.CutSuffix(name, suffix)
 	if !found {
@@ -70,8 +70,8 @@ func ownerOf[N ~string](name, suffix string) N {
 	return N(begin)
 }
 
-// readWorker reads what a worker has parked, or a consumer that counts. The latter does not say how the message was
-// published first; its deaths do.
+// readWorker reads a message that a worker parked, or a consumer that counts attempts itself. Such a consumer does not write
+// down the first exchange and routing key, so they come from the message's deaths.
 func (e *Entry) readWorker(f fields, deaths []death) {
 	e.System = SystemWorker
 	e.Reason = f.text(deadletter.HeaderDeadLetterReason)
@@ -99,9 +99,9 @@ func (e *Entry) readProgress(f fields) {
 	}
 }
 
-// readInbox reads what a broker has moved from the inbox to the failed queue, because a worker could not
-// republish it or ended over it. The retry headers are about the round before, if they are this pipeline's and
-// about the queue that the message failed in.
+// readInbox reads a message that the broker moved from the inbox to the failed queue, because the worker could not republish
+// it or crashed over it. If the retry headers name this pipeline and the queue in which the message failed, they are about
+// the previous attempt.
 func (e *Entry) readInbox(f fields, names pipeline.Names, deaths []death) {
 	e.System, e.Reason, e.FailedAt = SystemInbox, deadletter.ReasonMalformed, deaths[0].at
 	wrote := f.text(deadletter.HeaderQueue)
@@ -120,7 +120,7 @@ func (e *Entry) readInbox(f fields, names pipeline.Names, deaths []death) {
 	e.Error, e.Exception = f.text(deadletter.HeaderDeadLetterError), f.text(deadletter.HeaderDeadLetterException)
 }
 
-// HasRead reports whether the entry has all of this header, and in better shape.
+// HasRead reports whether the entry's fields contain the whole header in a more readable form.
 func (e *Entry) HasRead(header string) bool {
 	read := []string{deadletter.HeaderDeadLetterError, deadletter.HeaderDeadLetterException, deadletter.HeaderHistory}
 	return e.System == SystemWorker && slices.Contains(read, header)
@@ -128,7 +128,7 @@ func (e *Entry) HasRead(header string) bool {
 
 const headerDeath = "x-death"
 
-// maxDeaths are as many entries of x-death as are looked at: the broker has one per queue and reason.
+// maxDeaths is how many entries of x-death are read. The broker keeps one per queue and reason.
 const maxDeaths = 64
 
 // death is an entry of x-death.
@@ -137,8 +137,8 @@ type death struct {
 	at                           time.Time
 }
 
-// deaths reads x-death, newest first, but for rejections in the queue that the message lies in: a failed
-// queue dead-letters to itself.
+// deaths reads x-death, newest first. It skips rejections in the message's own queue, since a failed queue dead-letters to
+// itself.
 func (f fields) deaths(queue string) []death {
 	list, ok := f[headerDeath].Array()
 	if !ok {

@@ -19,40 +19,41 @@ var (
 	ErrTooLarge    = errors.New("its headers do not fit a frame of the connection: raise the broker's frame_max")
 )
 
-// frameOverhead is what a frame with a content header has besides the properties: type, channel, size and end;
-// class, weight and body size.
+// frameOverhead is the size of a content header frame without the properties. The frame has type, channel, size and end; the
+// header has class, weight and body size.
 const frameOverhead = 8 + 12
 
 // persistent is the delivery mode of messages that survive a restart.
 const persistent = 2
 
-// Publishing is a message to publish, mandatory.
+// Publishing is a message to publish with the flag mandatory.
 type Publishing struct {
 	Exchange, RoutingKey string
 	Properties           []byte
 	Body                 []byte
-	// Line is where it stands in a file, 0 if it comes from a queue. Of is the digest of the message there, or its id in the file.
+	// Line is the message's line in a file, 0 if it comes from a queue. Of is the digest of the message in the queue, or its id
+	// in the file.
 	Line int
 	Of   string
 }
 
 // Replay says how messages are replayed.
 type Replay struct {
-	// Pipeline is the one that they go through. With "", those that a worker has parked go through the one that they name, and
-	// others straight to their queue.
+	// Pipeline is the pipeline that the messages go through. If it is "", messages that a worker parked go through the pipeline
+	// that they name, and all others straight to their queue.
 	Pipeline pipeline.Names
-	// Delayed is the delayed exchange whose unrouted queue they lie in, "" for any other queue.
+	// Delayed is the delayed exchange whose unrouted queue has the messages, "" for any other queue.
 	Delayed delayed.Names
-	// To is a queue that they go to instead of the one that they failed in.
+	// To is the queue to send messages to, "" for the queues in which they failed.
 	To string
-	// ID is that of the run.
+	// ID is the run's id.
 	ID string
 	// FrameMax is the connection's limit in bytes, 0 for none.
 	FrameMax int
 }
 
-// Publishing builds what is published. What the message says of earlier attempts is left out, so that a worker
-// counts from 1; what says where it came from stays.
+// Publishing builds the message to publish. It leaves out headers about earlier attempts, so that a worker counts from 1, and
+// keeps headers about the message's origin.
 func (r Replay) Publishing(e *Entry, now time.Time) (Publishing, error) {
 	properties, err := content.Parse(e.Properties)
 	if err != nil {
@@ -85,16 +86,17 @@ func (r Replay) Publishing(e *Entry, now time.Time) (Publishing, error) {
 	return p, r.complete(&p, properties, headers)
 }
 
-// complete gives the message its properties, without those that the broker refuses of whoever replays it.
+// complete sets the properties. It moves user-id and reply-to into headers if the broker would refuse them from the user who
+// replays.
 func (r Replay) complete(p *Publishing, properties content.Properties, headers content.Table) error {
 	properties.SetHeaders(headers)
-	properties.Remove(content.UserID) // the broker refuses that of another user
+	properties.Remove(content.UserID) // the broker refuses another user's name
 	moveReplyTo(&properties, r.aside().ReplyTo)
 	p.Properties = properties.Encode()
 	return Fits(p.Properties, r.FrameMax)
 }
 
-// aside are the headers for what the message cannot have: whoever gets it next knows its own.
+// aside are the headers for properties that were moved. The next reader of the message knows only its own names for them.
 func (r Replay) aside() deadletter.Aside {
 	if r.Delayed != "" && r.To == "" {
 		return delaying.Aside()
@@ -102,7 +104,7 @@ func (r Replay) aside() deadletter.Aside {
 	return deadletter.AsideOfPipelines()
 }
 
-// Fits is an error if properties do not fit a frame.
+// Fits returns [ErrTooLarge] if the encoded properties do not fit one frame. A frameMax of 0 means no limit.
 func Fits(properties []byte, frameMax int) error {
 	if frameMax > 0 && len(properties)+frameOverhead > frameMax {
 		return ErrTooLarge
@@ -110,7 +112,7 @@ func Fits(properties []byte, frameMax int) error {
 	return nil
 }
 
-// headers are those that stay, and what is added.
+// headers are the headers to keep and the headers that a replay adds.
 func (r Replay) headers(e *Entry, p *content.Properties, queue string, now time.Time) content.Table {
 	before := p.Headers()
 	kept := make(content.Table, 0, len(before)+512)
@@ -130,8 +132,8 @@ func (r Replay) headers(e *Entry, p *content.Properties, queue string, now time.
 	return set(kept, HeaderReplayID, content.Text(r.ID))
 }
 
-// address adds what a worker needs to send the message back to its queue, and to know its origin. Without the
-// name of the pipeline that it goes through, the worker takes the rest for somebody else's.
+// address adds the headers that a worker needs to return the message to its queue and to know its origin. Without the
+// pipeline's name, the worker would ignore the other headers as another pipeline's.
 func (r Replay) address(t content.Table, e *Entry, p *content.Properties, queue string) content.Table {
 	t = set(t, deadletter.HeaderPipeline, content.Text(string(r.Pipeline)))
 	t = set(t, deadletter.HeaderQueue, content.Text(queue))
@@ -144,15 +146,15 @@ func (r Replay) address(t content.Table, e *Entry, p *content.Properties, queue 
 	return t
 }
 
-// drops reports whether a header is left out: what a broker, a worker or a library wrote about failures.
+// drops reports whether to leave out a header because a broker, a worker or a library describes failures in it.
 func (r Replay) drops(e *Entry, name string, value content.Value) bool {
 	if deadletter.IsAddress(name) && r.Delayed != "" && r.To == "" {
-		return false // still the keys that it is routed by
+		return false // a delayed exchange still routes by these keys
 	}
 	if isImports(name) || deadletter.IsBrokers(name) || deadletter.IsForgotten(name) {
 		return true
 	}
-	if name == deadletter.HeaderHint { // any other value is the publisher's own
+	if name == deadletter.HeaderHint { // any other value comes from the publisher
 		text, _ := value.Text()
 		return text == deadletter.HintNever
 	}
@@ -160,10 +162,12 @@ func (r Replay) drops(e *Entry, name string, value content.Value) bool {
 	return isForeign && isFault(name)
 }
 
-// restored is the value without what a library has noted in it, or 0 of the same type where a library counts attempts.
+// restored is the value without a library's notes about the failure. A library's count of attempts becomes 0 of the same
+// type.
 func (e *Entry) restored(name string, value content.Value) content.Value {
 	if notes, ok := value.Table(); ok && name == rascalNotes {
-		// With one of these, Rascal rejects the message before the application sees it, until the broker has counted another death.
+		// If a note of these stays, Rascal rejects the message before the application sees it, until the broker has counted another
+		// death.
 		kept := notes.Keep(func(note []byte) bool { return string(note) != rascalRecovery && string(note) != rascalError })
 		return content.Value{Type: value.Type, Bytes: kept}
 	}
@@ -173,7 +177,7 @@ func (e *Entry) restored(name string, value content.Value) content.Value {
 	return content.Value{Type: value.Type, Bytes: make([]byte, len(value.Bytes))}
 }
 
-// number is what a replay adds. Watermill refuses messages with headers that are no texts.
+// number is a number for a header that a replay adds. Watermill refuses messages whose headers are not texts.
 func (e *Entry) number(n int64) content.Value {
 	if e.System == SystemWatermill {
 		return content.Text(strconv.FormatInt(n, 10))
@@ -181,7 +185,7 @@ func (e *Entry) number(n int64) content.Value {
 	return content.Long(n)
 }
 
-// set replaces all values of this name.
+// set replaces all values of the header.
 func set(t content.Table, name string, value content.Value) content.Table {
 	if _, found := t.Get(name); found {
 		t = t.Keep(func(key []byte) bool { return string(key) != name })

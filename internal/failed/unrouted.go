@@ -13,16 +13,17 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
-// ReasonNoInbox is that the broker led a message into the unrouted queue by itself: the inbox was not bound to the delayed
-// exchange, so that nobody could delay the message.
+// ReasonNoInbox says that the broker itself routed the message into the unrouted queue. The inbox was not bound to the
+// delayed exchange, so the sidecar could not delay the message.
 const ReasonNoInbox = "no_inbox"
 
-// UnroutedOf is the delayed exchange whose unrouted queue it is by its name, "" if it is none.
+// UnroutedOf is the delayed exchange whose unrouted queue has this name, "" if the name does not end like an unrouted
+// queue's.
 func UnroutedOf(queue string) delayed.Names {
 	return ownerOf[delayed.Names](queue, delayed.Names("").UnroutedQueue())
 }
 
-// AsideIn are the headers in which messages of a queue have what was set aside.
+// AsideIn are the headers in which messages of this queue keep properties that were moved.
 func AsideIn(queue string) deadletter.Aside {
 	if UnroutedOf(queue) != "" {
 		return delaying.Aside()
@@ -30,23 +31,23 @@ func AsideIn(queue string) deadletter.Aside {
 	return deadletter.AsideOfPipelines()
 }
 
-// isUnrouted reports whether the message has come to the queue on a way that only a delayed exchange has.
+// isUnrouted reports whether the message reached the queue on a route that only a delayed exchange has.
 func (e *Entry) isUnrouted(deaths []death) bool {
 	n := UnroutedOf(e.Queue)
 	if n == "" {
 		return false
 	}
 	own := []string{n.Exchange(), n.DeliverExchange(), n.UnroutedExchange()}
-	_, isLevel := n.LevelOf(e.Exchange) // a message that passes a level keeps its exchange
+	_, isLevel := n.LevelOf(e.Exchange) // a message that passes a level keeps the level's exchange
 	return isLevel || slices.Contains(own, e.Exchange) || len(deaths) > 0 && deaths[0].queue == n.Inbox()
 }
 
-// readUnrouted reads what a delayed exchange could not delay or, when it was due, not route.
+// readUnrouted reads a message that a delayed exchange could not delay, or could not route when it was due.
 func (e *Entry) readUnrouted(f fields, deaths []death) {
 	n := UnroutedOf(e.Queue)
 	e.System, e.FirstExchange = SystemDelayed, n.Exchange()
 	e.Error, e.Exception = f.text(deadletter.HeaderDeadLetterError), f.text(deadletter.HeaderDeadLetterException)
-	// The sidecar makes the delay of what is due negative.
+	// The sidecar negates the delay of a message that is due.
 	e.DelayMS = max(0, delayIn(f[delaying.HeaderDelay]))
 	reason, last := f.text(deadletter.HeaderDeadLetterReason), death{}
 	if len(deaths) > 0 {
@@ -60,26 +61,26 @@ func (e *Entry) readUnrouted(f fields, deaths []death) {
 		e.Reason = delaying.ReasonUnroutable
 	case e.Exchange == n.Exchange():
 		e.Reason = ReasonNoInbox
-	case last.queue == n.Inbox() && last.reason == pipeline.ReasonExpired: // before the sidecar took it in
+	case last.queue == n.Inbox() && last.reason == pipeline.ReasonExpired: // before the sidecar took the message
 		e.Reason, e.FailedAt, e.FirstExchange = pipeline.ReasonExpired, last.at, last.exchange
 	case last.queue == n.Inbox():
 		e.Reason, e.FailedAt, e.FirstExchange = deadletter.ReasonMalformed, last.at, last.exchange
 	case reason != "":
 		e.Reason, e.FailedAt = reason, f.millis(deadletter.HeaderDeadLetterAt)
-	case e.DelayMS > 0: // it was imported, or rejected where it lies
+	case e.DelayMS > 0: // imported, or rejected in the unrouted queue
 		e.Reason = ReasonNoInbox
 	default:
 		e.Reason = delaying.ReasonUnroutable
 	}
 }
 
-// delayIn reads a delay as the sidecar does: 0 for what is none.
+// delayIn reads a delay as the sidecar does; 0 if the value is not a delay.
 func delayIn(v content.Value) int64 {
 	if n, ok := v.Integer(); ok {
 		return n
 	}
 	if text, ok := v.Text(); ok {
-		n, _ := strconv.ParseInt(text, 10, 64) // the largest one, if it is beyond that
+		n, _ := strconv.ParseInt(text, 10, 64) // the largest number if it is out of range
 		return n
 	}
 	n, _ := v.Float()
@@ -89,7 +90,8 @@ func delayIn(v content.Value) int64 {
 	return int64(n)
 }
 
-// DueAt is when a message of a delayed exchange is due, zero if it is, or if that is not known.
+// DueAt is when a message of a delayed exchange is due. It is zero if the message is due already, or if the time is not
+// known.
 func (e *Entry) DueAt() time.Time {
 	if e.FailedAt.IsZero() || e.DelayMS == 0 {
 		return time.Time{}
@@ -97,8 +99,8 @@ func (e *Entry) DueAt() time.Time {
 	return fromMillis(e.FailedAt.UnixMilli() + min(e.DelayMS, maxMillis))
 }
 
-// Exchange is where a message of a delayed exchange goes on: to the exchange that delivers if it is due, and else to the
-// delayed exchange itself.
+// Exchange is the exchange to publish a message of a delayed exchange to. A message that is due goes to the exchange that
+// delivers, any other to the delayed exchange itself.
 func (r Replay) Exchange(e *Entry, now time.Time) string {
 	if e.remaining(now) > 0 {
 		return r.Delayed.Exchange()
@@ -106,8 +108,8 @@ func (r Replay) Exchange(e *Entry, now time.Time) string {
 	return r.Delayed.DeliverExchange()
 }
 
-// remaining is how much of its delay a message still has to wait, in milliseconds. Brokers note when it was parked in whole
-// seconds, the last of which counts for nothing: it may be late by that, and is never early.
+// remaining is the rest of the message's delay, in milliseconds. Brokers note the time of parking in whole seconds, so a
+// second of waiting is not counted: the message can be late by a second, but is never early.
 func (e *Entry) remaining(now time.Time) int64 {
 	parked := e.FailedAt.Add(time.Second)
 	if e.FailedAt.IsZero() || parked.After(now) {
@@ -116,10 +118,10 @@ func (e *Entry) remaining(now time.Time) int64 {
 	return max(0, e.DelayMS-now.Sub(parked).Milliseconds())
 }
 
-// goesOn builds what a delayed exchange goes on with: the message as it was published, with the rest of its delay.
+// goesOn builds the message for a delayed exchange: as it was published, with the rest of its delay.
 func (r Replay) goesOn(e *Entry, properties content.Properties, now time.Time) (Publishing, error) {
 	p := Publishing{Exchange: r.Exchange(e, now), RoutingKey: e.RoutingKey, Body: e.Body}
-	headers := set(r.headers(e, &properties, "", now), delaying.HeaderPublishID, content.Text(r.ID)) // or the worker would drop its own
+	headers := set(r.headers(e, &properties, "", now), delaying.HeaderPublishID, content.Text(r.ID)) // or the sidecar drops moved properties
 	if remaining := e.remaining(now); remaining > 0 {
 		headers = set(headers, delaying.HeaderDelay, content.Number(remaining))
 	} else if e.DelayMS > 0 {

@@ -1,9 +1,10 @@
-// Package transfer goes over a queue once: it looks at each message, publishes or drops those that are meant, and
-// puts the others back.
+// Package transfer goes over a queue once. It reads each message, publishes or drops the selected messages, and puts the
+// others back.
 //
-// A message is acknowledged only after the broker has confirmed its copy, so none is lost. Acknowledgements on their way are dropped
-// when the channel or the connection ends, so a run ends its consumers, and waits until the queue counts them no more. If the
-// connection is cut before, copies of some messages may be in both queues, and it says of how many at most.
+// A message is acknowledged only after the broker has confirmed its copy, so no message is lost. A broker drops
+// acknowledgements that are on their way when the channel or the connection ends. So a run ends its consumers and waits until
+// the queue no longer counts them. If the connection is cut earlier, some messages can be in both queues; the run then
+// reports how many at most.
 package transfer
 
 import (
@@ -12,51 +13,50 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 )
 
-// Verdict is what happens to a message.
+// Verdict is the job's decision about a message.
 type Verdict struct {
-	// Publish has what is published in its place.
+	// Publish is the message to publish in its place, nil for none.
 	Publish *failed.Publishing
-	// Drop acknowledges it without a copy.
+	// Drop acknowledges the message without a copy.
 	Drop bool
-	// Last ends the run. If the job says OneFirst, and this is the first message, then no other was delivered.
+	// Last ends the run. If the job sets OneFirst and this is the first message, no other message was delivered.
 	Last bool
 }
 
-// Job is what a run does. Without Publishes and Drops it only looks.
+// Job describes a run. Without Publishes and Drops it only reads.
 type Job struct {
-	// Decide is asked about each message, and again in the next round about those that it leaves; a zero verdict
-	// leaves a message.
+	// Decide returns the verdict on each message. A zero verdict leaves the message, and the next round asks about it again.
 	Decide func(e *failed.Entry) Verdict
-	// Done is told the outcome of each publish; nil for nobody.
+	// Done receives the outcome of each publish; it can be nil.
 	Done func(p failed.Publishing, o Outcome)
-	// Publishes says that Decide may.
+	// Publishes allows Decide to publish.
 	Publishes bool
-	// Drops says that Decide may.
+	// Drops allows Decide to drop.
 	Drops bool
-	// Keep makes what was dropped durable, before it is acknowledged; nil if nothing has to be.
+	// Keep makes the dropped messages durable before they are acknowledged; it can be nil.
 	Keep func() error
-	// Scan is how many messages are looked at, Limit how many are published or dropped; 0 for all.
+	// Scan is how many messages are read, Limit how many are published or dropped. 0 means all.
 	Scan, Limit int
-	// OneFirst says that one message is delivered before others, so that a run which ends over it has touched no other.
+	// OneFirst has one message delivered before all others. A run that ends at this message has touched no other message.
 	OneFirst bool
-	// Rate is how many are published a second at most, 0 for as many as possible.
+	// Rate is how many messages are published per second at most, 0 for no limit.
 	Rate float64
-	// Progress is told every second how far the run is; nil for nobody.
+	// Progress is called every second; it can be nil.
 	Progress func(Progress)
-	// Interval is after which time a run with a rate puts back what is not meant, and begins again. Brokers close the channel of a
-	// consumer that holds a message for 30 minutes, or what consumer_timeout says. 0 is 90 seconds.
+	// Interval is how often a run with a rate puts back the other messages and begins again, 0 for every 90 seconds. Brokers
+	// close the channel of a consumer that holds a message for longer than consumer_timeout, 30 minutes by default.
 	Interval time.Duration
 }
 
 const (
 	defaultPrefetch = 2000
 	defaultInterval = 90 * time.Second
-	// rateAhead is what a run with a rate holds, in seconds.
+	// rateAhead is for how many seconds a run with a rate prefetches messages.
 	rateAhead = 4
 )
 
-// prefetch is how much is held at once. Acknowledgements wait behind what was delivered, so little is held where
-// some are sent.
+// prefetch is how many messages are held at once. It is small if the job acknowledges messages, since acknowledgements wait
+// behind deliveries.
 func (j Job) prefetch(ready int) int {
 	prefetch := ready
 	switch {
@@ -74,11 +74,11 @@ func (j Job) prefetch(ready int) int {
 // Progress is how far a run is.
 type Progress struct {
 	Result
-	// Phase is what it does.
+	// Phase is the current part of the run.
 	Phase Phase
-	// Blocked is the broker's reason for accepting no messages, "" if it does.
+	// Blocked is the broker's reason for accepting no messages, "" if it accepts them.
 	Blocked string
-	// Waiting says that nothing comes, and Missing how many messages are awaited: they were counted.
+	// Waiting says that no messages come. Missing is how many of the counted messages did not come yet.
 	Waiting bool
 	Missing int
 }
@@ -92,33 +92,33 @@ const (
 	Finishing Phase = "finishing"
 )
 
-// Result is what a run has done.
+// Result counts what a run has done.
 type Result struct {
-	// Ready is how many messages there were to see.
+	// Ready is how many messages were ready.
 	Ready int
-	// Consumers is how many others consumed the queue: what they hold was not seen.
+	// Consumers is how many other consumers the queue had. The run cannot see messages that they hold.
 	Consumers int
 	Seen      int
 	Selected  int
-	// Vanished were counted and did not come: somebody has purged the queue, or they have expired.
+	// Vanished were counted and did not come, because the queue was purged or they expired.
 	Vanished int
-	// NotBack were put back and are not in the queue, as far as is known.
+	// NotBack were put back and are missing in the queue, as far as is known.
 	NotBack int
-	// Confirmed were published, Dropped acknowledged without.
+	// Confirmed were published. Dropped were acknowledged without a copy.
 	Confirmed, Dropped int
-	// Returned found no queue, and Refused were nacked: they stay.
+	// Returned found no queue, and Refused got basic.nack. Both stay in the queue.
 	Returned, Refused int
-	// Oversized are larger than the broker takes: they stay, too.
+	// Oversized are larger than the broker accepts. They stay in the queue.
 	Oversized []Oversized
-	// Uncertain were published, and nobody knows whether they arrived: they stay, and may be duplicated.
+	// Uncertain were published without an answer from the broker. They stay in the queue and can be duplicated.
 	Uncertain int
-	// Unverified says that the queue may lack acknowledgements; see [Result.MostDoubled].
+	// Unverified says that acknowledgements can have been lost; see [Result.MostDoubled].
 	Unverified bool
 	// Interrupted says that the context ended the run.
 	Interrupted bool
 }
 
-// MostDoubled is how many were published or dropped, and may be in the queue still.
+// MostDoubled is how many messages at most were published or dropped and can still be in the queue.
 func (r Result) MostDoubled() int {
 	if r.Unverified {
 		return min(r.Confirmed+r.Dropped, MayDouble)

@@ -18,19 +18,19 @@ import (
 )
 
 const (
-	// Window is how many publishes wait for a confirm at most.
+	// Window is how many publishes can wait for a confirm.
 	Window = 500
-	// MayDouble is how many messages are doubled at most when the process or the connection dies: those whose
-	// acknowledgements were on their way.
+	// MayDouble is how many messages can be duplicated when the process or the connection dies, because their acknowledgements
+	// were on their way.
 	MayDouble = defaultPrefetch + Window
-	// windowBytes bounds them, too, since their bodies stay in memory.
+	// windowBytes also bounds the window, since the bodies stay in memory.
 	windowBytes = 64 << 20
 )
 
 func size(p failed.Publishing) int { return len(p.Properties) + len(p.Body) }
 
-// identity tells publications apart as the broker returns them, which may sort headers. It is asked for only when messages are
-// returned: it takes longer than all else.
+// identity identifies a publish. The broker can return a message with its headers in another order, so a digest is compared.
+// It is slow, and computed only once a message was returned.
 func (s *sent) identity() string {
 	if s.id == "" {
 		s.id = failed.Digest(failed.Message{Exchange: s.Exchange, RoutingKey: s.RoutingKey, Properties: s.Properties, Body: s.Body})
@@ -42,20 +42,20 @@ func (s *sent) identity() string {
 type Outcome int
 
 const (
-	// Confirmed is in a queue.
+	// Confirmed means that the message is in a queue.
 	Confirmed Outcome = iota
-	// Returned found no queue.
+	// Returned means that the broker found no queue for the message.
 	Returned
-	// Refused was nacked: the queue is full, or has no leader.
+	// Refused means that the broker answered with basic.nack: the queue is full, or has no leader.
 	Refused
-	// TooLarge has a body larger than the broker takes.
+	// TooLarge means that the body is larger than the broker accepts.
 	TooLarge
 )
 
-// sent is a publish without a confirm. Its confirmation is there once it is on its way.
+// sent is a publish that waits for its confirm. The field confirmation is set once onItsWay is closed.
 type sent struct {
 	failed.Publishing
-	// what is acknowledged then; nothing of what comes from no queue.
+	// what is the message to acknowledge after the confirm; empty if the published message does not come from a queue.
 	what         selected
 	id           string
 	onItsWay     chan struct{}
@@ -63,9 +63,9 @@ type sent struct {
 	returned     bool
 }
 
-// publisher publishes. It has a connection of its own: during an alarm, the broker stops reading from it.
+// publisher publishes over its own connection, since the broker stops reading from that connection during an alarm.
 type publisher struct {
-	// result counts the outcomes, done is told each; nil for nobody.
+	// result counts the outcomes. done, if it is not nil, receives each outcome.
 	result *Result
 	done   func(p failed.Publishing, o Outcome)
 
@@ -73,16 +73,18 @@ type publisher struct {
 	conn     amqpconn.Raw
 	confirms chan amqp.Confirmation
 	alarms   chan amqp.Blocking
-	// blocked is why the broker accepts no messages.
+	// blocked is why the broker accepts no messages, "" if it accepts them.
 	blocked string
 
-	// outstanding are in the order of publishing, which is that of confirms. The first ones are flying: sent.
+	// outstanding are the unconfirmed publishes, in the order of publishing and of confirms. The first ones, as many as flying
+	// says, were sent.
 	outstanding []*sent
 	flying      int
 	bytes       int
-	// accepted is the largest body that the broker has answered to, max its max_message_size, 0 if that is not known.
+	// accepted is the size of the largest body that the broker has answered to. max is the broker's max_message_size, 0 if it is
+	// not known.
 	accepted, max int
-	// sending goes to a goroutine of its own, since a broker that does not read blocks who writes.
+	// sending leads to a separate goroutine, since a write blocks if the broker does not read.
 	sending chan *sent
 }
 
@@ -105,7 +107,7 @@ func openPublisher(ctx context.Context, queue Queue, result *Result, done func(f
 	return o, nil
 }
 
-// open opens a channel. Nothing may be on its way to the one before.
+// open opens a channel. No publish of an earlier channel may be on its way.
 func (o *publisher) open(ctx context.Context) error {
 	channel, err := amqpconn.OpenConfirming(ctx, o.conn.Connection, Window)
 	if err != nil {
@@ -115,7 +117,7 @@ func (o *publisher) open(ctx context.Context) error {
 	return nil
 }
 
-// full says that no more may be published now.
+// full reports whether the publisher must wait before it accepts another message.
 func (o *publisher) full() bool {
 	return o.blocked != "" || len(o.outstanding) >= Window || o.bytes > windowBytes || o.flying < len(o.outstanding)
 }
@@ -123,13 +125,13 @@ func (o *publisher) full() bool {
 // alarm notes whether the broker accepts messages.
 func (o *publisher) alarm(b amqp.Blocking, ok bool) {
 	if !ok {
-		o.alarms = nil // the confirms are closed, too, and say why
+		o.alarms = nil // the confirms are closed, too, and tell why
 		return
 	}
 	o.blocked = b.Reason
 }
 
-// publish is false if it is known that the broker does not take the message.
+// publish returns false if the broker is known to refuse the message for its size.
 func (o *publisher) publish(p failed.Publishing, what selected) bool {
 	if o.max > 0 && len(p.Body) > o.max {
 		o.tooLarge(p, what)
@@ -144,14 +146,14 @@ func (o *publisher) publish(p failed.Publishing, what selected) bool {
 func (o *publisher) send() {
 	const mandatory, immediate = true, false
 	for s := range o.sending {
-		// An error says that the channel is closed, which is noticed where confirms are awaited.
+		// An error means that the channel is closed, which the wait for confirms notices.
 		s.confirmation, _ = o.PublishWithDeferredConfirm(s.Exchange, s.RoutingKey, mandatory, immediate,
 			amqp.Publishing{Headers: raw.Headers(s.Properties), Body: s.Body})
 		close(s.onItsWay)
 	}
 }
 
-// confirm takes the message that the broker's answer is for, and counts it.
+// confirm takes the publish that the broker has answered, and counts the outcome.
 func (o *publisher) confirm(ctx context.Context, ok bool) (*sent, Outcome, error) {
 	if !ok {
 		s, reason := o.oversized(ctx)
@@ -184,7 +186,7 @@ func (o *publisher) confirm(ctx context.Context, ok bool) (*sent, Outcome, error
 	return s, outcome, nil
 }
 
-// tooLarge notes a message that the broker does not take.
+// tooLarge counts a message that is too large for the broker.
 func (o *publisher) tooLarge(p failed.Publishing, what selected) {
 	o.result.Oversized = append(o.result.Oversized, Oversized{
 		Size: len(p.Body), Max: o.max, Line: p.Line, ID: what.id, MessageID: strings.Clone(what.messageID), Position: what.position,
@@ -198,18 +200,18 @@ func (o *publisher) tell(p failed.Publishing, outcome Outcome) {
 	}
 }
 
-// pop takes the first one.
+// pop takes the oldest publish.
 func (o *publisher) pop() *sent {
 	s := o.outstanding[0]
-	o.outstanding[0] = nil // or the body would stay in memory
+	o.outstanding[0] = nil // otherwise the body would stay in memory
 	o.outstanding = o.outstanding[1:]
 	o.flying--
 	o.bytes -= size(s.Publishing)
 	return s
 }
 
-// noteReturn finds whose a return is. An identical message has the same fate. One that is like none may be any,
-// and none may be taken for kept.
+// noteReturn marks the returned publish. Identical publishes have the same fate. If the return matches no publish, it marks
+// all, since any of them can be the returned one and must not count as confirmed.
 func (o *publisher) noteReturn(r amqp.Return) {
 	back := sent{Publishing: failed.Publishing{
 		Exchange: r.Exchange, RoutingKey: r.RoutingKey, Properties: o.conn.Properties(r.Headers), Body: r.Body,
@@ -221,13 +223,13 @@ func (o *publisher) noteReturn(r amqp.Return) {
 	}
 }
 
-// close may be called once nothing more is published.
+// close ends the publisher. Nothing may be published afterwards.
 func (o *publisher) close() {
 	close(o.sending)
 	amqpconn.HangUp(o.conn.Connection)
 }
 
-// unpublished explains why the broker has closed the channel. It says from which line of a file on nothing is known.
+// unpublished explains why the broker closed the channel. For a file it names the first line without an answer.
 func (o *publisher) unpublished(reason error) error {
 	o.forgetUnsent()
 	name, unanswered := "", ""
@@ -239,7 +241,7 @@ func (o *publisher) unpublished(reason error) error {
 	}
 	answers := o.result.Confirmed + o.result.Returned + o.result.Refused
 	if answers == 0 && (isCode(reason, amqp.AccessRefused) || isCode(reason, amqp.NotFound)) {
-		o.outstanding, o.flying = nil, 0 // nothing can have arrived
+		o.outstanding, o.flying = nil, 0 // no message can have arrived
 	}
 	switch {
 	case isCode(reason, amqp.AccessRefused):
@@ -251,7 +253,7 @@ func (o *publisher) unpublished(reason error) error {
 	}
 }
 
-// forgetUnsent leaves what may have arrived.
+// forgetUnsent drops the publishes that were not sent.
 func (o *publisher) forgetUnsent() {
 	for _, s := range o.outstanding[o.flying:] {
 		o.bytes -= size(s.Publishing)
@@ -259,7 +261,7 @@ func (o *publisher) forgetUnsent() {
 	o.outstanding = o.outstanding[:o.flying]
 }
 
-// uncertain gives up what has no answer.
+// uncertain counts the publishes without an answer as uncertain.
 func (o *publisher) uncertain(err error) error {
 	o.forgetUnsent()
 	o.result.Uncertain += len(o.outstanding)
@@ -267,26 +269,27 @@ func (o *publisher) uncertain(err error) error {
 	return err
 }
 
-// modest is how large a body may be that is published among others, whatever the broker has taken so far: hardly a broker is
-// set to take less, and to wait for each answer takes time.
+// modest is the size up to which a body is sent together with others, although the broker has not accepted that size yet.
+// Waiting for each answer takes time, and hardly any broker has a lower limit.
 const modest = 128 << 10
 
-// Oversized is a message that the broker does not take, since its body is larger than max_message_size. It stays.
+// Oversized is a message whose body is larger than the broker's max_message_size. It stays in the queue.
 type Oversized struct {
-	// Size is that of its body, Max the broker's.
+	// Size is the body's size and Max the broker's max_message_size, in bytes.
 	Size, Max int
-	// Line is where it stands in a file, 0 if it comes from a queue.
+	// Line is the message's line in a file, 0 if it comes from a queue.
 	Line int
-	// ID and MessageID are those of a message of a queue, and Position is how many were looked at before, and it.
+	// ID, MessageID and Position describe a message of a queue. Position counts from 1, in the order of reading.
 	ID, MessageID string
 	Position      int
 }
 
-// untried says that no body as large as this one was accepted yet. The broker closes the channel over one that is larger than
-// its max_message_size, which it tells nobody before, and takes its answers to those before with it: so it goes alone.
+// untried reports whether the broker has accepted no body as large as this one yet. Such a message is sent alone: if it
+// exceeds max_message_size, the broker closes the channel and does not answer earlier publishes. The broker does not tell the
+// limit in advance.
 func (o *publisher) untried(s *sent) bool { return len(s.Body) > max(modest, o.accepted) }
 
-// proceed sends what may be sent now.
+// proceed sends the publishes that can be sent now.
 func (o *publisher) proceed() {
 	for o.flying < len(o.outstanding) {
 		next := o.outstanding[o.flying]
@@ -298,8 +301,8 @@ func (o *publisher) proceed() {
 	}
 }
 
-// oversized takes the message over whose size the broker has closed the channel, and opens another one. It is nil, and the
-// error is why the channel is closed, if that has another reason, or it is unknown over which message.
+// oversized takes the publish for whose size the broker closed the channel, and opens a new channel. If there was another
+// reason, or it is not clear which publish was too large, it returns nil and the error that closed the channel.
 func (o *publisher) oversized(ctx context.Context) (*sent, error) {
 	reason := closedError(nil)
 	if closed := <-o.Closed; closed != nil {
@@ -317,8 +320,8 @@ func (o *publisher) oversized(ctx context.Context) (*sent, error) {
 	return o.pop(), nil
 }
 
-// maxMessageSize reads it from the reason for which a broker has closed the channel, such as "message size 16777217 is larger
-// than configured max size 16777216".
+// maxMessageSize reads max_message_size from the error that closed the channel, such as "message size 16777217 is larger than
+// configured max size 16777216".
 func maxMessageSize(reason error) (int, bool) {
 	var closed *amqp.Error
 	if !errors.As(reason, &closed) || closed.Code != amqp.PreconditionFailed {

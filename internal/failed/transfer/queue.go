@@ -14,39 +14,41 @@ import (
 )
 
 const (
-	// settling is how long a queue may seem to be empty whose messages somebody has just put back, or whose leader is busy or elected;
-	// and returning is how long it may if something is put back, and for each message. Sharing is after which time a consumer is another's.
+	// settling is how long a queue can seem empty although it is not: its leader is busy or elected, or messages were just put
+	// back. If this run puts messages back, a queue can seem empty for returning, plus returningEach for each of them. A
+	// consumer that stays longer than sharing belongs to another client.
 	settling      = time.Second
 	returning     = 5 * time.Second
 	returningEach = 100 * time.Microsecond
 	sharing       = 2 * time.Second
-	// settlingPoll is how often they are counted meanwhile.
+	// settlingPoll is how often the messages are counted meanwhile.
 	settlingPoll = 50 * time.Millisecond
 )
 
 var (
-	// ErrNoQueue says that there is no such queue.
+	// ErrNoQueue says that the queue does not exist.
 	ErrNoQueue = errors.New("does not exist in this vhost")
-	// ErrMayNotRead says that the user lacks a permission.
+	// ErrMayNotRead says that the user lacks the permission to read.
 	ErrMayNotRead = errors.New("this user may not read the")
 )
 
-// Queue is what a run goes over.
+// Queue is the queue that a run goes over.
 type Queue struct {
 	Name string
 	// Open opens a connection for one purpose, such as "publish".
 	Open func(ctx context.Context, purpose string) (amqpconn.Raw, error)
 }
 
-// Count is what the broker says of a queue.
+// Count has the broker's counts for a queue.
 type Count struct {
-	// Ready are the messages that nobody holds.
+	// Ready are the messages that no consumer holds.
 	Ready int
-	// Consumers may hold others.
+	// Consumers can hold further messages.
 	Consumers int
 }
 
-// Count asks how much is in the queue.
+// Count asks the broker for the queue's counts over a new connection. Its errors are [ErrNoQueue], [ErrMayNotRead] and
+// others.
 func (q Queue) Count(ctx context.Context) (Count, error) {
 	conn, err := q.Open(ctx, "count")
 	if err != nil {
@@ -56,14 +58,14 @@ func (q Queue) Count(ctx context.Context) (Count, error) {
 	return q.CountOver(ctx, conn)
 }
 
-// CountOver is [Queue.Count] over a connection that is open, and stays so.
+// CountOver is [Queue.Count] over an open connection, which it leaves open.
 func (q Queue) CountOver(ctx context.Context, conn amqpconn.Raw) (Count, error) {
 	declared, err := amqpconn.LookFor(ctx, conn.Connection, q.Name)
 	return Count{Ready: declared.Messages, Consumers: declared.Consumers}, q.explain(err)
 }
 
-// HasExchange asks whether there is an exchange, in the vhost of the connection. The error is [ErrMayNotRead] for a user without a
-// permission for it, whom RabbitMQ 4.3 does not tell.
+// HasExchange asks whether the exchange exists in the connection's vhost. If the user has no permission for it, RabbitMQ 4.3
+// does not tell, and the error is [ErrMayNotRead].
 func HasExchange(ctx context.Context, conn amqpconn.Raw, name string) (bool, error) {
 	answer, err := ask(ctx, conn, fmt.Sprintf("look at exchange %q", name), func(channel *amqp.Channel) error {
 		return channel.ExchangeDeclarePassive(name, amqp.ExchangeDirect, true, false, false, false, nil)
@@ -79,7 +81,7 @@ func HasExchange(ctx context.Context, conn amqpconn.Raw, name string) (bool, err
 	return answer == nil, answer
 }
 
-// ask asks a question whose answer may close the channel. The other error is why it could not be asked.
+// ask asks a question whose answer can close the channel. err is why the question could not be asked.
 func ask(ctx context.Context, conn amqpconn.Raw, what string, question func(*amqp.Channel) error) (answer, err error) {
 	channel, err := amqpconn.OpenChannel(ctx, conn.Connection)
 	if err != nil {
@@ -92,7 +94,7 @@ func ask(ctx context.Context, conn amqpconn.Raw, what string, question func(*amq
 	return answer, nil
 }
 
-// First hands over the first message, if there is one, and puts it back.
+// First passes the first message, if there is one, to visit and puts it back.
 func (q Queue) First(ctx context.Context, conn amqpconn.Raw, visit func(*failed.Entry)) error {
 	answer, err := ask(ctx, conn, fmt.Sprintf("look at queue %q", q.Name), func(channel *amqp.Channel) error {
 		const autoAck, multiple, requeue = false, false, true
@@ -118,8 +120,8 @@ func (q Queue) message(conn amqpconn.Raw, d *amqp.Delivery) failed.Message {
 	}
 }
 
-// settled counts the messages once that does not change. Those that somebody has just put back come bit by bit, and the consumer is
-// counted for a moment longer.
+// settled counts the messages once the count is stable. Messages that were just put back return bit by bit, and the queue
+// counts their consumer for a moment longer.
 func (q Queue) settled(ctx context.Context, conn amqpconn.Raw) (Count, error) {
 	began := time.Now()
 	for before := 0; ; {
@@ -137,7 +139,7 @@ func (q Queue) settled(ctx context.Context, conn amqpconn.Raw) (Count, error) {
 	}
 }
 
-// explain says what is missing where brokers do not, or say it differently.
+// explain names the missing thing where brokers do not, or where their texts differ.
 func (q Queue) explain(err error) error {
 	var reason *amqp.Error
 	if !errors.As(err, &reason) {
@@ -160,16 +162,16 @@ func (q Queue) explain(err error) error {
 // Kind is the type of a queue.
 type Kind string
 
-// Types of queues. Another one is none that deletes or keeps messages in its own way.
+// Types of queues. No other type has its own way to delete or keep messages.
 const (
 	Quorum  Kind = "quorum"
 	Stream  Kind = "stream"
 	Classic Kind = "classic"
 )
 
-// KindOver asks for the type of the queue. AMQP has no question for it; but to all but streams an offset in the stream is a
-// wrong argument of a consumer, and the refusal names their type. Nothing is delivered by it, and the permission read
-// is enough.
+// KindOver asks for the queue's type, "" if it is none of the three. AMQP has no request for it, so KindOver consumes with a
+// stream offset. Any other type refuses that argument, and its error names the type. No message is delivered, and the user
+// needs only the permission read.
 func (q Queue) KindOver(ctx context.Context, conn amqpconn.Raw) (Kind, error) {
 	answer, err := ask(ctx, conn, fmt.Sprintf("ask for the type of queue %q", q.Name), func(channel *amqp.Channel) error {
 		if err := channel.Qos(1, 0, false); err != nil {

@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// mostPerLane is nearly what fits AMQP's prefetch; none at all would mean 2,000 to a quorum queue.
+	// mostPerLane is a little less than AMQP's largest prefetch. Without a prefetch, a quorum queue would use 2,000.
 	mostPerLane = 65_000
-	// closing is how long putting back may take.
+	// closing is how long putting back can take.
 	closing = 2 * time.Minute
 )
 
 var errAcksLate = fmt.Errorf("the queue has not confirmed within %s that it has all acknowledgements, and what was put back", closing)
 
-// errCancelled is what a broker says before it ignores acknowledgements: the queue is gone, or the messages were
-// held for longer than its consumer_timeout.
+// errCancelled tells that the broker cancelled the consumer and then ignores acknowledgements. The queue was deleted, or
+// messages were held for longer than consumer_timeout.
 var errCancelled = errors.New("the broker has cancelled the consumer: the queue was deleted, " +
 	"or messages were held for longer than the broker's consumer_timeout")
 
@@ -38,15 +38,15 @@ type arrival struct {
 
 func (a arrival) size() int { return len(a.Properties) + len(a.Body) }
 
-// acknowledge has no error: it would say that the channel is closed, which is reported.
+// acknowledge returns no error, since it would only say that the channel is closed, which is reported elsewhere.
 func (a arrival) acknowledge() { _ = a.lane.channel.Ack(a.tag, false) }
 
-// receiver consumes the queue, through as many consumers as it takes to hold the messages that are not meant.
+// receiver consumes the queue with as many consumers as it needs to hold all messages that stay.
 type receiver struct {
 	queue Queue
 	conn  amqpconn.Raw
 	lanes []*lane
-	// prefetch is that of all lanes, next that of the lane after the first one, 0 for as much again.
+	// prefetch is the sum of all lanes' prefetches. next is the prefetch of the second lane, 0 for as much as all lanes have.
 	prefetch, next int
 
 	arriving chan arrival
@@ -54,7 +54,7 @@ type receiver struct {
 	broken chan error
 	// hungUp has the reason when the broker ends the connection.
 	hungUp chan *amqp.Error
-	// opened has the lane that was asked for.
+	// opened has the new lane.
 	opened   chan *lane
 	widening bool
 
@@ -62,11 +62,11 @@ type receiver struct {
 	forwarding sync.WaitGroup
 }
 
-// lane is a consumer on a channel of its own: the broker searches what a channel holds for each
-// acknowledgement.
+// lane is a consumer on its own channel. For each acknowledgement, the broker searches all messages that the channel holds,
+// so each lane holds a limited number.
 type lane struct {
 	channel *amqp.Channel
-	// asking is held while the broker's answer is awaited: a channel has one at a time.
+	// asking is locked during a request, since a channel can wait for one answer at a time.
 	asking     sync.Mutex
 	prefetch   int
 	deliveries <-chan amqp.Delivery
@@ -76,8 +76,8 @@ type lane struct {
 
 const consumerTag = "rabbitmq-retry-failed"
 
-// openReceiver begins to consume. Other lanes are opened while messages are taken: an answer of the broker may come
-// behind more of them than are read ahead.
+// openReceiver begins to consume. Further lanes open while messages are taken, since the broker's answer can come behind more
+// messages than fit the buffer.
 func openReceiver(ctx context.Context, queue Queue, conn amqpconn.Raw, prefetch int, oneFirst bool) (*receiver, error) {
 	i := &receiver{
 		queue: queue, conn: conn,
@@ -134,7 +134,7 @@ func (i *receiver) forward(l *lane) {
 	}
 }
 
-// watch reports when the broker ends a lane.
+// watch reports that the broker ended a lane.
 func (i *receiver) watch(l *lane) {
 	select {
 	case <-i.quit:
@@ -157,7 +157,7 @@ func (i *receiver) breaks(reason error) {
 	}
 }
 
-// widenIfFull has another lane opened when so many messages are held that too few others come.
+// widenIfFull opens another lane if the run holds more than half of what it can prefetch.
 func (i *receiver) widenIfFull(ctx context.Context, held int) {
 	if i.widening || held*2 <= i.prefetch {
 		return
@@ -167,8 +167,8 @@ func (i *receiver) widenIfFull(ctx context.Context, held int) {
 	oneCame := i.next > 0
 	i.next = 0
 	go func() {
-		if oneCame { // or it would keep a single active consumer from becoming active
-			_ = first.cancel() // an error says that the channel is closed
+		if oneCame { // otherwise it would keep a single active consumer from becoming active
+			_ = first.cancel() // an error means that the channel is closed
 		}
 		l, err := i.openLane(ctx, prefetch)
 		if err != nil {
@@ -182,15 +182,15 @@ func (i *receiver) widenIfFull(ctx context.Context, held int) {
 	}()
 }
 
-// widened takes the lane that was asked for.
+// widened takes the new lane.
 func (i *receiver) widened(l *lane) {
 	i.widening = false
 	i.add(l)
 }
 
-// putBack ends the consumers and then returns what is held: the other way round counts twice against a
-// delivery limit. It waits until the queue has all that, and all acknowledgements, and counts what is left. What comes meanwhile is
-// held, too.
+// putBack cancels the consumers and then returns the messages, since the reverse order counts twice against a delivery limit.
+// It waits until the queue has these messages and all acknowledgements, and counts the rest. Messages that come meanwhile
+// also count as held.
 func (i *receiver) putBack(ctx context.Context, held *int) (Count, error) {
 	ctx, cancel := context.WithTimeout(ctx, closing)
 	defer cancel()
@@ -230,7 +230,7 @@ func (i *receiver) putBack(ctx context.Context, held *int) (Count, error) {
 	}
 }
 
-// settle is what putBack does while it takes what comes.
+// settle is the part of putBack that runs while putBack takes messages.
 func (i *receiver) settle(ctx context.Context, holds *atomic.Int64) (left Count, err error) {
 	ended := make(chan error, 1)
 	err = amqpconn.AwaitAcks(len(i.lanes), func() (int, error) {
@@ -243,8 +243,8 @@ func (i *receiver) settle(ctx context.Context, holds *atomic.Int64) (left Count,
 	return left, err
 }
 
-// known counts what is left. A quorum queue whose leader is gone, or busy for 250 ms, says that it has nothing: so that is not
-// believed at once, and still less if something is put back: RabbitMQ 3.10 needs 10 s for 200,000 messages.
+// known counts the messages that are left. A quorum queue reports 0 if its leader is gone or busy for 250 ms, so known asks
+// again for a while. It asks for longer if messages were put back: RabbitMQ 3.10 needs 10 s for 200,000 messages.
 func (i *receiver) known(ctx context.Context, holds *atomic.Int64) (c Count, err error) {
 	for began := time.Now(); ; time.Sleep(settlingPoll) {
 		c, err = count(ctx, i.lanes, i.queue)
@@ -264,8 +264,8 @@ func (l *lane) cancel() error {
 	return l.channel.Cancel(consumerTag, false)
 }
 
-// count asks how much is in the queue, through each channel on which messages come: the answer comes after those that were on their
-// way when the broker was asked before.
+// count asks for the queue's count over each lane's channel, so that the answer comes after all messages that were on their
+// way.
 func count(ctx context.Context, lanes []*lane, queue Queue) (c Count, err error) {
 	for _, l := range lanes {
 		declared, err := amqpconn.Await(ctx, fmt.Sprintf("look at queue %q", queue.Name), func() (amqp.Queue, error) {
@@ -281,7 +281,7 @@ func count(ctx context.Context, lanes []*lane, queue Queue) (c Count, err error)
 	return c, nil
 }
 
-// requeue ends the consumers, waits until everything that was delivered has been handed over, and returns it.
+// requeue cancels the consumers, waits until every delivery was handed over, and puts all back.
 func (i *receiver) requeue() error {
 	const all, multiple, requeue = 0, true, true
 	for _, l := range i.lanes {
@@ -298,7 +298,7 @@ func (i *receiver) requeue() error {
 	return nil
 }
 
-// closedError is the broker's text.
+// closedError has the broker's text.
 func closedError(reason *amqp.Error) error {
 	if reason == nil {
 		return errors.New("the connection is closed")

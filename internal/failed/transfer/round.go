@@ -13,60 +13,60 @@ import (
 )
 
 const (
-	// unread is how many bytes may wait to be looked at.
+	// unread limits how many bytes wait to be read.
 	unread = 8 << 20
-	// idle is after which time without a message it is asked whether there are any.
+	// idle is how long no message comes before the run asks the queue for its count.
 	idle = 200 * time.Millisecond
-	// dry is how often the queue is asked, one answer after the other, before it is believed that it has no ready messages, and
-	// none on their way; and dryAfter is for how long none has come then. The first answer may overtake a message.
+	// dry is how many answers in a row must say that no messages are ready, and dryAfter how long no message must have come,
+	// before the run ends. One answer is not enough, since it can overtake a message.
 	dry      = 3
 	dryAfter = time.Second
-	// stuck is how long messages that are ready may not come.
+	// stuck is how long the run waits while messages are ready and none comes.
 	stuck = 30 * time.Second
 )
 
-// errStuck is for a queue with a single active consumer that is another one, or consumers of a higher priority.
+// errStuck tells that another consumer takes precedence: it is the single active consumer, or has a higher priority.
 var errStuck = errors.New("messages are ready, and none has come for 30 s: another consumer may have precedence")
 
-// UnreadableError says that the broker closed the connection over a message that it cannot deliver.
+// UnreadableError says that the broker closed the connection because it cannot deliver a message.
 type UnreadableError struct {
-	// Seen is how many messages came before it, as far as is known.
+	// Seen is how many messages came before that message. It can be too low.
 	Seen int
 	Err  error
 }
 
-// Error has the broker's text.
+// Error includes the broker's text.
 func (e *UnreadableError) Error() string {
 	return fmt.Sprintf("after %d messages the broker closed the connection over one that AMQP 0-9-1 cannot carry, "+
 		"published over AMQP 1.0 (%v)", e.Seen, e.Err)
 }
 
-// Unwrap is the broker's text.
+// Unwrap returns the broker's error.
 func (e *UnreadableError) Unwrap() error { return e.Err }
 
-// round consumes the queue once, from one connection.
+// round consumes the queue once, over one connection.
 type round struct {
 	in *receiver
-	// atMost is how many messages are looked at: more may come while it lasts.
+	// atMost is how many messages the round reads. New messages can arrive during the round.
 	atMost, seen, held int
 
 	began time.Time
-	// dropped are to be acknowledged once they are kept.
+	// dropped are messages to acknowledge once [Job.Keep] has made them durable.
 	dropped []selected
 	// again says that another round follows.
 	again bool
-	// lost is why the broker has ended the round.
+	// lost is the error with which the broker ended the round.
 	lost error
 
 	counts   chan Count
 	counting bool
-	last     time.Time // when a message came
-	// zeros is how many answers in a row said that the queue has no ready messages.
+	last     time.Time // when the last message came
+	// zeros is how many answers in a row said that no messages are ready.
 	zeros int
 	empty bool
 }
 
-// begin opens a connection, and consumes what is there. The round is nil if there is nothing.
+// begin opens a connection and starts to consume. The round is nil if the queue has no ready messages.
 func (r *run) begin(ctx context.Context) (err error) {
 	r.round = nil
 	conn, err := r.queue.Open(ctx, "consume")
@@ -104,7 +104,7 @@ func (r *round) note(a arrival) {
 	r.seen++
 }
 
-// count asks the broker without waiting for its answer, which may come behind many messages.
+// count asks the broker for the queue's count in the background, since the answer can come behind many messages.
 func (r *round) count(ctx context.Context) {
 	if r.counting {
 		return
@@ -129,15 +129,15 @@ func (r *run) counted(c Count) {
 	if !r.in.widening {
 		r.result.Consumers = max(r.result.Consumers, c.Consumers-len(r.in.lanes))
 	}
-	// A quorum queue without a leader says that it has nothing, not even consumers.
+	// A quorum queue without a leader reports 0 messages and 0 consumers.
 	if r.zeros++; c.Ready > 0 || c.Consumers == 0 {
 		r.zeros = 0
 	}
 	r.empty = r.zeros >= dry && time.Since(r.last) > dryAfter
 }
 
-// explain says whether the broker ended the round over a message that it cannot deliver. Whatever was asked of it meanwhile
-// has failed then, and whose error comes first is chance.
+// explain finds out whether the broker closed the connection because it cannot deliver a message. All pending requests fail
+// then, and any of their errors can come first.
 func (r *round) explain(err error) error {
 	if err == nil || !r.in.conn.IsClosed() {
 		return err
@@ -153,7 +153,7 @@ func (r *round) explain(err error) error {
 	return err
 }
 
-// end puts back what is held and hangs up.
+// end puts back the messages that it holds and closes the connection.
 func (r *run) end(ctx context.Context) error {
 	defer amqpconn.HangUp(r.in.conn.Connection)
 	if r.lost != nil {

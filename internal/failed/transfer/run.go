@@ -13,39 +13,39 @@ import (
 )
 
 const (
-	// lastConfirms is how long a run that ends waits for confirms.
+	// lastConfirms is how long a run waits for confirms at its end.
 	lastConfirms = 10 * time.Second
-	// lateness is how far a rate may lag behind.
+	// lateness is how far a run can lag behind its rate and still catch up.
 	lateness = 100 * time.Millisecond
 )
 
-// errUnconfirmed is for a broker that accepts no messages, or has lost its majority.
+// errUnconfirmed tells that the broker accepts no messages, or has lost its majority.
 var errUnconfirmed = fmt.Errorf("the broker has not confirmed all messages within %s", lastConfirms)
 
-// run is a job under way.
+// run is a running job.
 type run struct {
 	queue  Queue
 	job    Job
 	result Result
 	out    *publisher
-	// next is when a message may be published again.
+	// next is the earliest time of the next publish.
 	next time.Time
-	// ended says that the last message was decided about.
+	// ended says that the job's verdict on a message was the last one.
 	ended bool
-	// shown is when it was last said how far the run is.
+	// shown is when progress was last reported.
 	shown time.Time
 	*round
 }
 
-// selected is a message that is to be acknowledged.
+// selected is a message to acknowledge.
 type selected struct {
 	arrival
 	id, messageID string
 	position      int
 }
 
-// Run goes over the queue. The result is that of what was done, also with an error. A context that ends stops
-// the run in good order.
+// Run goes over the queue once. The result counts the finished work even if there is an error. If the context ends, Run
+// finishes in good order and sets [Result.Interrupted].
 func Run(ctx context.Context, queue Queue, job Job) (Result, error) {
 	r := &run{queue: queue, job: job, out: &publisher{}}
 	if job.Publishes {
@@ -68,11 +68,11 @@ func (r *run) rounds(ctx context.Context) error {
 		if err := r.begin(ctx); err != nil || r.round == nil {
 			return err
 		}
-		// What the round before has put back comes again.
+		// Messages that the previous round put back come again.
 		r.result.Selected = r.acknowledged()
 		r.result.Returned, r.result.Refused, r.result.Oversized = 0, 0, nil
 		ended := r.consume(ctx)
-		if r.empty && r.result.Consumers == 0 { // somebody has purged the queue, or messages have expired
+		if r.empty && r.result.Consumers == 0 { // the queue was purged, or messages expired
 			r.result.Vanished += r.atMost - r.seen
 		}
 		err := r.explain(errors.Join(ended, r.finish(ctx)))
@@ -83,7 +83,7 @@ func (r *run) rounds(ctx context.Context) error {
 	}
 }
 
-// consume takes messages until all are seen, the limit is reached, or the context ends.
+// consume takes messages until it has seen all, reaches the limit, or the context ends.
 func (r *run) consume(ctx context.Context) error {
 	tick := time.NewTicker(idle)
 	defer tick.Stop()
@@ -125,15 +125,15 @@ func (r *run) consume(ctx context.Context) error {
 	return nil
 }
 
-// over says that there is nothing more to look at, or not in this round.
+// over reports whether this round is finished.
 func (r *run) over() bool {
 	return r.ended || r.seen >= r.atMost || r.empty || r.again || r.job.Limit > 0 && r.result.Selected >= r.job.Limit
 }
 
-// mayTake says that another message may be selected.
+// mayTake reports whether the run can take another message now.
 func (r *run) mayTake() bool { return !r.out.full() && !time.Now().Before(r.next) }
 
-// take does with a message what was decided.
+// take carries out the job's verdict on a message.
 func (r *run) take(ctx context.Context, a arrival) error {
 	entry := failed.Read(a.Message)
 	r.note(a)
@@ -142,7 +142,7 @@ func (r *run) take(ctx context.Context, a arrival) error {
 	if verdict.Last {
 		r.ended = true
 		for _, l := range r.in.lanes {
-			_ = l.channel.Cancel(consumerTag, true) // an error says that the channel is closed, which is reported
+			_ = l.channel.Cancel(consumerTag, true) // an error means that the channel is closed, which is reported
 		}
 	}
 	if verdict.Publish == nil && !verdict.Drop {
@@ -150,7 +150,7 @@ func (r *run) take(ctx context.Context, a arrival) error {
 		return nil
 	}
 	r.result.Selected++
-	s.Body, s.Properties = nil, nil // or they would stay in memory
+	s.Body, s.Properties = nil, nil // otherwise they would stay in memory
 	switch {
 	case verdict.Publish == nil:
 		if r.dropped = append(r.dropped, s); len(r.dropped) >= Window {
@@ -170,7 +170,7 @@ func (r *run) hold(ctx context.Context) {
 	r.in.widenIfFull(ctx, r.held)
 }
 
-// pace sets when the next message may be published. What a late timer missed is made good.
+// pace sets when the next message can be published. It makes up for a late timer, up to lateness.
 func (r *run) pace() {
 	if r.job.Rate <= 0 {
 		return
@@ -195,14 +195,14 @@ func (r *run) confirm(ctx context.Context, ok bool) error {
 	return err
 }
 
-// drop acknowledges what is dropped once it is kept.
+// drop makes the dropped messages durable and then acknowledges them.
 func (r *run) drop() error {
 	if len(r.dropped) == 0 {
 		return nil
 	}
 	if r.job.Keep != nil {
 		if err := r.job.Keep(); err != nil {
-			r.dropped = nil // they stay
+			r.dropped = nil // they stay in the queue
 			return err
 		}
 	}
@@ -214,7 +214,7 @@ func (r *run) drop() error {
 	return nil
 }
 
-// tick looks whether anything comes, and says how far the run is.
+// tick checks whether messages still come, and reports progress.
 func (r *run) tick(ctx context.Context) error {
 	if !r.mayTake() || len(r.out.outstanding) > 0 {
 		r.last = time.Now()
@@ -237,7 +237,7 @@ func (r *run) tick(ctx context.Context) error {
 	return nil
 }
 
-// shownBefore says that it was not said for so long how far the run is.
+// shownBefore reports whether progress was last reported at least so long ago.
 func (r *run) shownBefore(age time.Duration) bool { return time.Since(r.shown) >= age }
 
 func (r *run) show(phase Phase) {
@@ -259,8 +259,7 @@ func isCode(err error, code int) bool {
 	return errors.As(err, &reason) && reason.Code == code
 }
 
-// finish ends a round in good order: what was published is confirmed and acknowledged, everything else is put
-// back.
+// finish ends a round in good order: it waits for confirms, acknowledges confirmed messages and puts all others back.
 func (r *run) finish(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	r.show(Finishing)
@@ -275,7 +274,7 @@ func (r *run) finish(ctx context.Context) error {
 
 func (r *run) acknowledged() int { return r.result.Confirmed + r.result.Dropped }
 
-// takeConfirms waits for the broker's answers, for a while.
+// takeConfirms waits up to lastConfirms for the broker's answers.
 func (r *run) takeConfirms(ctx context.Context) error {
 	deadline := time.NewTimer(lastConfirms)
 	defer deadline.Stop()
@@ -286,10 +285,10 @@ func (r *run) takeConfirms(ctx context.Context) error {
 				return r.out.uncertain(err)
 			}
 		case a := <-r.in.arriving:
-			r.in.conn.Release(a.size()) // not looked at
+			r.in.conn.Release(a.size()) // not read
 			r.held++
 		case err := <-r.in.broken:
-			r.lost = fmt.Errorf("queue %q: %w", r.queue.Name, err) // what was published is what counts now
+			r.lost = fmt.Errorf("queue %q: %w", r.queue.Name, err) // publishes still wait for confirms
 		case l := <-r.in.opened:
 			r.in.widened(l)
 		case <-deadline.C:

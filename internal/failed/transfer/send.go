@@ -8,17 +8,17 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 )
 
-// Sending is what is published that comes from no queue.
+// Sending describes messages to publish that do not come from a queue.
 type Sending struct {
-	// Next is the next message; false if there is none.
+	// Next returns the next message, and false after the last one.
 	Next func() (p failed.Publishing, ok bool, err error)
-	// Done is told the outcome of each, in their order; nil for nobody.
+	// Done receives the outcome of each publish, in order; it can be nil.
 	Done func(p failed.Publishing, o Outcome)
-	// Progress is told every second how far it is; nil for nobody.
+	// Progress is called every second; it can be nil.
 	Progress func(Progress)
 }
 
-// Send publishes. The result is that of what was done, also with an error.
+// Send publishes the messages. The result counts the finished work even if there is an error.
 func Send(ctx context.Context, queue Queue, s Sending) (result Result, err error) {
 	out, err := openPublisher(ctx, queue, &result, s.Done)
 	if err != nil {
@@ -42,7 +42,7 @@ func (s Sending) run(ctx context.Context, out *publisher) error {
 			out.publish(next, selected{})
 			next, more, err = s.Next()
 			select {
-			case <-stopped: // is looked at below, before more is published
+			case <-stopped: // checked below, before the next publish
 			default:
 				if !out.full() {
 					continue
