@@ -14,8 +14,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker/undeliverable"
 )
 
-// act goes over the queue until all chosen messages are found: what was put back may lie behind others. It stops at a message that was
-// put back too often for another time, unless the look has counted it.
+// act goes over the queue until it has found all chosen messages, since messages that were put back can lie behind others. It
+// stops at a message that was put back too often, apart from the look of this run.
 func (r *Run) act(ctx context.Context, job transfer.Job, chosen Chosen, do func(*failed.Entry) transfer.Verdict) (transfer.Result, error) {
 	job.Limit = chosen.Total()
 	job.Decide = func(e *failed.Entry) transfer.Verdict {
@@ -27,7 +27,7 @@ func (r *Run) act(ctx context.Context, job transfer.Job, chosen Chosen, do func(
 	return r.goOver(ctx, job)
 }
 
-// Remove takes the chosen messages out of the queue. The sink keeps each before that; nil for none.
+// Remove takes the chosen messages out of the queue. The sink, if it is not nil, makes each message durable first.
 func (r *Run) Remove(ctx context.Context, chosen Chosen, to *Sink) (transfer.Result, error) {
 	job := transfer.Job{Drops: true}
 	if to != nil {
@@ -38,12 +38,12 @@ func (r *Run) Remove(ctx context.Context, chosen Chosen, to *Sink) (transfer.Res
 	})
 }
 
-// RemovalCounts are those of the record.
+// RemovalCounts are the record's counts.
 func RemovalCounts(p transfer.Result) map[string]int {
 	return map[string]int{"selected": p.Selected, "deleted": p.Dropped, "duplicated": 0}
 }
 
-// Unremoved is an error unless all messages that were meant were removed for good.
+// Unremoved is an error unless all chosen messages were removed for good.
 func Unremoved(p transfer.Result, meant int) error {
 	if p.Dropped < meant || p.Unverified {
 		return errors.New("not all messages were deleted for good")
@@ -51,10 +51,11 @@ func Unremoved(p transfer.Result, meant int) error {
 	return nil
 }
 
-// Count asks how much is in the queue.
+// Count asks the broker for the queue's counts.
 func (t *Target) Count(ctx context.Context) (transfer.Count, error) { return t.queue().Count(ctx) }
 
-// Repair replaces those of the first messages that AMQP 0-9-1 cannot carry by copies that it can, and returns how many.
+// Repair replaces messages that AMQP 0-9-1 cannot carry, among the first ready messages, by copies that it can carry. It
+// returns the number of replaced messages.
 func (r *Run) Repair(ctx context.Context, ready int) (replaced int, err error) {
 	queue := undeliverable.Queue{
 		URI: r.serving, Vhost: r.Vhost, Name: r.Name, Client: r.client("repair"), Aside: failed.AsideIn(r.Name),
@@ -70,38 +71,38 @@ func (r *Run) Repair(ctx context.Context, ready int) (replaced int, err error) {
 	return replaced, err
 }
 
-// Record is what is kept of a run that changes something.
+// Record describes a run that changes something.
 type Record struct {
 	At time.Time `json:"at"`
-	// Event is "begin" or "end". A run that was killed has no end.
+	// Event is "begin" or "end". A run that was killed has no "end".
 	Event string `json:"event"`
-	// Run is the same in the records of a run.
+	// Run is the run's id, equal in both records.
 	Run     string `json:"run"`
 	Command string `json:"command"`
-	// User is the broker's.
+	// User is the broker's user.
 	User   string `json:"user"`
 	Vhost  string `json:"vhost"`
 	Queue  string `json:"queue"`
 	To     string `json:"to,omitempty"`
 	Filter any    `json:"filter,omitempty"`
-	// ReplayID is in the header of what was replayed.
+	// ReplayID is in the header replay-id of replayed messages.
 	ReplayID string `json:"replay_id,omitempty"`
-	// Counts are those of what is meant, in the beginning, and of what was done, in the end.
+	// Counts are the planned numbers at the beginning, and the numbers of finished messages at the end.
 	Counts map[string]int `json:"counts"`
 	Error  string         `json:"error,omitempty"`
 }
 
-// Begin is the record of the run, which may be killed. Nothing may be done without.
+// Begin is the record to write before a run changes anything, since the run can be killed.
 func (r *Run) Begin(record Record, meant int) Record {
 	return r.complete(record, "begin", map[string]int{"meant": meant})
 }
 
-// End is the record of the run that ended like this. The counts are those of what was done.
+// End is the record of a run that has ended. Its counts are about finished work.
 func (r *Run) End(record Record, counts map[string]int, p transfer.Result, ended error) Record {
 	if ended != nil {
 		record.Error = ended.Error()
 	}
-	if p.Unverified { // no number of what nobody knows, but the most that it can be
+	if p.Unverified { // the number is not known, only its maximum
 		delete(counts, "duplicated")
 		counts["duplicated_at_most"] = p.MostDoubled()
 	}

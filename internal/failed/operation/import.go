@@ -14,15 +14,15 @@ import (
 
 // ImportOptions say how messages of a file are imported.
 type ImportOptions struct {
-	// Replays sends them to the work queues that they failed in.
+	// Replays sends the messages to the work queues in which they failed.
 	Replays bool
-	// Replaces puts them in the place of those in the queue that have the same ids.
+	// Replaces replaces the messages in the queue that have the same ids.
 	Replaces bool
-	// Duplicates imports also what is in the queue already.
+	// Duplicates also imports messages that are in the queue already.
 	Duplicates bool
 }
 
-// Looks reports whether the queue is looked at.
+// Looks reports whether the import looks at the queue.
 func (o ImportOptions) Looks() bool { return !o.Replays && !o.Duplicates }
 
 // Import puts messages of a file into the queue.
@@ -31,25 +31,25 @@ type Import struct {
 	ImportOptions
 	// Total is how many messages the file has, and Present how many are in the queue already.
 	Total, Present int
-	// Notes are what was changed or left out, and of how many messages.
+	// Notes count messages that were changed or left out, by the change or the reason.
 	Notes map[string]int
-	// Runs are how many messages of the file each earlier import has put into the queue.
+	// Runs count the file's messages that are in the queue already, by the run that imported them.
 	Runs map[string]int
 
 	file io.ReadSeeker
-	// read is how many messages were read of the file last.
+	// read is how many messages were read in the last pass over the file.
 	read int
 	how  failed.Import
 	back failed.Replay
-	// ids are the messages of the file and those of the queue, order the ids as they come in the file. Neither has anything if
-	// the queue is not looked at.
+	// ids has the messages of the file and of the queue. order has the ids in the file's order. Both are empty if the import
+	// does not look at the queue.
 	ids   map[string]*sameID
 	order []string
-	// kept is how many messages of the queue are kept to be shown.
+	// kept is how many messages of the queue are kept to show them.
 	kept int
 }
 
-// NewImport is an import of a file. It is read once more after [Import.Check].
+// NewImport prepares the import of a file, which is read again after [Import.Check].
 func (r *Run) NewImport(o ImportOptions, f io.ReadSeeker) *Import {
 	user := r.serving.Username()
 	return &Import{
@@ -59,8 +59,7 @@ func (r *Run) NewImport(o ImportOptions, f io.ReadSeeker) *Import {
 	}
 }
 
-// Check reads the whole file, from where it is read first, and notes what an import will change. Meant are the messages that are not
-// left out.
+// Check reads the whole file, and notes each change that an import will make. It returns how many messages are not left out.
 func (i *Import) Check(from io.Reader) (meant int, err error) {
 	next := i.messages(from, func(id string, m failed.Message, line int) bool {
 		if i.Looks() {
@@ -76,7 +75,8 @@ func (i *Import) Check(from io.Reader) (meant int, err error) {
 	}
 }
 
-// Compare looks what of the file is in the queue already. It is a [ConflictError] if that has other messages of the same ids.
+// Compare finds out which messages of the file are in the queue already. It returns a [ConflictError] if the queue has
+// messages with the same ids and another content.
 func (i *Import) Compare(ctx context.Context) error {
 	if len(i.ids) == 0 {
 		return nil
@@ -88,8 +88,8 @@ func (i *Import) Compare(ctx context.Context) error {
 	return i.conflicts()
 }
 
-// messages reads from the first one, and leaves out what could not be published, and what the function does not take. It is
-// false after the last one.
+// messages reads the file from the beginning. It leaves out messages that cannot be published, and messages that takes
+// refuses. After the last message it returns false.
 func (i *Import) messages(
 	from io.Reader, takes func(id string, m failed.Message, line int) bool,
 ) func() (failed.Publishing, bool, error) {
@@ -121,7 +121,7 @@ func (i *Import) messages(
 	}
 }
 
-// publishing is false for a message that cannot be published.
+// publishing returns false for a message that cannot be published.
 func (i *Import) publishing(m failed.Message, id string) (p failed.Publishing, changes []string, ok bool, err error) {
 	if err := failed.Publishable(m.Properties); err != nil {
 		return p, nil, false, err
@@ -133,7 +133,7 @@ func (i *Import) publishing(m failed.Message, id string) (p failed.Publishing, c
 	}
 	how := i.how
 	if s := i.ids[id]; i.Replaces && s != nil && len(s.queued) > 0 {
-		how.Run = "" // or "delete --run" would take out what has no other copy
+		how.Run = "" // otherwise "delete --run" could remove the only copy
 	}
 	p, changes, err = how.Publishing(m, id)
 	return p, changes, i.note(err), nil
@@ -147,7 +147,7 @@ func (i *Import) note(err error) bool {
 	return err == nil
 }
 
-// rest reads the file again, without what is in the queue already, and begins the notes anew.
+// rest reads the file again, leaves out messages that are in the queue already, and starts new notes.
 func (i *Import) rest() (func() (failed.Publishing, bool, error), error) {
 	if _, err := i.file.Seek(0, io.SeekStart); err != nil {
 		return nil, err
@@ -163,7 +163,7 @@ func (i *Import) rest() (func() (failed.Publishing, bool, error), error) {
 	}), nil
 }
 
-// Publish imports what is not in the queue already.
+// Publish imports the messages that are not in the queue yet.
 func (i *Import) Publish(ctx context.Context) (transfer.Result, error) {
 	next, err := i.rest()
 	if err != nil {
@@ -180,7 +180,7 @@ func (i *Import) Publish(ctx context.Context) (transfer.Result, error) {
 	})
 }
 
-// Try notes what [Import.Publish] would change and leave out.
+// Try notes the messages that [Import.Publish] would change or leave out.
 func (i *Import) Try() error {
 	next, err := i.rest()
 	for more := err == nil; more; {
@@ -189,7 +189,8 @@ func (i *Import) Try() error {
 	return err
 }
 
-// Fresh is how many messages can be taken out again without losing one: those that replaced another one cannot.
+// Fresh is how many of the imported messages can be deleted without a loss. A message that replaced another one is the only
+// copy.
 func (i *Import) Fresh(p transfer.Result) (n int) {
 	if i.Replays {
 		return 0
@@ -205,7 +206,7 @@ func (i *Import) Fresh(p transfer.Result) (n int) {
 	return n
 }
 
-// Counts are those of the record.
+// Counts are the record's counts.
 func (i *Import) Counts(p, removed transfer.Result) map[string]int {
 	return map[string]int{
 		"read": i.Total, "imported": p.Confirmed, "returned": p.Returned, "refused": p.Refused, "too_large": len(p.Oversized),
@@ -213,7 +214,7 @@ func (i *Import) Counts(p, removed transfer.Result) map[string]int {
 	}
 }
 
-// Unfinished is an error unless all messages are in the queue, and in the place of others for good.
+// Unfinished is an error unless all messages are in the queue, and the replaced ones are removed for good.
 func (i *Import) Unfinished(p, removed transfer.Result) error {
 	switch {
 	case p.Confirmed+i.Present < i.Total:

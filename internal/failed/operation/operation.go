@@ -1,17 +1,18 @@
-// Package operation does what can be done with failed messages, for a command or for a page. It asks nothing, and writes to no
-// terminal: it returns values, and tells meanwhile how far it is. Who calls it shows them, and asks in between.
+// Package operation implements the operations on failed messages, for a command or a page. It asks no questions and writes to
+// no terminal. It returns values and reports progress. The caller shows them, and asks questions in between.
 //
 //   - A [Target] is a queue, with the pipeline or the delayed exchange that it belongs to.
-//   - [Target.Guard] begins a [Run]: it meets the broker, and finds out whether the queue may delete what is looked at.
-//   - [Run.Look] shows the messages that a filter selects, and puts all back. [Run.Find] looks for one.
-//   - Who looks chooses: [Chosen] has the identities of messages. They alone are acted on; no filter is applied again.
-//   - [Run.Remove] takes the chosen ones out, to a [Sink] or for good. [Run.NewReplay] sends them back to work, in two steps:
-//     [Replay.Look] and [Replay.Publish]; [Replay.Back] then counts what failed again.
+//   - [Target.Guard] begins a [Run]. It connects to the broker, and finds out whether the queue can delete messages after too many looks.
+//   - [Run.Look] shows the messages that a filter selects, and puts all back. [Run.Find] searches one message.
+//   - The caller chooses among the shown messages: [Chosen] has their identities. A run acts only on these, and applies no filter again.
+//   - [Run.Remove] takes the chosen messages out of the queue, into a [Sink] or for good.
+//   - [Run.NewReplay] sends the chosen messages back to work with [Replay.Look] and [Replay.Publish]. [Replay.Back] then counts the
+//     messages that failed again.
 //   - [Run.NewImport] puts messages of a file into the queue: [Import.Check], [Import.Compare],
 //     [Import.Publish] and [Import.RemoveReplaced].
 //   - [Run.Repair] replaces messages that AMQP 0-9-1 cannot carry.
-//   - Each returns a [transfer.Result], of which [Run.Begin] and [Run.End] make a [Record]. [Run.Progress] is told every second.
-//   - [Counting] counts the queues of pipelines and delayed exchanges, each a [Subject], over one connection per vhost.
+//   - Each operation returns a [transfer.Result]. [Run.Begin] and [Run.End] turn it into a [Record]. [Run.Progress] is called every second.
+//   - [Counting] counts the queues of each [Subject], a pipeline or a delayed exchange, over one connection per vhost.
 package operation
 
 import (
@@ -28,35 +29,36 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
-// Brokers are where connections go to.
+// Brokers are the brokers to connect to.
 type Brokers struct {
 	URIs amqpconn.Brokers
-	// Version is what connections say of this program.
+	// Version is this program's version, which connections tell the broker.
 	Version string
 }
 
-// Target is the queue that an operation is about, with what is known of it.
+// Target is an operation's queue, with the known facts about it.
 type Target struct {
 	Brokers
 	Name, Vhost string
-	// Pipeline is "" for a queue of none.
+	// Pipeline is the pipeline that the queue belongs to, "" if there is none.
 	Pipeline pipeline.Names
-	// Delayed is the delayed exchange whose unrouted queue it is, "" if it is none; [Target.Guard] finds it out.
+	// Delayed is the delayed exchange whose unrouted queue this is, "" if it is another queue. [Target.Guard] finds it out.
 	Delayed delayed.Names
-	// Worker is the pipeline's configuration, and Delaying that of the delayed exchange of this name; nil if it is not known.
+	// Worker is the pipeline's configuration, and Delaying the configuration of the delayed exchange with the same name. They
+	// are nil if they are not known.
 	Worker   *pipeline.Worker
 	Delaying *delayed.Worker
 }
 
-// OfWorkQueues reports whether the queue has the failed messages of some work queues of the pipeline alone.
+// OfWorkQueues reports whether the queue has only the failed messages of some work queues of the pipeline.
 func (t *Target) OfWorkQueues() bool { return t.Pipeline != "" && t.Name != t.Pipeline.FailedQueue() }
 
-// isKept reports whether it is known that the queue deletes nothing, however often it is looked at.
+// isKept reports whether the queue is known to delete no messages, however often they are read.
 func (t *Target) isKept() bool {
 	return t.Delayed != "" || t.Pipeline != "" && (!t.OfWorkQueues() || t.Worker != nil && t.Worker.DeclaresFailedQueue(t.Name))
 }
 
-// Entrance is the exchange that leads to the queue with any routing key, "" if there is none.
+// Entrance is the exchange that routes any routing key to the queue, "" if there is no such exchange.
 func (t *Target) Entrance() string {
 	switch {
 	case t.Delayed != "":
@@ -67,7 +69,7 @@ func (t *Target) Entrance() string {
 	return ""
 }
 
-// inbox is that of the pipeline or the delayed exchange, "" for a queue of neither.
+// inbox is the inbox of the pipeline or the delayed exchange, "" if the queue belongs to neither.
 func (t *Target) inbox() string {
 	switch {
 	case t.Delayed != "":
@@ -78,9 +80,9 @@ func (t *Target) inbox() string {
 	return ""
 }
 
-// recognize finds out whether a queue with the name of an unrouted queue is one: the exchange that leads to it is there, too.
-// It has the same name, so that who may read the queue hears of it. Such a queue deletes nothing, and says where its messages
-// go on.
+// recognize finds out whether a queue that is named like an unrouted queue is one: then the exchange that leads to it exists.
+// The exchange has the same name, so a user who may read the queue can also see the exchange. An unrouted queue deletes no
+// messages, and its name tells where a replay publishes.
 func (t *Target) recognize(ctx context.Context, conn amqpconn.Raw) error {
 	n := failed.UnroutedOf(t.Name)
 	if t.Pipeline != "" || n == "" || t.Delayed != "" {
@@ -96,8 +98,8 @@ func (t *Target) recognize(ctx context.Context, conn amqpconn.Raw) error {
 	return err
 }
 
-// CheckTo refuses a queue that a replay must not send to: the one that it reads, or one of the pipeline's own, where
-// the message would be without the reason that it failed for.
+// CheckTo refuses a queue that a replay must not publish to. That is the queue that it reads, and the pipeline's own queues,
+// since the message would arrive there without the reason for its failure.
 func (t *Target) CheckTo(queue string) error {
 	switch unroutedOf := failed.UnroutedOf(t.Name); {
 	case strings.Contains(queue, "://"):
@@ -112,7 +114,7 @@ func (t *Target) CheckTo(queue string) error {
 	return nil
 }
 
-// connect connects to the first broker that serves, and says which one it is.
+// connect connects to the first broker that serves, and returns its URI.
 func (t *Target) connect(ctx context.Context, purpose string) (conn amqpconn.Raw, serving amqpconn.URI, err error) {
 	client := t.client(purpose)
 	_, err = t.URIs.Try(ctx, slog.New(slog.DiscardHandler), 0, func(uri amqpconn.URI) error {
@@ -123,7 +125,7 @@ func (t *Target) connect(ctx context.Context, purpose string) (conn amqpconn.Raw
 	return conn, serving, err
 }
 
-// queue is what messages are transferred from and to.
+// queue is the queue for package transfer.
 func (t *Target) queue() transfer.Queue {
 	return transfer.Queue{Name: t.Name, Open: func(ctx context.Context, purpose string) (amqpconn.Raw, error) {
 		conn, _, err := t.connect(ctx, purpose)

@@ -11,7 +11,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
-// copies are how many messages there are of one id, by the digest of their content: mostly one, so that a map would be large.
+// copies counts the messages with one id, by the digest of their content. Most ids have one message, so a map would take more
+// memory.
 type copies []copied
 
 type copied struct {
@@ -45,13 +46,13 @@ func (c copies) total() (n int) {
 	return n
 }
 
-// sameID are the messages of one id in the file and in the queue.
+// sameID has the messages with one id, in the file and in the queue.
 type sameID struct {
 	lines, queued copies
-	// line is where the first one stands, and queue has one that is like none of the file.
+	// line is the first line with this id. queue is a message whose content no line of the file has.
 	line  int
 	queue *failed.Message
-	// confirmed is how many the broker has confirmed, skipped how many are in the queue already.
+	// confirmed is how many messages the broker has confirmed. skipped are the messages that are in the queue already.
 	confirmed int
 	skipped   copies
 }
@@ -64,7 +65,8 @@ func (s *sameID) missing() (n int) {
 	return n
 }
 
-// surplus are the messages in the queue that have no line: others of another content, and equal ones.
+// surplus are the messages in the queue without a line: messages with another content, and more equal messages than there are
+// lines.
 func (s *sameID) surplus() (other, equal int) {
 	for _, q := range s.queued {
 		if lines := s.lines.of(q.digest); lines == 0 {
@@ -76,8 +78,8 @@ func (s *sameID) surplus() (other, equal int) {
 	return other, equal
 }
 
-// conflicts says that the queue has messages of this id that the file has otherwise. To replace more of them than the file
-// has would take some out for good.
+// conflicts reports whether the queue has this id's messages in another form than the file. If more messages were replaced
+// than the file has, some would be lost.
 func (s *sameID) conflicts(replace bool) bool {
 	other, equal := s.surplus()
 	if replace {
@@ -86,7 +88,7 @@ func (s *sameID) conflicts(replace bool) bool {
 	return other+equal > 0 && s.missing() > 0
 }
 
-// replaced are the copies that are taken out once all lines are in the queue: also what a run left that was killed.
+// replaced are the copies to remove once all lines are in the queue. They include copies left by a run that was killed.
 func (s *sameID) replaced() copies {
 	var old copies
 	other, _ := s.surplus()
@@ -102,7 +104,7 @@ func (s *sameID) replaced() copies {
 	return old
 }
 
-// count notes what is in the queue of the ids in the file.
+// count counts the messages in the queue whose ids are in the file.
 func (i *Import) count(ctx context.Context) error {
 	look, err := i.Look(ctx, failed.Filter{}, func(e *failed.Entry) (enough bool) {
 		s := i.ids[e.ID]
@@ -126,36 +128,36 @@ func (i *Import) count(ctx context.Context) error {
 	return err
 }
 
-// ErrHeld says that messages may be in the queue already that another consumer holds.
+// ErrHeld says that another consumer holds messages, so it is not known whether the file's messages are in the queue.
 var ErrHeld = errors.New("another consumer of")
 
-// shownConflicts are as many as are shown.
+// shownConflicts is how many conflicts are shown.
 const shownConflicts = 3
 
-// Conflict are messages of an id that the queue has otherwise than the file.
+// Conflict describes an id whose messages differ between the queue and the file.
 type Conflict struct {
 	ID string
-	// Line is where the first one is in the file, InFile and InQueue are how many there are.
+	// Line is the first line with the id. InFile and InQueue are the numbers of messages.
 	Line, InFile, InQueue int
-	// Queue is one of the queue that the file has not, and File one of the file; Queue is nil if all are like one of the file.
+	// Queue is a message that only the queue has, nil if there is none. File is the file's first message.
 	Queue *failed.Message
 	File  failed.Message
 }
 
-// ConflictError says that the queue has other messages of the same ids.
+// ConflictError says that messages in the queue have the file's ids and another content.
 type ConflictError struct {
-	// IDs is how many ids have some. First are the first ones.
+	// IDs is how many ids conflict, and First are the first ones.
 	IDs   int
 	First []Conflict
 	Queue string
 }
 
-// Error says in how many.
+// Error names the number of ids and the queue.
 func (e *ConflictError) Error() string {
 	return fmt.Sprintf("nothing was imported: messages with %s of the file have another content in %s", failed.Count(e.IDs, "id"), e.Queue)
 }
 
-// conflicts is an error if the queue has other messages of the same ids.
+// conflicts returns a [ConflictError] if the queue has messages with the file's ids and another content.
 func (i *Import) conflicts() error {
 	found := &ConflictError{Queue: i.Name}
 	for _, id := range i.order {
@@ -179,7 +181,7 @@ func (i *Import) conflicts() error {
 	return found
 }
 
-// lineOf is the content of a line.
+// lineOf is the content of a line in the file.
 func (i *Import) lineOf(line int) (m failed.Message, err error) {
 	if _, err := i.file.Seek(0, io.SeekStart); err != nil {
 		return m, err
@@ -192,7 +194,7 @@ func (i *Import) lineOf(line int) (m failed.Message, err error) {
 	return i.how.Content(m), nil
 }
 
-// ToReplace is how many messages of the queue make way.
+// ToReplace is how many messages of the queue are replaced.
 func (i *Import) ToReplace() (n int) {
 	if !i.Replaces {
 		return 0
@@ -203,7 +205,7 @@ func (i *Import) ToReplace() (n int) {
 	return n
 }
 
-// RemoveReplaced takes out the old messages of those ids whose lines are all confirmed.
+// RemoveReplaced removes the old messages of each id whose lines are all confirmed.
 func (i *Import) RemoveReplaced(ctx context.Context) (transfer.Result, error) {
 	old := map[string]*copies{}
 	for id, s := range i.ids {
@@ -220,7 +222,7 @@ func (i *Import) RemoveReplaced(ctx context.Context) (transfer.Result, error) {
 			return transfer.Verdict{}
 		}
 		digest := failed.Digest(i.how.Content(e.Message))
-		if left.of(digest) == 0 { // as for all that were imported
+		if left.of(digest) == 0 { // true for all imported messages
 			return transfer.Verdict{}
 		}
 		left.add(digest, -1)
@@ -229,7 +231,7 @@ func (i *Import) RemoveReplaced(ctx context.Context) (transfer.Result, error) {
 	return i.goOver(ctx, job)
 }
 
-// noteLine notes that the file has a message of this id.
+// noteLine notes a line of the file.
 func (i *Import) noteLine(id string, m failed.Message, line int) {
 	s := i.ids[id]
 	if s == nil {
@@ -239,7 +241,7 @@ func (i *Import) noteLine(id string, m failed.Message, line int) {
 	s.lines.add(failed.Digest(i.how.Content(m)), 1)
 }
 
-// isPresent takes one of the equal messages in the queue for this one.
+// isPresent reports whether the queue has the message already. Each message in the queue counts for one line.
 func (i *Import) isPresent(id string, m failed.Message) bool {
 	s := i.ids[id]
 	if s == nil || len(s.queued) == 0 {

@@ -13,8 +13,8 @@ import (
 // Replay sends messages back to work.
 type Replay struct {
 	*Run
-	// Meant is how many messages the look has found, by work queue, or by where messages of a delayed exchange go on; and Skipped how
-	// many cannot be replayed, by reason.
+	// Meant counts the messages that the look found, by work queue, or by the exchange that messages of a delayed exchange go
+	// to. Skipped counts the messages that cannot be replayed, by reason.
 	Meant, Skipped map[string]int
 
 	rate   float64
@@ -23,8 +23,8 @@ type Replay struct {
 	chosen Chosen
 }
 
-// NewReplay is a replay to a queue, "" for the ones that messages failed in, at a rate of messages a second, 0 for as many as
-// possible. The sink keeps the messages as they were; nil for none.
+// NewReplay prepares a replay. Its queue is to, or "" for the queues in which the messages failed. Its rate is in messages
+// per second, 0 for no limit. The sink, if it is not nil, keeps the original messages.
 func (r *Run) NewReplay(to string, rate float64, saved *Sink) *Replay {
 	return &Replay{
 		Run: r, Meant: map[string]int{}, Skipped: map[string]int{}, rate: rate, saved: saved, chosen: Chosen{},
@@ -52,7 +52,7 @@ func (r *Replay) Look(ctx context.Context, filter failed.Filter) (Look, error) {
 	})
 }
 
-// onward is where a message of a delayed exchange goes on, and when.
+// onward tells where and when a message of a delayed exchange goes on.
 func (r *Replay) onward(e *failed.Entry) string {
 	exchange := r.how.Exchange(e, time.Now())
 	if exchange == r.Delayed.DeliverExchange() {
@@ -61,7 +61,7 @@ func (r *Replay) onward(e *failed.Entry) string {
 	return exchange + " (for the rest of their delay)"
 }
 
-// Found is how many messages the look has found that can be replayed.
+// Found is how many messages the look found that can be replayed.
 func (r *Replay) Found() (n int) {
 	for _, count := range r.Meant {
 		n += count
@@ -69,7 +69,7 @@ func (r *Replay) Found() (n int) {
 	return n
 }
 
-// Total is how many of them are replayed.
+// Total is how many messages are replayed: Found, up to the limit.
 func (r *Replay) Total() int {
 	if r.Limit > 0 {
 		return min(r.Found(), r.Limit)
@@ -77,7 +77,7 @@ func (r *Replay) Total() int {
 	return r.Found()
 }
 
-// Publish replays the messages that were chosen, once the sink has them for good.
+// Publish replays the chosen messages, after the sink has made them durable.
 func (r *Replay) Publish(ctx context.Context) (transfer.Result, error) {
 	if r.saved != nil {
 		if err := r.saved.Keep(); err != nil {
@@ -86,7 +86,7 @@ func (r *Replay) Publish(ctx context.Context) (transfer.Result, error) {
 	}
 	job := transfer.Job{Publishes: true, Rate: r.rate, Done: func(p failed.Publishing, o transfer.Outcome) {
 		if o != transfer.Confirmed {
-			r.chosen[p.Of]++ // the next round has it again
+			r.chosen[p.Of]++ // the message comes again in the next round
 		}
 	}}
 	return r.act(ctx, job, r.chosen, func(e *failed.Entry) transfer.Verdict {
@@ -113,8 +113,8 @@ func (r *Replay) Back(ctx context.Context) (again int, reasons map[string]int, e
 	return again, reasons, err
 }
 
-// Idle is the inbox from which no worker takes the messages that have to come back, and how many it has; "" if one does. Who may not
-// count the consumers is told nothing of them.
+// Idle is the inbox, with its number of messages, if no worker consumes it: then no message can fail again. It is "" if a
+// worker consumes it, or if the user may not count the consumers.
 func (r *Replay) Idle(ctx context.Context) (inbox string, ready int) {
 	queue := r.queue()
 	if queue.Name = r.inbox(); queue.Name == "" || r.how.To != "" {
@@ -127,7 +127,7 @@ func (r *Replay) Idle(ctx context.Context) (inbox string, ready int) {
 	return queue.Name, count.Ready
 }
 
-// Counts are those of the record.
+// Counts are the record's counts.
 func (r *Replay) Counts(p transfer.Result, again int) map[string]int {
 	return map[string]int{
 		"selected": p.Selected, "replayed": p.Confirmed, "returned": p.Returned, "refused": p.Refused, "too_large": len(p.Oversized),

@@ -13,23 +13,24 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
-// foreignScan is how many messages of a queue of others are looked at, unless the options say how many.
+// foreignScan is how many messages are read from a queue that is not a pipeline's, unless the options set a number.
 const foreignScan = 100
 
-// AMQP tells nobody but who may configure a queue whether it has a delivery limit, and nobody at all what a policy says.
-// A message that is put back more often than the limit allows is deleted, or dead-lettered.
+// AMQP tells a queue's delivery limit only to users with the permission configure, and never tells a policy's limit. A quorum
+// queue deletes or dead-letters messages that were put back more often.
 const (
-	// mostLooks is how often a message was put back when it is looked at no more.
+	// mostLooks is how often a message can have been put back before a run refuses to read it again.
 	mostLooks = 3
-	// usualLimit is that of a quorum queue of RabbitMQ 4 that has no other one.
+	// usualLimit is the default delivery limit of quorum queues in RabbitMQ 4.
 	usualLimit = 20
 )
 
-// Options say how much is done with a queue.
+// Options limit a run.
 type Options struct {
-	// Scan is how many messages are looked at, 0 for all, or 100 of a queue of others; and Limit how many are acted on, 0 for all.
+	// Scan is how many messages are read, 0 for all, or for 100 of a queue that is not a pipeline's. Limit is how many are acted
+	// on, 0 for all.
 	Scan, Limit int
-	// Force looks although the queue may delete what is looked at too often.
+	// Force reads messages although the queue could delete them after too many looks.
 	Force bool
 }
 
@@ -37,20 +38,20 @@ type Options struct {
 type Run struct {
 	*Target
 	Options
-	// ID names it, in records and in the headers of what it publishes.
+	// ID identifies the run, in records and in headers of the messages that it publishes.
 	ID string
-	// Limited says that the queue may delete what is looked at too often.
+	// Limited says that the queue can delete messages after too many looks.
 	Limited bool
-	// Progress is told every second how far it is; nil for nobody.
+	// Progress is called every second; it can be nil.
 	Progress func(transfer.Progress)
 
-	// serving is the broker, frameMax the size of its frames, and release what it is.
+	// serving is the connected broker, frameMax its largest frame in bytes, and release its version.
 	serving  amqpconn.URI
 	frameMax int
 	release  string
 }
 
-// Guard begins a run. Unless nothing is looked at, it finds out whether the queue of others may delete what is.
+// Guard begins a run. If the run looks at messages, Guard finds out whether the queue can delete them after too many looks.
 func (t *Target) Guard(ctx context.Context, o Options, looks bool) (*Run, error) {
 	conn, serving, err := t.connect(ctx, "look")
 	if err != nil {
@@ -66,7 +67,7 @@ func (t *Target) Guard(ctx context.Context, o Options, looks bool) (*Run, error)
 		r.Scan = foreignScan
 	}
 	if !looks || t.isKept() || o.Force && t.OfWorkQueues() {
-		return r, nil // by force: the user says that the pipeline declares it
+		return r, nil // with Force, the user says that the pipeline declares the queue
 	}
 	kind, err := t.queue().KindOver(ctx, conn)
 	if kind == transfer.Stream {
@@ -76,36 +77,36 @@ func (t *Target) Guard(ctx context.Context, o Options, looks bool) (*Run, error)
 	return r, err
 }
 
-// newID is short enough to be read out.
+// newID is short enough to read aloud.
 func newID() string {
 	id := make([]byte, 4)
 	_, _ = rand.Read(id) // never fails
 	return hex.EncodeToString(id)
 }
 
-// Look is what a look has found.
+// Look is the result of a look at the queue.
 type Look struct {
 	transfer.Result
-	// Timeless is how many messages have no time, and so are not within any.
+	// Timeless is how many messages the filter's bounds of time excluded because they have no time.
 	Timeless int
-	// Missing are the ids and message-ids that the filter names and no message has.
+	// Missing are the filter's ids and message-ids without a message.
 	Missing []string
-	// Absent are the runs that the filter names and no message is of.
+	// Absent are the filter's runs without a message.
 	Absent []string
 	// Selected is how many messages the filter selects.
 	Selected int
 }
 
-// ErrTooOften says that a message was put back so often that a delivery limit may delete it.
+// ErrTooOften says that a message was put back so often that a delivery limit can delete it next time.
 var ErrTooOften = errors.New("deletes what is put back too often")
 
-// Look hands over the messages that the filter selects, until there are enough. All are put back.
+// Look passes the messages that the filter selects to visit, until visit has enough. It puts all messages back.
 func (r *Run) Look(ctx context.Context, filter failed.Filter, visit func(*failed.Entry) (enough bool)) (Look, error) {
 	selector := filter.Selector()
 	var look Look
 	var refused error
 	job := transfer.Job{Scan: r.Scan, OneFirst: r.Limited, Decide: func(e *failed.Entry) transfer.Verdict {
-		if r.Limited && e.DeliveryCount >= mostLooks { // if it is the first one, no other was delivered
+		if r.Limited && e.DeliveryCount >= mostLooks { // if it is the first message, no other one was delivered
 			refused = fmt.Errorf("a message of %q was put back %d times already, and a delivery limit, which AMQP does not tell, %w: "+
 				"one of %d, the default of RabbitMQ 4, leaves %d looks. Set delivery-limit to -1 in a policy (RabbitMQ 4)",
 				r.Name, e.DeliveryCount, ErrTooOften, usualLimit, max(0, usualLimit-e.DeliveryCount-1))
@@ -133,10 +134,10 @@ func (r *Run) goOver(ctx context.Context, job transfer.Job) (transfer.Result, er
 	return transfer.Run(ctx, r.queue(), job)
 }
 
-// ErrNoRun says that no message is of a run that is named.
+// ErrNoRun says that no message belongs to the run that the filter names.
 var ErrNoRun = errors.New("no message is of the run")
 
-// NotFound is an error if messages that were named are not there.
+// NotFound is an error if an id or a run of the filter has no message.
 func (l *Look) NotFound(queue string) (err error) {
 	if len(l.Missing) > 0 {
 		err = fmt.Errorf("%s not found in %q", failed.Count(len(l.Missing), "id"), queue)
@@ -147,13 +148,14 @@ func (l *Look) NotFound(queue string) (err error) {
 	return err
 }
 
-// Chosen are the messages that are acted on, by digest: equal messages share one, and are meant as often as they were added.
+// Chosen counts the messages to act on by digest. Equal messages share a digest, so the number says how many of them are
+// chosen.
 type Chosen map[string]int
 
-// Add adds a message.
+// Add chooses a message.
 func (c Chosen) Add(e *failed.Entry) { c[e.Digest]++ }
 
-// take reports whether a message is meant, and takes it off.
+// take reports whether the message is chosen, and removes it from the chosen ones.
 func (c Chosen) take(e *failed.Entry) bool {
 	if c[e.Digest] == 0 {
 		return false
@@ -162,7 +164,7 @@ func (c Chosen) take(e *failed.Entry) bool {
 	return true
 }
 
-// Total is how many messages are meant.
+// Total is the number of chosen messages.
 func (c Chosen) Total() (n int) {
 	for _, times := range c {
 		n += times
@@ -170,7 +172,7 @@ func (c Chosen) Total() (n int) {
 	return n
 }
 
-// Choose looks for the messages that the filter selects, and chooses the first ones up to the limit.
+// Choose looks at the queue, and chooses the messages that the filter selects, up to the limit.
 func (r *Run) Choose(ctx context.Context, filter failed.Filter) (Look, Chosen, error) {
 	chosen, n := Chosen{}, 0
 	look, err := r.Look(ctx, filter, func(e *failed.Entry) (enough bool) {
@@ -182,19 +184,20 @@ func (r *Run) Choose(ctx context.Context, filter failed.Filter) (Look, Chosen, e
 	return look, chosen, err
 }
 
-// fewFound are as many messages as are kept of those that are found.
+// fewFound is how many found messages are kept.
 const fewFound = 5
 
-// Finding is what was found of one message.
+// Finding is the result of a search for one message.
 type Finding struct {
 	Look
-	// Entries are by id the messages that it may be: one if it is found. Of several there are the first ones.
+	// Entries are the messages that match, by id: one if the search was unambiguous. If there are many, it has the first ones.
 	Entries map[string]*failed.Entry
-	// Equal is how many messages have each id, as far as they were looked at.
+	// Equal is how many messages have each id, among the messages that were read.
 	Equal map[string]int
 }
 
-// Find looks for a message by the beginning of its id, or its message-id. With a whole id it looks no further than to the message.
+// Find searches a message by the beginning of its id, or by its message-id. If the text is a whole id, the search ends at the
+// message.
 func (r *Run) Find(ctx context.Context, wanted string) (Finding, error) {
 	prefix := strings.ToLower(wanted)
 	byID, named, equal := map[string]*failed.Entry{}, map[string]*failed.Entry{}, map[string]int{}

@@ -11,22 +11,22 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/file"
 )
 
-// Sink takes the lines of messages. The first error stays.
+// Sink writes messages to a file, one per line. After the first error it writes nothing more.
 type Sink struct {
 	buffer *bufio.Writer
 	file   File
-	// name is that of the file.
+	// name is the file's name.
 	name string
-	// Lines is how many were written.
+	// Lines is how many lines were written.
 	Lines int
-	// Encode makes a line of a message.
+	// Encode encodes a message as a line.
 	Encode func(m failed.Message, id string) ([]byte, error)
-	// kept is how many bytes are whole lines on the disk.
+	// kept is the size in bytes of the lines that are durable on the disk, written the size of all lines.
 	kept, written int64
 	err           error
 }
 
-// File is an [os.File].
+// File has the methods of [os.File] that a sink uses.
 type File interface {
 	io.WriteCloser
 	Sync() error
@@ -34,12 +34,12 @@ type File interface {
 	Stat() (os.FileInfo, error)
 }
 
-// NewSink writes to a file of this name, "" if it has none.
+// NewSink writes to a file. The name is "" if the file has none.
 func NewSink(f File, name string) *Sink {
 	return &Sink{buffer: bufio.NewWriterSize(f, 1<<20), file: f, name: name, Encode: file.Encode}
 }
 
-// Write is false if the message is not written.
+// Write returns false if it could not write the message.
 func (s *Sink) Write(e *failed.Entry) bool {
 	if s.err != nil {
 		return false
@@ -57,7 +57,7 @@ func (s *Sink) Write(e *failed.Entry) bool {
 	return true
 }
 
-// Keep makes durable what was written.
+// Keep makes the written lines durable.
 func (s *Sink) Keep() error {
 	s.err = errors.Join(s.err, s.buffer.Flush())
 	if s.err == nil {
@@ -69,16 +69,16 @@ func (s *Sink) Keep() error {
 	return s.err
 }
 
-// CloseKept leaves out what was not made durable, and leaves no empty file.
+// CloseKept removes lines that are not durable, and removes the file if it is empty.
 func (s *Sink) CloseKept() {
 	_, _ = s.file.Truncate(s.kept), s.file.Close()
 	s.removeIfEmpty()
 }
 
-// CloseAfter leaves no empty file after an error: the next run could not create it.
+// CloseAfter closes the file. If there was an error, it removes an empty file, since the next run could not create it.
 func (s *Sink) CloseAfter(err error) error {
 	kept := s.Keep()
-	if kept != nil { // what is left out was not taken out, either, and half a line would make the file unreadable
+	if kept != nil { // messages of removed lines are still in the queue, and a partial line would make the file unreadable
 		kept = errors.Join(kept, s.file.Truncate(s.kept))
 	}
 	if err = errors.Join(err, kept, s.file.Close()); err != nil {
@@ -93,5 +93,5 @@ func (s *Sink) removeIfEmpty() {
 	}
 }
 
-// Stat is that of the file.
+// Stat returns the file's [os.FileInfo].
 func (s *Sink) Stat() (os.FileInfo, error) { return s.file.Stat() }

@@ -15,7 +15,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
-// QueueStatus is what is known of a queue.
+// QueueStatus has the facts about a queue.
 type QueueStatus struct {
 	Queue string `json:"queue"`
 	// Ready and Consumers are nil if they are not known.
@@ -23,17 +23,17 @@ type QueueStatus struct {
 	Consumers *int `json:"consumers"`
 	// Oldest is when the first message failed.
 	Oldest time.Time `json:"oldest,omitzero"`
-	// DueBy is when the last of the messages that wait in a level will have been delivered.
+	// DueBy is when the last message that waits in a level will have been delivered, unless more messages come.
 	DueBy time.Time `json:"due_by,omitzero"`
-	// Note is what is wrong, or not known.
+	// Note says what is wrong with the queue, or not known about it.
 	Note string `json:"note,omitempty"`
 
 	of watched
-	// unasked says that nothing is wrong.
+	// unasked says that the note is no trouble, although the queue was not counted.
 	unasked bool
 }
 
-// Summary is what is known of a pipeline or a delayed exchange. Numbers that are not known, or do not exist, are nil.
+// Summary has the facts about a pipeline or a delayed exchange. A number is nil if it is not known or does not exist.
 type Summary struct {
 	Vhost     string    `json:"vhost"`
 	Name      string    `json:"name"`
@@ -45,23 +45,23 @@ type Summary struct {
 	Oldest    time.Time `json:"oldest,omitzero"`
 	Note      string    `json:"note,omitempty"`
 
-	// Queues are those of the pipeline or the delayed exchange.
+	// Queues are the queues of the pipeline or the delayed exchange.
 	Queues []QueueStatus `json:"-"`
 
 	notes []string
 }
 
-// Counting counts over one connection per vhost, which it keeps until it is closed. Its zero value can be used.
+// Counting counts queues over one connection per vhost, which it keeps until Close. Its zero value is ready to use.
 type Counting struct{ open map[string]amqpconn.Raw }
 
-// Close ends the connections.
+// Close closes the connections.
 func (c *Counting) Close() {
 	for _, conn := range c.open {
 		amqpconn.HangUp(conn.Connection)
 	}
 }
 
-// connection is that to the target's vhost.
+// connection is the connection to the target's vhost.
 func (c *Counting) connection(ctx context.Context, t *Target) (amqpconn.Raw, error) {
 	if conn, open := c.open[t.Vhost]; open {
 		return conn, nil
@@ -77,8 +77,8 @@ func (c *Counting) connection(ctx context.Context, t *Target) (amqpconn.Raw, err
 	return conn, nil
 }
 
-// Count asks for all queues, and looks at the first message of those that park, if that is wanted. An error is about the subject after
-// those that it returns.
+// Count counts all queues, within a minute. If look is true, it also reads the first message of each queue that parks
+// messages. If there is an error, it is about the subject after the returned summaries.
 func (c *Counting) Count(ctx context.Context, subjects []Subject, look bool) ([]Summary, error) {
 	const atMost = time.Minute
 	ctx, cancel := context.WithTimeout(ctx, atMost)
@@ -112,7 +112,7 @@ func (c *Counting) Count(ctx context.Context, subjects []Subject, look bool) ([]
 	return summaries, nil
 }
 
-// refused is a summary without numbers, of a vhost that the user may not enter.
+// refused is a summary without numbers, for a vhost that the user may not access.
 func (s Subject) refused(why string) Summary {
 	all := Summary{Vhost: s.Target.Vhost, Name: s.Name, Kind: s.Kind}
 	for _, w := range s.queues {
@@ -122,7 +122,7 @@ func (s Subject) refused(why string) Summary {
 	return all
 }
 
-// status is of no queue, if the pipeline's engine has none of this role.
+// status counts a queue. It is zero if the pipeline's engine has no queue with this role.
 func (s Subject) status(ctx context.Context, conn amqpconn.Raw, w watched) (QueueStatus, error) {
 	status := QueueStatus{Queue: w.name, of: w}
 	if w.unknown {
@@ -161,7 +161,7 @@ func (s Subject) status(ctx context.Context, conn amqpconn.Raw, w watched) (Queu
 	return status, nil
 }
 
-// look finds out when the first message failed, in a queue that deletes nothing for it.
+// look finds out when the first message failed. It skips queues that could delete a message after too many looks.
 func (q *QueueStatus) look(ctx context.Context, conn amqpconn.Raw) error {
 	if q.Ready == nil || *q.Ready == 0 || !q.of.kept {
 		return nil
@@ -178,7 +178,7 @@ func needsRead(queue string) string {
 	return fmt.Sprintf("may not be looked at; needs: read on %q", queue)
 }
 
-// add counts a queue.
+// add adds a queue's counts to the summary.
 func (s *Summary) add(q QueueStatus) {
 	first := !slices.ContainsFunc(s.Queues, func(other QueueStatus) bool { return other.of.role == q.of.role })
 	sum := func(total **int, n *int) {
@@ -212,7 +212,7 @@ func (s *Summary) add(q QueueStatus) {
 	s.Queues = append(s.Queues, q)
 }
 
-// WithoutLevels has one for all levels of a delayed exchange.
+// WithoutLevels are the queues, with one line for all levels of a delayed exchange.
 func (s *Summary) WithoutLevels() []QueueStatus {
 	var lines []QueueStatus
 	for _, q := range s.Queues {
@@ -238,7 +238,7 @@ func (s *Summary) WithoutLevels() []QueueStatus {
 	return lines
 }
 
-// Trouble is an error if something is wrong.
+// Trouble is an error about the first queue with a problem, nil if there is none.
 func Trouble(summaries []Summary) error {
 	for _, s := range summaries {
 		for _, q := range s.Queues {
@@ -250,5 +250,5 @@ func Trouble(summaries []Summary) error {
 	return nil
 }
 
-// Role is what the queue is for.
+// Role is the queue's purpose.
 func (q *QueueStatus) Role() Role { return q.of.role }

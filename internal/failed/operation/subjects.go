@@ -14,34 +14,34 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
-// Role is what a queue of a pipeline or a delayed exchange is for.
+// Role is the purpose of a queue in a pipeline or a delayed exchange.
 type Role int
 
 // Roles of queues.
 const (
-	// Receives is an inbox, which somebody should consume.
+	// Receives is the role of an inbox, which a worker should consume.
 	Receives Role = iota + 1
-	// Waits has messages between attempts, or before they are due.
+	// Waits is the role of a queue whose messages wait for the next attempt, or until they are due.
 	Waits
-	// Parks has failed messages.
+	// Parks is the role of a queue of failed messages.
 	Parks
 )
 
-// watched is a queue that is counted.
+// watched is a queue to count.
 type watched struct {
 	name string
 	role Role
-	// longest is how long a message that comes now is under way at most, 0 if it does not wait in a level.
+	// longest is how long a new message waits in this and all lower levels at most, 0 if the queue is not a level.
 	longest time.Duration
-	// kept says that it deletes nothing, however often it is looked at.
+	// kept says that the queue deletes no messages, however often they are read.
 	kept bool
-	// optional says that some engines have no such queue, and which one this is is not known.
+	// optional says that some engines do not have this queue, and that the pipeline's engine is not known.
 	optional bool
-	// unknown says that the name is a pattern: which queues there are is not known.
+	// unknown says that the name is a pattern, since it is not known which queues there are.
 	unknown bool
 }
 
-// Subject is a pipeline or a delayed exchange whose queues are counted, or a queue of neither.
+// Subject is a pipeline or a delayed exchange whose queues are counted, or a single queue.
 type Subject struct {
 	Target     *Target
 	Name, Kind string
@@ -54,7 +54,7 @@ const (
 	KindDelayed  = "delayed exchange"
 )
 
-// Configured are all pipelines and delayed exchanges of a configuration, or those in one vhost unless that is "".
+// Configured are all pipelines and delayed exchanges of a configuration, or those in one vhost unless vhost is "".
 func (b Brokers) Configured(config workerconfig.Config, vhost string) (all []Subject) {
 	for i := range config.Pipelines {
 		if w := &config.Pipelines[i]; vhost == "" || vhost == w.Vhost {
@@ -69,7 +69,7 @@ func (b Brokers) Configured(config workerconfig.Config, vhost string) (all []Sub
 	return all
 }
 
-// Live are all pipelines and delayed exchanges that a vhost has.
+// Live are all pipelines and delayed exchanges in a vhost.
 func (b Brokers) Live(live topology.Topology, vhost string) (all []Subject) {
 	for _, name := range pipeline.Pipelines(live) {
 		all = append(all, b.subject(vhost, name, KindPipeline, livePipeline(pipeline.Names(name), live)))
@@ -92,7 +92,7 @@ func (b Brokers) subject(vhost, name, kind string, queues []watched) Subject {
 	return Subject{t, name, kind, queues}
 }
 
-// livePipeline are the queues of a pipeline that is in the vhost.
+// livePipeline are the queues of a pipeline, found in the vhost.
 func livePipeline(n pipeline.Names, live topology.Topology) []watched {
 	p, err := pipeline.Recover(string(n), "", live)
 	for _, queue := range pipeline.Attached(n, live) {
@@ -116,7 +116,7 @@ func livePipeline(n pipeline.Names, live topology.Topology) []watched {
 	return queues
 }
 
-// liveDelayed are the queues of a delayed exchange that is in the vhost.
+// liveDelayed are the queues of a delayed exchange, found in the vhost.
 func liveDelayed(n delayed.Names, live topology.Topology) []watched {
 	queues := []watched{{name: n.Inbox(), role: Receives}}
 	for _, l := range n.LevelsIn(live) {
@@ -125,7 +125,8 @@ func liveDelayed(n delayed.Names, live topology.Topology) []watched {
 	return append(queues, watched{name: n.Refused(), role: Waits}, watched{name: n.UnroutedQueue(), role: Parks, kept: true})
 }
 
-// queuesOfPipeline are the queues of a pipeline by its configuration, nil if that is not known.
+// queuesOfPipeline are a pipeline's queues by its configuration. If the configuration is nil, names that are not known are
+// patterns.
 func queuesOfPipeline(n pipeline.Names, worker *pipeline.Worker) []watched {
 	if worker == nil {
 		return []watched{
@@ -140,7 +141,7 @@ func queuesOfPipeline(n pipeline.Names, worker *pipeline.Worker) []watched {
 	})
 }
 
-// inOrder are the queues that messages come to first, then those in which they wait, then those where they end.
+// inOrder sorts the queues: first inboxes, then queues in which messages wait, then queues of failed messages.
 func inOrder(queues []pipeline.Queue, with func(watched) watched) []watched {
 	roles := map[pipeline.Role]Role{pipeline.RoleInbox: Receives, pipeline.RoleFailed: Parks, pipeline.RoleUnrouted: Parks}
 	ordered := make([]watched, len(queues))
@@ -151,7 +152,8 @@ func inOrder(queues []pipeline.Queue, with func(watched) watched) []watched {
 	return ordered
 }
 
-// queuesOfDelayed are the queues of a delayed exchange by its configuration, nil if that is not known.
+// queuesOfDelayed are a delayed exchange's queues by its configuration. If the configuration is nil, the levels are a
+// pattern.
 func queuesOfDelayed(n delayed.Names, worker *delayed.Worker) []watched {
 	if worker == nil {
 		return []watched{
@@ -169,15 +171,15 @@ func queuesOfDelayed(n delayed.Names, worker *delayed.Worker) []watched {
 	})
 }
 
-// Parking adds a queue of failed messages to those of a pipeline, if it is none of them.
+// Parking adds a queue of failed messages to a pipeline's queues, unless it is among them.
 func (s *Subject) Parking(queue string) {
 	if s.Kind == KindPipeline && !slices.ContainsFunc(s.queues, func(w watched) bool { return w.name == queue }) {
 		s.queues = append(s.queues, watched{name: queue, role: Parks})
 	}
 }
 
-// Subjects are what has the name of the target's pipeline, by the configuration or else by the exchanges that the user may see. A
-// queue of none is one itself.
+// Subjects are the pipeline and the delayed exchange with the name of the target's pipeline. The configuration tells which
+// ones exist, or else the exchanges that the user can see. Without a pipeline, the target's queue is the subject.
 func (c *Counting) Subjects(ctx context.Context, t *Target) (all []Subject) {
 	if t.Pipeline == "" {
 		return []Subject{{Target: t, Name: t.Name, queues: []watched{{name: t.Name, role: Parks, kept: t.Delayed != ""}}}}
@@ -196,7 +198,7 @@ func (c *Counting) Subjects(ctx context.Context, t *Target) (all []Subject) {
 	return all
 }
 
-// exists reports whether there is certainly such an exchange.
+// exists reports whether the exchange certainly exists.
 func (c *Counting) exists(ctx context.Context, t *Target, exchange string) bool {
 	conn, err := c.connection(ctx, t)
 	if err != nil {
