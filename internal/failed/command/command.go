@@ -1,5 +1,5 @@
-// Package command has the sidecar's commands for failed messages, "failed" and "status": flags, questions, what they say, and the
-// record of what they did. What they do is in failed and failed/transfer.
+// Package command implements the sidecar's commands for failed messages, "failed" and "status": flags, questions, output and
+// records. Packages failed, failed/operation and failed/transfer do the work.
 package command
 
 import (
@@ -50,7 +50,8 @@ The vhost is --vhost, else that of the pipeline in the configuration, if there i
 Exit codes: 0 all done, 1 something stayed or failed, 2 wrong usage, file or configuration, 3 stopped by a
 second signal.`
 
-// NewFailed is the command "failed" with its subcommands. The version is what connections say of themselves.
+// NewFailed is the command "failed" with its subcommands. The version is the program's version, which connections tell the
+// broker.
 func NewFailed(getenv func(string) string, version string) *cobra.Command {
 	target := newTarget(getenv, version)
 	command := &cobra.Command{
@@ -61,7 +62,7 @@ func NewFailed(getenv func(string) string, version string) *cobra.Command {
 		Args:      cobra.OnlyValidArgs,
 		RunE:      func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			// Whoever read the output may end before a message is acknowledged that was published.
+			// If the reader of the output exits, the command must still acknowledge the messages that it published.
 			signal.Ignore(syscall.SIGPIPE)
 			return noneEmpty(cmd.Flags())
 		},
@@ -71,8 +72,8 @@ func NewFailed(getenv func(string) string, version string) *cobra.Command {
 	return command
 }
 
-// noneEmpty refuses a flag with an empty value, which a variable that is not set leaves, and a limit of 0: they would
-// mean all messages, or that nothing is kept.
+// noneEmpty refuses a flag with an empty value, as an unset variable produces, and a limit of 0. They would select all
+// messages, or keep no copy.
 func noneEmpty(flags *pflag.FlagSet) (err error) {
 	flags.Visit(func(f *pflag.Flag) {
 		value := f.Value.String()
@@ -90,7 +91,7 @@ func noneEmpty(flags *pflag.FlagSet) (err error) {
 	return err
 }
 
-// complete offers the values of flags that have fixed ones.
+// complete offers the fixed values of a flag.
 func complete(cmd *cobra.Command, flag string, values ...string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 }

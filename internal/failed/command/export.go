@@ -55,7 +55,7 @@ func newExport(target targetFlags) *cobra.Command {
 
 func (o *exportOptions) run(cmd *cobra.Command, args []string) error {
 	if o.file == "-" {
-		o.file = "" // stdout, as elsewhere
+		o.file = "" // stdout, as in other tools
 	}
 	if o.remove && o.file == "" {
 		return errors.New("--remove: needs --file, so that what is removed is kept")
@@ -71,7 +71,7 @@ func (o *exportOptions) run(cmd *cobra.Command, args []string) error {
 	return o.export(s, filter, output{Context: cmd.Context(), To: cmd.OutOrStdout()})
 }
 
-// export writes what stays in the queue.
+// export writes messages that stay in the queue.
 func (o *exportOptions) export(s *inspection, filter failed.Filter, stdout output) error {
 	to, spool, err := o.open()
 	if err != nil {
@@ -86,7 +86,7 @@ func (o *exportOptions) export(s *inspection, filter failed.Filter, stdout outpu
 		}
 		return false
 	})
-	// Whoever does not read would keep the messages from the queue.
+	// A slow reader of stdout would keep the messages from the queue, so the messages are written after the look.
 	if spool != nil && to.Keep() == nil {
 		_, rewound := spool.Seek(0, io.SeekStart)
 		_, copied := io.Copy(stdout, spool)
@@ -100,7 +100,7 @@ func (o *exportOptions) export(s *inspection, filter failed.Filter, stdout outpu
 	return errors.Join(s.notBack(look.Result), s.notFound(look))
 }
 
-// open creates the file, or a temporary one whose content goes to stdout.
+// open creates the named file, or a temporary file whose content then goes to stdout.
 func (o *exportOptions) open() (to *operation.Sink, spool *os.File, err error) {
 	if o.file != "" {
 		to, err = newSink("--file", o.file)
@@ -112,7 +112,7 @@ func (o *exportOptions) open() (to *operation.Sink, spool *os.File, err error) {
 	return operation.NewSink(spool, ""), spool, nil
 }
 
-// newSink creates a file. One that exists may be the only copy of what is in it.
+// newSink creates a file. It refuses an existing file, which can be the only copy of its messages.
 func newSink(flag, name string) (*operation.Sink, error) {
 	if err := cli.MustBeFile(flag, name); err != nil {
 		return nil, err
@@ -127,9 +127,9 @@ func newSink(flag, name string) (*operation.Sink, error) {
 	return operation.NewSink(f, name), nil
 }
 
-// temporary is a file that is there until it is closed.
+// temporary creates a file that disappears when it is closed.
 func temporary() (f *os.File, err error) {
-	// An image without a file system that can be written to has memory for it.
+	// An image with a read-only file system still has /dev/shm, in memory.
 	for _, folder := range []string{os.TempDir(), "/dev/shm"} {
 		if f, err = os.CreateTemp(folder, "rabbitmq-retry-*"); err == nil {
 			return f, os.Remove(f.Name())

@@ -20,9 +20,9 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
-// filters say which messages are meant.
+// filters are the flags that select messages.
 type filters struct {
-	// plain are those that are taken as they are written.
+	// plain has the flags whose values need no parsing.
 	plain                        failed.Filter
 	headers                      []string
 	since, until, olderThan, ids string
@@ -50,7 +50,7 @@ func (f *filters) addFlags(cmd *cobra.Command) {
 		delaying.ReasonTooLong, delaying.ReasonUnroutable, failed.ReasonNoInbox, pipeline.ReasonExpired)...)
 }
 
-// given reports whether any of them is.
+// given reports whether the user gave a filter or a limit.
 func (f *filters) given() bool {
 	return f.plain.Selective() || len(f.headers)+f.Scan+f.Limit > 0 || f.since+f.until+f.olderThan+f.ids != ""
 }

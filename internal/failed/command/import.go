@@ -77,7 +77,7 @@ type imports struct {
 	*importOptions
 	*inspection
 	*operation.Import
-	// file has the messages, once they were read; name is what the command line calls it, from where they are read first.
+	// file has the messages after they were read from from. name is the file's name on the command line.
 	file *os.File
 	name string
 	from io.Reader
@@ -102,7 +102,7 @@ func (o *importOptions) run(cmd *cobra.Command, args []string) error {
 	return i.run(cmd.Context())
 }
 
-// open makes a file of stdin, too, since the messages are read twice.
+// open copies stdin to a temporary file, since the messages are read twice.
 func (i *imports) open(stdin io.Reader) (err error) {
 	if i.name == "-" {
 		if i.file, err = temporary(); err == nil {
@@ -113,7 +113,7 @@ func (i *imports) open(stdin io.Reader) (err error) {
 	if err := cli.MustBeFile("FILE", i.name); err != nil {
 		return err
 	}
-	// A device may have no end, and a pipe cannot be read twice.
+	// A device can be endless, and a pipe cannot be read twice.
 	if info, err := os.Stat(i.name); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("%s: is no regular file; write - to read stdin", i.name)
 	}
@@ -122,7 +122,7 @@ func (i *imports) open(stdin io.Reader) (err error) {
 	return err
 }
 
-// prepare reads the file and looks at the queue. Meant are the messages that are imported.
+// prepare reads the file and looks at the queue. It returns how many messages to import.
 func (i *imports) prepare(ctx context.Context) (meant int, err error) {
 	if err := i.guard(ctx, i.how.Looks()); err != nil {
 		return 0, err
@@ -138,7 +138,7 @@ func (i *imports) prepare(ctx context.Context) (meant int, err error) {
 	return meant - i.Present, i.failed(err)
 }
 
-// where is where the messages go.
+// where names the messages' destination.
 func (i *imports) where() string {
 	switch n := i.target.Delayed; {
 	case i.Replays && n != "":
@@ -156,7 +156,7 @@ func (i *imports) run(ctx context.Context) error {
 	}
 	where := i.where()
 	nothing := meant+i.ToReplace() == 0 && i.Present == i.Total
-	if nothing || i.dryRun { // there is nothing to be allowed
+	if nothing || i.dryRun { // no question is needed
 		done := "imported"
 		if i.dryRun {
 			done = "would import"
@@ -216,7 +216,7 @@ func (i *imports) say() {
 	}
 }
 
-// sayHowToContinue says how what is not imported can be, without importing the rest twice.
+// sayHowToContinue tells how to import the rest without importing messages twice.
 func (i *imports) sayHowToContinue(p transfer.Result) {
 	if p.Confirmed+i.Present < i.Total && p.Confirmed+p.Uncertain > 0 && i.Looks() {
 		i.terminal.say("To continue: the same command again, which leaves out what is in %s.", i.target.Name)
@@ -226,7 +226,7 @@ func (i *imports) sayHowToContinue(p transfer.Result) {
 	}
 }
 
-// sayConflicts says which messages of the queue are others, and is an error with what helps.
+// sayConflicts shows the conflicting messages, and returns an error with advice.
 func (i *imports) sayConflicts(conflicts *operation.ConflictError) error {
 	for _, c := range conflicts.First {
 		i.terminal.say("line %d: %s has %s of id %s, and the file %d:", c.Line, i.target.Name, failed.Messages(c.InQueue), c.ID, c.InFile)
@@ -252,7 +252,7 @@ func lineText(m failed.Message, id string) []rune {
 	return []rune(string(text))
 }
 
-// differing are two texts from shortly before their first difference.
+// differing cuts two texts, from shortly before their first difference.
 func differing(a, b []rune) (from, to string) {
 	const before, most = 30, 100
 	at := 0
@@ -274,7 +274,7 @@ func differing(a, b []rune) (from, to string) {
 	return cut(a), cut(b)
 }
 
-// inPlace says how many messages of the queue make way.
+// inPlace tells how many messages of the queue are replaced.
 func (i *imports) inPlace() string {
 	if n := i.ToReplace(); n > 0 {
 		return fmt.Sprintf(", and take out the %s there of the same ids", failed.Messages(n))

@@ -16,19 +16,20 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
-// inspection shows an operation, and asks before anything is done.
+// inspection shows an operation, and asks before it changes anything.
 type inspection struct {
-	// guarded is nil until the queue is.
+	// guarded is nil until guard has been called.
 	guarded  *operation.Run
 	options  *options
 	target   *operation.Target
 	terminal *terminal
-	// blocked is why the broker accepts no messages, and awaits whether messages are awaited, as it was said last.
+	// blocked is the last reported reason why the broker accepts no messages. awaits is whether a wait for messages was last
+	// reported.
 	blocked string
 	awaits  bool
 }
 
-// options are those that several commands have.
+// options are the options that several commands share.
 type options struct {
 	targetFlags
 	filters
@@ -42,18 +43,18 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	o.addForce(cmd)
 }
 
-// addRunFlags are for commands that change something in the runs that are named.
+// addRunFlags adds the flags of commands that change something. The text runs says which runs have a record.
 func (o *options) addRunFlags(cmd *cobra.Command, runs string) {
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	cmd.Flags().StringVar(&o.record, "record", "", "`file` for the record of "+runs+" (default: stderr, unless that is a terminal)")
 }
 
-// addAll is for commands that act on the messages that are chosen, and on all of them only if that is said.
+// addAll adds --all, without which a command needs a filter or a limit.
 func (o *options) addAll(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.all, "all", false, "all messages: without it, a filter or --limit has to say which")
 }
 
-// chosen reads which messages the command is about. Where --all is a flag, the command line must say it.
+// chosen reads the filter. If the command has --all, the user must choose messages or write --all.
 func (o *options) chosen(cmd *cobra.Command) (failed.Filter, error) {
 	filter, err := o.filter(cmd.InOrStdin(), time.Now())
 	if err != nil {
@@ -69,7 +70,7 @@ func (o *options) chosen(cmd *cobra.Command) (failed.Filter, error) {
 	return filter, nil
 }
 
-// read also reads which queue it is about.
+// read reads the queue and the filter.
 func (o *options) read(cmd *cobra.Command, args []string) (*inspection, failed.Filter, error) {
 	filter, err := o.chosen(cmd)
 	if err != nil {
@@ -101,7 +102,7 @@ func (s *inspection) guard(ctx context.Context, looks bool) (err error) {
 	return nil
 }
 
-// look guards the queue, and hands over the messages that the filter selects.
+// look guards the queue, and passes the messages that the filter selects to visit.
 func (s *inspection) look(ctx context.Context, filter failed.Filter, visit func(*failed.Entry) (enough bool)) (operation.Look, error) {
 	if err := s.guard(ctx, true); err != nil {
 		return operation.Look{}, err
@@ -110,13 +111,13 @@ func (s *inspection) look(ctx context.Context, filter failed.Filter, visit func(
 	return look, s.failed(err)
 }
 
-// failed is the error of an operation that has ended, with advice.
+// failed is an operation's error, with advice.
 func (s *inspection) failed(err error) error {
 	s.terminal.line("")
 	return cli.Runtime(s.options.advise(s.target, err))
 }
 
-// progress shows a line, and why it does not go on, until the line is ended.
+// progress shows a line of progress, and why the run waits.
 func (s *inspection) progress(line func(transfer.Progress) string) func(transfer.Progress) {
 	return func(p transfer.Progress) {
 		s.sayWaiting(p)
@@ -124,7 +125,8 @@ func (s *inspection) progress(line func(transfer.Progress) string) func(transfer
 	}
 }
 
-// saving has the file in which messages are kept, nil if none is named, while something is done. It goes if nothing was begun.
+// saving runs do with the file that keeps messages, nil if no file is named. If nothing was made durable, the file is
+// removed.
 func (s *inspection) saving(ctx context.Context, flag, name string, do func(context.Context, *operation.Sink) error) error {
 	if name == "" {
 		if err := canRecord(s.options.record); err != nil {
@@ -143,7 +145,7 @@ func (s *inspection) saving(ctx context.Context, flag, name string, do func(cont
 	return do(ctx, to)
 }
 
-// sayNone says why nothing is done. It is an error if others may have what was meant.
+// sayNone tells why nothing is done. It returns an error if other consumers can hold the messages.
 func (s *inspection) sayNone(seen transfer.Result) error {
 	switch {
 	case seen.Seen == 0 && seen.Consumers > 0:
@@ -157,21 +159,21 @@ func (s *inspection) sayNone(seen transfer.Result) error {
 	return nil
 }
 
-// recordBegin leaves the record of a run that may be killed. Nothing may be done without.
+// recordBegin writes the record of the beginning. If it fails, nothing may be changed, since a run can be killed.
 func (s *inspection) recordBegin(r operation.Record, meant int) error {
 	return cli.Runtime(s.terminal.record(s.guarded.Begin(r, meant), s.options.record))
 }
 
-// recordEnd leaves the record of a run that ended like this. Without another error, the last one says that not all is done.
+// recordEnd writes the record of the end. It returns the error of the run or of the record, or else unfinished.
 func (s *inspection) recordEnd(r operation.Record, counts map[string]int, p transfer.Result, ended, unfinished error) error {
 	recorded := s.terminal.record(s.guarded.End(r, counts, p, ended), s.options.record)
 	return s.failed(cmp.Or(errors.Join(ended, recorded), unfinished))
 }
 
-// seen is how far a look is.
+// seen is the progress of a look.
 func seen(p transfer.Progress) string { return fmt.Sprintf("%s %d/%d", p.Phase, p.Seen, p.Ready) }
 
-// sayHidden says what a look cannot show.
+// sayHidden tells which messages a look could not show.
 func (s *inspection) sayHidden(r operation.Look) {
 	if r.Consumers > 0 {
 		s.terminal.say("%s may hold messages that cannot be seen.", failed.Count(r.Consumers, "other consumer"))
@@ -186,7 +188,7 @@ func (s *inspection) sayHidden(r operation.Look) {
 	}
 }
 
-// sayOversized names the messages that the broker does not take.
+// sayOversized names the messages that are too large for the broker.
 func (s *inspection) sayOversized(p transfer.Result) {
 	const shown = 20
 	for i, o := range p.Oversized {
@@ -198,7 +200,7 @@ func (s *inspection) sayOversized(p transfer.Result) {
 	}
 }
 
-// named is how a message is found.
+// named describes a message so that the user can find it.
 func (s *inspection) named(o transfer.Oversized) string {
 	switch {
 	case o.Line > 0:
@@ -210,7 +212,7 @@ func (s *inspection) named(o transfer.Oversized) string {
 	}
 }
 
-// back says where the messages are that were looked at.
+// back tells whether the messages that were read are back in the queue.
 func back(l transfer.Result) string {
 	if l.NotBack == 0 {
 		return "all put back"
@@ -219,10 +221,10 @@ func back(l transfer.Result) string {
 		"deletes what is looked at too often", l.NotBack)
 }
 
-// notFound is an error if messages that were named are not there.
+// notFound is an error if ids or runs of the filter have no message.
 func (s *inspection) notFound(l operation.Look) error { return s.failed(l.NotFound(s.target.Name)) }
 
-// notBack is an error if messages that were looked at are not back, or some were counted that did not come.
+// notBack is an error if messages that were read are not back, or if counted messages did not come.
 func (s *inspection) notBack(l transfer.Result) error {
 	switch {
 	case l.NotBack > 0:
@@ -233,7 +235,7 @@ func (s *inspection) notBack(l transfer.Result) error {
 	return nil
 }
 
-// waiting is why it does not go on.
+// waiting tells why the run waits, "" if it does not.
 func waiting(p transfer.Progress) string {
 	switch {
 	case p.Blocked != "":
@@ -247,7 +249,7 @@ func waiting(p transfer.Progress) string {
 	}
 }
 
-// sayWaiting says what is waited for: without a terminal there is no line of progress that would say why nothing happens.
+// sayWaiting tells what the run waits for, since without a terminal there is no line of progress that tells it.
 func (s *inspection) sayWaiting(p transfer.Progress) {
 	awaits := p.Waiting && p.Missing > 0
 	switch {
@@ -259,7 +261,7 @@ func (s *inspection) sayWaiting(p transfer.Progress) {
 	s.blocked, s.awaits = p.Blocked, awaits
 }
 
-// sayVanished says that messages were counted and did not come.
+// sayVanished tells that counted messages did not come.
 func (s *inspection) sayVanished(p transfer.Result) {
 	if p.Vanished > 0 {
 		s.terminal.say("%s did not come after all: somebody took them or purged the queue, or they expired.", failed.Messages(p.Vanished))

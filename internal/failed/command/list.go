@@ -23,7 +23,7 @@ const listExample = `  # What failed, and why?
   # The error queue of another system.
   rabbitmq-retry failed list --queue billing_error --messages -o json`
 
-// listOptions say how a list looks.
+// listOptions are the options of "list".
 type listOptions struct {
 	options
 	groupBy  []string
@@ -98,7 +98,7 @@ func (o *listOptions) run(cmd *cobra.Command, args []string) error {
 	}
 	list.summary(inspection, look)
 	if len(look.Absent) < len(filter.Runs) {
-		look.Absent = nil // the others are there to be listed
+		look.Absent = nil // list the messages of the other runs
 	}
 	if err == nil {
 		err = errors.Join(inspection.notBack(look.Result), inspection.notFound(look))
@@ -106,7 +106,7 @@ func (o *listOptions) run(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// summary says what else there is to know.
+// summary tells how many messages were seen and selected.
 func (l listing) summary(s *inspection, result operation.Look) {
 	text := failed.Messages(result.Seen) + " in " + l.Queue
 	if l.Selected < result.Seen {

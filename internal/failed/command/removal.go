@@ -13,19 +13,19 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
-// removal takes messages out of a queue, and keeps them in a file first, if one is named.
+// removal removes messages from a queue. If a file is named, it keeps them there first.
 type removal struct {
 	*inspection
 	filter failed.Filter
-	// command is how the run is called in its record.
+	// command is the command's name in the record.
 	command string
-	// dryRun only says what would be deleted.
+	// dryRun only tells what would be deleted.
 	dryRun bool
-	// file is "" if the messages are thrown away.
+	// file is "" if no copy is kept.
 	file string
 }
 
-// run keeps the messages in a file, or not.
+// run removes the chosen messages, after the sink has kept them if there is one.
 func (r *removal) run(ctx context.Context, to *operation.Sink) error {
 	if err := r.guard(ctx, true); err != nil {
 		return err

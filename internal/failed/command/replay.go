@@ -55,11 +55,11 @@ const replayExample = `  # Try one message, and see whether it fails again.
   rabbitmq-retry failed list orders --messages -o jsonl | jq -c 'select(.body_bytes < 1000)' |
     rabbitmq-retry failed replay orders --ids - --yes`
 
-// replayOptions say what is replayed, and how.
+// replayOptions are the options of "replay".
 type replayOptions struct {
 	options
 	rate, to, exportTo string
-	// until is how long to wait then, or untilGivenUp.
+	// until is how long to wait for messages to come back, or untilGivenUp.
 	until  string
 	dryRun bool
 }
@@ -174,14 +174,14 @@ func (r *replay) run(ctx context.Context, saved *operation.Sink) error {
 	return cmp.Or(ended, unfound)
 }
 
-// sayLost says what --to takes from the messages.
+// sayLost tells what messages lose by --to.
 func (r *replay) sayLost() {
 	if r.to != "" && r.exportTo == "" {
 		r.terminal.say("With --to the messages lose the queue that they failed in, reason, error and history: --export FILE keeps them.")
 	}
 }
 
-// parseRate reads messages a second, such as 50/s or 50.
+// parseRate reads messages per second, such as 50/s or 50.
 func parseRate(text string) (float64, error) {
 	if text == "" {
 		return 0, nil
@@ -193,7 +193,7 @@ func parseRate(text string) (float64, error) {
 	return rate, nil
 }
 
-// pace says how long it takes.
+// pace tells how long the replay takes.
 func (r *replay) pace(total int) string {
 	if r.rate == 0 {
 		return ""

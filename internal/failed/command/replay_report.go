@@ -28,7 +28,7 @@ func (r *replay) destination() string {
 	return strings.Join(queues, ", ")
 }
 
-// report says what was done.
+// report tells the result of the replay.
 func (r *replay) report(p transfer.Result) {
 	stay, duplicated := max(0, r.Total()-p.Confirmed-p.Vanished), "0"
 	if p.Unverified {
@@ -82,12 +82,12 @@ func (r *replay) missingQueue() string {
 	}
 }
 
-// untilGivenUp is the value of --wait without one.
+// untilGivenUp is the value of --wait if the user gives none.
 const untilGivenUp = "gives_up_after"
 
-// waitsFor is how long to wait for what comes back: unless it is said, until the pipeline has given up.
+// waitsFor is how long to wait for messages to come back. Without a duration, it is the time until the pipeline gives up.
 func waitsFor(t *operation.Target, text string) (time.Duration, error) {
-	const late = 10 * time.Second // messages do not expire, nor are they parked, on the dot
+	const late = 10 * time.Second // messages expire and are parked a little late
 	switch {
 	case text == "":
 		return 0, nil
@@ -103,7 +103,7 @@ func waitsFor(t *operation.Target, text string) (time.Duration, error) {
 	return wait, nil
 }
 
-// sayUnknown says what a wait cannot know of the messages that did not come back.
+// sayUnknown tells what can have happened to the messages that did not come back.
 func (r *replay) sayUnknown(others int) {
 	switch {
 	case others <= 0 || r.wait == 0:
@@ -114,9 +114,9 @@ func (r *replay) sayUnknown(others int) {
 	}
 }
 
-// waitAndCount counts the messages of this run that are back after a while.
+// waitAndCount waits, and then counts the messages of this run that came back.
 func (r *replay) waitAndCount(ctx context.Context, result transfer.Result) (again int, err error) {
-	// The broker brings back at once what a delayed exchange cannot route.
+	// If a delayed exchange cannot route a message, the broker brings it back at once, so no wait is needed.
 	if r.wait <= 0 && r.target.Delayed == "" || result.Interrupted || result.Confirmed == 0 {
 		return 0, nil
 	}
@@ -155,7 +155,7 @@ func explainReasons(reasons map[string]int) string {
 	return text.String()
 }
 
-// consumed says, and is an error after a wait, that no worker takes the messages that have to come back.
+// consumed warns that no worker consumes the inbox, so that no message can come back. After a wait, that is an error.
 func (r *replay) consumed(ctx context.Context) error {
 	inbox, ready := r.Idle(ctx)
 	if inbox == "" {

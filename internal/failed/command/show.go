@@ -27,9 +27,9 @@ const showExample = `  rabbitmq-retry failed show orders 57f49eb29bd4307c
   rabbitmq-retry failed show orders 57f4 --raw`
 
 const (
-	// minPrefix is how much of an id has to be written.
+	// minPrefix is how many digits of an id the user must write.
 	minPrefix = 4
-	// fewIDs are as many as are shown.
+	// fewIDs is how many ids an error lists.
 	fewIDs = 4
 )
 
@@ -96,7 +96,7 @@ func (o *showOptions) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// ambiguous says which messages it may be.
+// ambiguous lists the ids of the messages that match.
 func ambiguous(wanted string, found map[string]*failed.Entry, seen int) error {
 	if len(found) == 0 {
 		return fmt.Errorf("no message has an id that begins with %s, or this message-id, of %d", wanted, seen)
@@ -120,12 +120,12 @@ func (o *showOptions) show(w io.Writer, e *failed.Entry) error {
 		FirstFailedAt time.Time `json:"first_failed_at,omitzero"`
 		Exception     string    `json:"exception,omitempty"`
 		History       any       `json:"history,omitempty"`
-		// Properties are as in a file, with the headers.
+		// Properties are written as in a file, including the headers.
 		Properties json.RawMessage `json:"properties"`
-		// Decoded is the content encoding that the body does not have here.
+		// Decoded is the content encoding that was removed from the body.
 		Decoded string  `json:"decoded,omitempty"`
 		Body    *string `json:"body,omitempty"`
-		// BodyBase64 has what is no text, as in a file.
+		// BodyBase64 has a body that is not text, as in a file.
 		BodyBase64 []byte `json:"body_base64,omitempty"`
 	}{
 		row: newRow(e), FirstFailedAt: e.FirstFailedAt, Exception: e.Exception, History: e.History,

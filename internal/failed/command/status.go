@@ -28,10 +28,10 @@ const statusExample = `  # All pipelines and delayed exchanges of the worker's c
   # What waits in each level of a delayed exchange, and when the last of it is due.
   rabbitmq-retry status events --config worker.json --levels`
 
-// statusOptions say what is counted.
+// statusOptions are the options of "status".
 type statusOptions struct {
 	targetFlags
-	// endpoint is that of the management API, "" for that of the environment.
+	// endpoint is the address of the management API, "" for the address in the environment.
 	endpoint, format string
 	look, levels     bool
 }
@@ -70,7 +70,7 @@ management; its user is that of AMQP, or $RABBITMQ_USERNAME with $RABBITMQ_PASSW
 	return cmd
 }
 
-// run has a line for each pipeline and delayed exchange, or for each queue of the one that is named.
+// run writes a line for each pipeline and delayed exchange. If the user named one, it writes a line for each of its queues.
 func (o *statusOptions) run(cmd *cobra.Command, args []string) error {
 	find, write := o.subjects, o.writeSummaries
 	if len(args) > 0 || o.queue != "" {
@@ -100,7 +100,7 @@ func (o *statusOptions) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// subjects are all pipelines and delayed exchanges of the vhost, by the management API, or else of the configuration.
+// subjects are the vhost's pipelines and delayed exchanges, from the management API or else from the configuration.
 func (o *statusOptions) subjects(ctx context.Context, _ *operation.Counting, _ []string) ([]operation.Subject, error) {
 	uris, err := o.connection.Brokers()
 	if err != nil {
@@ -123,12 +123,12 @@ func (o *statusOptions) subjects(ctx context.Context, _ *operation.Counting, _ [
 	return all, nil
 }
 
-// managed reports whether the address of the management API is given.
+// managed reports whether the user gave the management API's address.
 func (o *statusOptions) managed() bool {
 	return cmp.Or(o.endpoint, o.source.Getenv(cli.EnvEndpoint)) != ""
 }
 
-// subjectsOfVhost are those that the broker has.
+// subjectsOfVhost are the pipelines and delayed exchanges that the broker has.
 func (o *statusOptions) subjectsOfVhost(ctx context.Context, vhost string) ([]operation.Subject, error) {
 	client, err := o.connection.Management(o.endpoint)
 	if err != nil {
@@ -141,7 +141,7 @@ func (o *statusOptions) subjectsOfVhost(ctx context.Context, vhost string) ([]op
 	return o.brokers().Live(live.Topology, vhost), nil
 }
 
-// subjectsNamed are the pipeline, the delayed exchange of that name, or the queue that was named.
+// subjectsNamed are the pipeline and the delayed exchange with the name, or the queue that was named.
 func (o *statusOptions) subjectsNamed(ctx context.Context, c *operation.Counting, args []string) ([]operation.Subject, error) {
 	p, _, err := o.locate(args, 0)
 	if err != nil {
@@ -172,7 +172,7 @@ func number(n *int) string {
 	return fmt.Sprint(*n)
 }
 
-// writeQueues has a line for each queue.
+// writeQueues writes a line for each queue.
 func (o *statusOptions) writeQueues(w io.Writer, summaries []operation.Summary) error {
 	statuses := []operation.QueueStatus{}
 	for _, s := range summaries {
@@ -198,7 +198,7 @@ func (o *statusOptions) writeQueues(w io.Writer, summaries []operation.Summary) 
 	return writeColumns(w, lines, map[string]bool{"OLDEST": o.look, "DUE BY": waiting})
 }
 
-// oldestOf is when the first of so many messages failed.
+// oldestOf is when the first message failed. It is "?" if that is not known.
 func oldestOf(messages *int, at time.Time) string {
 	if at.IsZero() && (messages == nil || *messages > 0) {
 		return "?"
@@ -206,7 +206,7 @@ func oldestOf(messages *int, at time.Time) string {
 	return shownTime(at)
 }
 
-// writeSummaries has a line for each pipeline and delayed exchange.
+// writeSummaries writes a line for each pipeline and delayed exchange.
 func (o *statusOptions) writeSummaries(w io.Writer, summaries []operation.Summary) error {
 	if o.format == cli.JSON {
 		return cli.WriteJSON(w, map[string]any{"summaries": summaries}, "  ")
@@ -228,7 +228,7 @@ func (o *statusOptions) writeSummaries(w io.Writer, summaries []operation.Summar
 	return writeColumns(w, lines, map[string]bool{"VHOST": several, "OLDEST": o.look})
 }
 
-// writeColumns leaves out the columns that are not wanted. The first line is their names.
+// writeColumns writes a table without the columns that are not wanted. The first line has the columns' names.
 func writeColumns(w io.Writer, lines [][]string, wanted map[string]bool) error {
 	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, line := range lines {

@@ -19,7 +19,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
-// targetFlags name the queue that a command is about.
+// targetFlags name a command's queue.
 type targetFlags struct {
 	version      string
 	connection   cli.Connection
@@ -50,8 +50,8 @@ func (t *targetFlags) completePipelines(_ *cobra.Command, args []string, _ strin
 	return namesIn(config), cobra.ShellCompDirectiveNoFileComp
 }
 
-// locate takes the pipeline's name off the arguments. With a queue there need not be one: there is if there are more than so
-// many others.
+// locate finds the target and removes the pipeline's name from the arguments. With --queue, a pipeline's name is optional: it
+// is there if there are more arguments than others.
 func (t *targetFlags) locate(args []string, others int) (*operation.Target, []string, error) {
 	uris, err := t.connection.Brokers()
 	if err != nil {
@@ -77,7 +77,7 @@ func (t *targetFlags) locate(args []string, others int) (*operation.Target, []st
 	case t.queue == "":
 		err = choose(p, name, config)
 		p.Name = p.Pipeline.FailedQueue()
-	case !named || name == unroutedOf: // the delayed exchange's name, which the queue's has, too
+	case !named || name == unroutedOf: // a delayed exchange and its unrouted queue share the name
 		err = chooseDelayed(p, unroutedOf, config)
 	default:
 		err = chooseOfPipeline(p, name, config)
@@ -86,7 +86,8 @@ func (t *targetFlags) locate(args []string, others int) (*operation.Target, []st
 	return p, rest, err
 }
 
-// find is locate for commands about failed messages. A delayed exchange has a failed queue only if a pipeline has its name, too.
+// find is locate for commands about failed messages. A delayed exchange has a failed queue only if a pipeline has the same
+// name.
 func (t *targetFlags) find(args []string, others int) (*operation.Target, []string, error) {
 	p, rest, err := t.locate(args, others)
 	if err == nil && p.Pipeline != "" && p.Worker == nil && p.Delaying != nil {
@@ -115,7 +116,7 @@ func namesIn(config workerconfig.Config) []string {
 	return slices.Compact(names)
 }
 
-// config is empty if there is none.
+// config is empty if the user gave no configuration.
 func (t *targetFlags) config() (workerconfig.Config, error) {
 	if !t.source.Given() {
 		return workerconfig.Config{}, nil
@@ -128,7 +129,7 @@ func (t *targetFlags) brokers() operation.Brokers {
 	return operation.Brokers{URIs: t.connection.Brokers, Version: t.version}
 }
 
-// choose finds the pipeline in the configuration, if there is one, and the delayed exchange of the same name.
+// choose finds the pipeline and the delayed exchange with the name, if the configuration has them.
 func choose(t *operation.Target, name string, config workerconfig.Config) (err error) {
 	t.Pipeline = pipeline.Names(name)
 	if t.Worker, err = only(config.Pipelines, workerconfig.PipelineID, operation.KindPipeline, name, t.Vhost); err != nil {
@@ -147,7 +148,7 @@ func choose(t *operation.Target, name string, config workerconfig.Config) (err e
 	return nil
 }
 
-// chooseDelayed finds the delayed exchange in the configuration, if there is one.
+// chooseDelayed finds the delayed exchange, if the configuration has it.
 func chooseDelayed(t *operation.Target, name string, config workerconfig.Config) (err error) {
 	t.Delaying, err = only(config.DelayedExchanges, workerconfig.DelayedExchangeID, operation.KindDelayed, name, t.Vhost)
 	if t.Delaying != nil {
@@ -156,7 +157,8 @@ func chooseDelayed(t *operation.Target, name string, config workerconfig.Config)
 	return err
 }
 
-// only finds the one of this name, in the vhost if there is one; nil if there is none.
+// only finds the element with the name, and in the vhost unless that is "". It returns nil if there is no such element, and
+// an error if there are several.
 func only[W any](elements []W, id func(W) workerconfig.ID, kind, name, vhost string) (found *W, err error) {
 	for i, w := range elements {
 		if id := id(w); id.Name != name || vhost != "" && id.Vhost != vhost {
@@ -170,7 +172,7 @@ func only[W any](elements []W, id func(W) workerconfig.ID, kind, name, vhost str
 	return found, nil
 }
 
-// chooseOfPipeline makes of a target with a queue one that has failed messages of work queues of a pipeline.
+// chooseOfPipeline sets the pipeline for whose work queues the target's queue keeps failed messages.
 func chooseOfPipeline(t *operation.Target, name string, config workerconfig.Config) error {
 	if err := choose(t, name, config); err != nil {
 		return err
@@ -181,7 +183,7 @@ func chooseOfPipeline(t *operation.Target, name string, config workerconfig.Conf
 	return nil
 }
 
-// advise adds to an error of an operation what can be written on the command line.
+// advise adds to an operation's error how the user can change the command line.
 func (t *targetFlags) advise(of *operation.Target, err error) error {
 	var (
 		refused    *amqp.Error
@@ -210,7 +212,7 @@ func (t *targetFlags) advise(of *operation.Target, err error) error {
 	return fmt.Errorf("%w; rabbitmq-retry failed repair %s replaces it by a copy that can be read", err, t.argument(of))
 }
 
-// pasted makes one word of a text for a shell, and shows what could not be seen.
+// pasted quotes a text as one word for a shell, and escapes invisible characters.
 func pasted(text string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+=,"
 	switch {
@@ -224,7 +226,7 @@ func pasted(text string) string {
 	}
 }
 
-// argument is how the queue is named on the command line.
+// argument names the queue as on the command line.
 func (t *targetFlags) argument(of *operation.Target) string {
 	text := "--queue " + pasted(of.Name)
 	if of.Pipeline != "" {

@@ -17,23 +17,23 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/operation"
 )
 
-// terminal writes to stderr, so that stdout has results alone.
+// terminal writes to stderr, so that stdout has only results.
 type terminal struct {
 	in  io.Reader
 	err io.Writer
-	// yes says that nothing is asked.
+	// yes answers every question with yes.
 	yes bool
-	// width is that of the line of progress which is on the screen.
+	// width is the width of the line of progress on the screen.
 	width int
 }
 
 var (
 	errNobody = errors.New("there is nobody to ask: write --yes to do it without a question")
-	// errDeclined says that the answer was no.
+	// errDeclined says that the user answered no.
 	errDeclined = cli.RuntimeError{Err: errors.New("nothing was changed")}
 )
 
-// ask asks a question that is answered with y or n. Without a terminal there is nobody to answer.
+// ask asks a question with the answers y and n. Without a terminal it returns an error.
 func (t *terminal) ask(ctx context.Context, question string) error {
 	if t.yes {
 		return nil
@@ -57,7 +57,7 @@ func (t *terminal) ask(ctx context.Context, question string) error {
 	return nil
 }
 
-// line shows a line of progress in place of the one before, or none. A file gets none: it has the summary.
+// line replaces the line of progress on a terminal; "" removes it. A file gets no such lines, since it has the summary.
 func (t *terminal) line(text string) {
 	if !isTerminal(t.err) {
 		return
@@ -73,13 +73,14 @@ func (t *terminal) line(text string) {
 	t.width = len(text)
 }
 
-// say writes a line that stays.
+// say writes a permanent line.
 func (t *terminal) say(format string, arguments ...any) {
 	t.line("")
 	_, _ = fmt.Fprintln(t.err, failed.Printable(fmt.Sprintf(format, arguments...)))
 }
 
-// record writes a record to a file, or to stderr if no file is named: who reads along at a terminal has the summary.
+// record writes a record to a file, or to stderr if no file is named. A terminal gets no record, since its user sees the
+// summary.
 func (t *terminal) record(r operation.Record, file string) error {
 	if file == "" && isTerminal(t.err) {
 		return nil
@@ -90,7 +91,7 @@ func (t *terminal) record(r operation.Record, file string) error {
 	}
 	line = append(line, '\n')
 	if file == "" {
-		// JSON has the same escapes, but for one.
+		// Printable escapes all other characters as JSON does.
 		text := failed.Printable(strings.ReplaceAll(string(line), "\x7f", `\u007f`))
 		if _, err = io.WriteString(t.err, text); err != nil {
 			err = fmt.Errorf("write the record of the run to stderr: %w", err)
@@ -110,8 +111,8 @@ func (t *terminal) record(r operation.Record, file string) error {
 
 const onlyOwner = 0o600
 
-// canRecord is an error if no record can be written to this file: what was done could not be told afterwards. Nor may it be
-// one of the others, which are read or written otherwise.
+// canRecord returns an error if no record can be written to the file, since the run could not be documented afterwards. The
+// record also must not go to one of the other files.
 func canRecord(name string, others ...interface{ Stat() (os.FileInfo, error) }) error {
 	if name == "" {
 		return nil
@@ -150,7 +151,7 @@ func isTerminal(stream any) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// await waits for the call, unless the context has ended before.
+// await waits until the call returns or the context ends.
 func await[T any](ctx context.Context, call func() (T, error)) (value T, ended bool, err error) {
 	type result struct {
 		value T
@@ -169,14 +170,13 @@ func await[T any](ctx context.Context, call func() (T, error)) (value T, ended b
 	}
 }
 
-// output writes to stdout for as long as the context lasts, also if nobody reads it. After an error nothing more may be
-// written.
+// output writes to stdout until the context ends, even if the reader blocks. After an error nothing more can be written.
 type output struct {
 	Context context.Context //nolint:containedctx // a writer has no other way to get one
 	To      io.Writer
 }
 
-// Write is an [io.Writer].
+// Write implements [io.Writer].
 func (o output) Write(data []byte) (int, error) {
 	n, ended, err := await(o.Context, func() (int, error) { return o.To.Write(data) })
 	switch {

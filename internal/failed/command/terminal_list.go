@@ -12,30 +12,30 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 )
 
-// Formats of a list alone.
+// Formats that only a list has.
 const (
 	asJSONL = "jsonl"
 	asID    = "id"
 )
 
-// formats are those of a list.
+// formats are the formats of a list.
 var formats = []string{cli.Table, cli.JSON, asJSONL, asID}
 
-// listing is what a look at a queue shows.
+// listing is the result of a look at a queue.
 type listing struct {
 	Queue string `json:"queue"`
 	Vhost string `json:"vhost"`
-	// Messages is how many were looked at, Selected how many of them are meant.
+	// Messages is how many messages were read, and Selected how many of them the filter selects.
 	Messages int `json:"messages"`
 	Selected int `json:"selected"`
-	// Consumers is how many others hold messages that were not seen.
+	// Consumers is how many other consumers the queue has. They can hold messages that were not seen.
 	Consumers int `json:"other_consumers"`
-	// Groups and Rows are arrays also if they are empty: who reads JSON goes over them.
+	// Groups and Rows are arrays even if they are empty, since scripts that read JSON loop over them.
 	Groups []*failed.Group `json:"groups"`
 	Rows   []row           `json:"rows"`
 }
 
-// row is a message.
+// row describes a message.
 type row struct {
 	ID          string    `json:"id"`
 	FailedAt    time.Time `json:"failed_at,omitzero"`
@@ -50,11 +50,11 @@ type row struct {
 	System      string    `json:"system,omitempty"`
 	Replays     int64     `json:"replays,omitempty"`
 	BodyBytes   int       `json:"body_bytes"`
-	// preview is how the body begins.
+	// preview is the beginning of the body.
 	preview string
 }
 
-// newRow keeps no more of a message than is shown.
+// newRow copies only the facts that are shown, so that the message can be freed.
 func newRow(e *failed.Entry) row {
 	return row{
 		ID: e.ID, FailedAt: e.FailedAt, Reason: strings.Clone(e.Reason), Attempts: e.Attempts, MaxAttempts: e.MaxAttempts,
@@ -71,7 +71,7 @@ func (l listing) write(w io.Writer, format string, now time.Time) error {
 		l.Groups, l.Rows = append([]*failed.Group{}, l.Groups...), append([]row{}, l.Rows...)
 		return cli.WriteJSON(w, l, "  ")
 	case asJSONL:
-		return cmp.Or(writeLines(w, l.Groups), writeLines(w, l.Rows)) // one of them is empty
+		return cmp.Or(writeLines(w, l.Groups), writeLines(w, l.Rows)) // one of the two is empty
 	case asID:
 		for _, row := range l.Rows {
 			if _, err := fmt.Fprintln(w, row.ID); err != nil {
@@ -113,19 +113,19 @@ func (l listing) table(w io.Writer, now time.Time) error {
 			clipped(r.RoutingKey, rowOrigin), clipped(r.MessageID, rowMessageID), clipped(cmp.Or(r.Error, r.preview), rowError),
 		})
 	}
-	// Messages of a delayed exchange failed in no queue.
+	// Messages of a delayed exchange did not fail in a queue.
 	inQueue := len(l.Groups) > 0 || slices.ContainsFunc(l.Rows, func(r row) bool { return r.WorkQueue != "" })
 	byRun := slices.ContainsFunc(l.Groups, func(g *failed.Group) bool { return g.Run != "" })
 	return writeColumns(w, lines, map[string]bool{"QUEUE": inQueue, "ROUTING KEY": !inQueue, "RUN": byRun})
 }
 
-// Widths of columns, so that a table fits 120 columns of a terminal.
+// Widths of columns, chosen so that a table fits a terminal with 120 columns.
 const (
 	groupQueue, groupError                       = 28, 46
 	rowReason, rowOrigin, rowMessageID, rowError = 14, 16, 14, 20
 )
 
-// clipped is a cell of at most so many characters.
+// clipped is a cell with at most width characters.
 func clipped(text string, width int) string {
 	shown := []rune(cell(text))
 	if len(shown) <= width {
@@ -134,7 +134,7 @@ func clipped(text string, width int) string {
 	return string(shown[:width-1]) + "…"
 }
 
-// preview is how the body begins, "" if it is no text.
+// preview is the beginning of the body, "" if the body is not text.
 func preview(e *failed.Entry) string {
 	const enough = 4 * rowError
 	begin := strings.ToValidUTF8(string(e.Beginning(enough)), "")
@@ -144,7 +144,7 @@ func preview(e *failed.Entry) string {
 	return strings.Join(strings.Fields(begin), " ")
 }
 
-// cell shows what cannot be seen, or would move the cursor.
+// cell quotes text with characters that are invisible or would move the cursor.
 func cell(text string) string {
 	text = cmp.Or(text, "-")
 	if failed.Printable(text) != text || strings.ContainsAny(text, "\n\t") {
@@ -164,7 +164,7 @@ func attempts(n, most int64) string {
 	}
 }
 
-// shownTime is a time as people read it.
+// shownTime is a readable time.
 func shownTime(at time.Time) string {
 	if at.IsZero() {
 		return "-"
@@ -172,7 +172,7 @@ func shownTime(at time.Time) string {
 	return at.UTC().Format("2006-01-02 15:04:05Z")
 }
 
-// age is how long ago something was, roughly.
+// age is how long ago a time was, rounded.
 func age(at, now time.Time) string {
 	d := now.Sub(at)
 	switch {
@@ -189,7 +189,7 @@ func age(at, now time.Time) string {
 	}
 }
 
-// sizeOf is a size as people write it.
+// sizeOf is a readable size.
 func sizeOf(n int) string {
 	const unit = 1 << 10
 	switch {

@@ -80,14 +80,14 @@ func history(w io.Writer, e *failed.Entry) {
 	_ = writeColumns(w, lines, nil)
 }
 
-// properties shows those that are not among the facts, and the headers that do not stand above.
+// properties shows the properties and headers that are not shown above.
 func properties(w io.Writer, e *failed.Entry) {
 	encoded, err := content.Parse(e.Properties)
 	var all, tables map[string]json.RawMessage
 	if err != nil || json.Unmarshal(file.Properties(e.Properties), &all) != nil {
 		return
 	}
-	_ = json.Unmarshal(all["headers"], &tables) // there may be none
+	_ = json.Unmarshal(all["headers"], &tables) // there can be no headers
 	others, headers := map[string]string{}, map[string]string{}
 	for name, value := range all {
 		if name != "headers" && name != "message_id" {
@@ -109,7 +109,7 @@ func properties(w io.Writer, e *failed.Entry) {
 	columns(w, "HEADER", headers)
 }
 
-// text is a text or number of JSON.
+// text is the text of a JSON string or number.
 func text(value json.RawMessage) (s string) {
 	if json.Unmarshal(value, &s) != nil {
 		return string(value)
@@ -134,7 +134,7 @@ func columns(w io.Writer, title string, values map[string]string) {
 	}
 }
 
-// oneLine is "" for a text of several lines.
+// oneLine is "" for a text with several lines.
 func oneLine(text string) string {
 	if strings.Contains(strings.TrimSpace(text), "\n") {
 		return ""
@@ -142,7 +142,7 @@ func oneLine(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// block shows a text of several lines, such as a stack trace.
+// block shows a text with several lines, such as a stack trace.
 func block(w io.Writer, title, text string) {
 	if text = strings.TrimSpace(text); !strings.Contains(text, "\n") {
 		return
@@ -153,7 +153,7 @@ func block(w io.Writer, title, text string) {
 	}
 }
 
-// body is indented if it is cli.JSON, and escaped if it is no text.
+// body indents a JSON body, and escapes a body that is not text.
 func body(b []byte) []byte {
 	var indented bytes.Buffer
 	switch {

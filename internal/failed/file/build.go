@@ -10,7 +10,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
 )
 
-// build makes properties of what is shown of them.
+// build makes properties from their view.
 func build(n *node, letters types) (*content.Properties, error) {
 	if !n.isObject {
 		return nil, errors.New("properties: is no object")
@@ -97,7 +97,7 @@ func value(n *node, at string, letters types) (content.Value, error) {
 	return content.Value{Type: content.TypeVoid}, nil
 }
 
-// typed reads a value of the type that stands in types, or else of JSON's.
+// typed reads a value of the type that letter names. If letter is "", the type is otherwise.
 func typed(at, letter string, otherwise byte, text string) (content.Value, error) {
 	switch {
 	case len(letter) > 1:

@@ -1,8 +1,8 @@
-// Package file is the format in which failed messages are kept outside of a broker: JSON, one message per line.
+// Package file implements the format in which failed messages are kept outside of a broker: JSON, one message per line.
 //
-// Each line can be read and edited with the tools for JSON. What JSON has no type for is in "types"; what it
-// cannot express at all is in "raw", which is believed for as long as the rest of the line says the same. So a
-// line that nobody has edited is the message, byte for byte, and an edited one is what the editor wrote.
+// Tools for JSON can read and edit each line. "types" has types that JSON lacks, and "raw" has properties that JSON cannot
+// express. "raw" counts only as long as the rest of the line says the same. So an unedited line is the same message, byte for
+// byte, and an edited line is the message that the editor wrote.
 package file
 
 import (
@@ -23,7 +23,7 @@ import (
 // version of the format.
 const version = 1
 
-// line is a message as it is in the file; see [Encode] for the order of the keys.
+// line is a message in the file. For the order of the keys see [Encode].
 type line struct {
 	Version             int
 	ID, Queue, Exchange string
@@ -31,7 +31,7 @@ type line struct {
 	RawKey, Raw         []byte
 	Properties          json.RawMessage
 	Types               types
-	// Decoded is the content encoding that the body does not have in the file.
+	// Decoded is the content encoding that was removed from the body in the file.
 	Decoded    string
 	Body       *string
 	BodyBase64 *[]byte
@@ -42,10 +42,10 @@ var (
 	errNoObject   = errors.New("it does not begin with {")
 )
 
-// Encode writes a message as a line, without its end. The line is read again, and compared.
+// Encode writes a message as a line without a newline. It reads the line again to check that the message is the same.
 func Encode(m failed.Message, id string) ([]byte, error) { return encodeSame(m, id, "") }
 
-// EncodeDecoded writes the body without its content encoding, if it has one that can be read, for editors.
+// EncodeDecoded is [Encode] with the body decoded, for editors. If the body cannot be decoded, it stays as it is.
 func EncodeDecoded(m failed.Message, id string) ([]byte, error) {
 	body, encoding := m.Plain()
 	m.Body = body
@@ -72,7 +72,7 @@ func encodeSame(m failed.Message, id, decoded string) ([]byte, error) {
 	return nil, errNotTheSame
 }
 
-// isSame ignores whether the messages were redelivered, and names that are no text, which no broker has.
+// isSame ignores redelivery, and names that are not texts, which no broker has.
 func isSame(a, b failed.Message) bool {
 	return bytes.Equal(a.Body, b.Body) && a.Queue == b.Queue && a.Exchange == b.Exchange && a.RoutingKey == b.RoutingKey
 }
@@ -107,7 +107,7 @@ func encode(m failed.Message, id, decoded string, raw []byte) []byte {
 	return append(data, '}')
 }
 
-// Decode reads a line.
+// Decode reads a line as a message. Its errors say which key is wrong.
 func Decode(text []byte) (failed.Message, error) {
 	m, _, err := decode(text)
 	return m, err
@@ -132,7 +132,7 @@ func decode(text []byte) (m failed.Message, id string, err error) {
 	return m, l.ID, err
 }
 
-// Properties are shown as they are in a line, without their types.
+// Properties are properties as a line shows them, without their types.
 func Properties(encoded []byte) json.RawMessage { return viewOf(encoded).properties }
 
 func parse(text []byte) (line, error) {
@@ -143,7 +143,7 @@ func parse(text []byte) (line, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	err := l.read(decoder)
 	if errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF // the other one is the end of the file
+		err = io.ErrUnexpectedEOF // io.EOF means the end of the file
 	}
 	if err != nil {
 		return l, fmt.Errorf("is not a message: %w", err)
@@ -163,7 +163,7 @@ func parse(text []byte) (line, error) {
 	return l, nil
 }
 
-// read reads an object by its keys. The decoder alone would take "Body" for "body", and of two the last one.
+// read reads an object key by key. Alone, the decoder would accept "Body" for "body" and take the last of two equal keys.
 func (l *line) read(decoder *json.Decoder) error {
 	if begin, err := decoder.Token(); err != nil || begin != json.Delim('{') {
 		return cmp.Or(err, errNoObject)
@@ -191,7 +191,7 @@ func (l *line) read(decoder *json.Decoder) error {
 	return err
 }
 
-// values are where those of the keys go.
+// values are the variables that receive the keys' values.
 func (l *line) values() map[string]any {
 	return map[string]any{
 		"version": &l.Version, "id": &l.ID, "queue": &l.Queue, "exchange": &l.Exchange,
@@ -213,7 +213,7 @@ func (l *line) body() ([]byte, error) {
 	return nil, errors.New("has no body")
 }
 
-// properties are the raw ones, unless somebody has changed what is said of them.
+// properties are the raw properties, unless somebody edited their view.
 func (l *line) properties() ([]byte, error) {
 	if l.Properties == nil {
 		return nil, errors.New("has no properties")
@@ -223,7 +223,7 @@ func (l *line) properties() ([]byte, error) {
 		return nil, err
 	}
 	if l.Raw != nil {
-		view := viewOf(l.Raw) // which tools may have sorted, and whose numbers they may write in their own way
+		view := viewOf(l.Raw) // tools can sort keys and rewrite numbers, so trees are compared
 		if before, err := readTree(view.properties); err == nil && maps.Equal(view.letters, l.Types) && before.equals(seen) {
 			return l.Raw, nil
 		}
@@ -235,14 +235,14 @@ func (l *line) properties() ([]byte, error) {
 	return p.Encode(), nil
 }
 
-// maxShort is the longest text of a property, name of a header and routing key.
+// maxShort is the longest text of a property, name of a header or routing key, in bytes.
 const maxShort = 255
 
 func appendBase64(data, bytes []byte) []byte {
 	return append(base64.StdEncoding.AppendEncode(append(data, '"'), bytes), '"')
 }
 
-// names of the properties, in the order of the wire.
+// names are the properties' names, in the order on the wire.
 var names = [...]string{
 	content.ContentType: "content_type", content.ContentEncoding: "content_encoding", content.Headers: "headers",
 	content.DeliveryMode: "delivery_mode", content.Priority: "priority", content.CorrelationID: "correlation_id",

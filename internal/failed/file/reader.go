@@ -13,26 +13,26 @@ import (
 // Reader reads messages line by line.
 type Reader struct {
 	lines *bufio.Reader
-	// Line is the number of the line that was read last.
+	// Line is the number of the last line that was read.
 	Line int
-	// ID is that of the message that was read last, or its digest if the line has none.
+	// ID is the id of the last message that was read, or its digest if the line has no id.
 	ID string
-	// Longest is how many bytes a line may have.
+	// Longest is how many bytes a line can have.
 	Longest int
 }
 
-// NewReader reads a file.
+// NewReader reads messages from r.
 func NewReader(r io.Reader) *Reader {
 	return &Reader{lines: bufio.NewReaderSize(r, 64<<10), Longest: longest}
 }
 
-// longest is what a message takes at most: a body of 128 MiB, the largest that a broker accepts unless it is configured
-// otherwise, in base64, and its properties.
+// longest is the largest size of a message in bytes. It has room for the properties and, in base64, a body of 128 MiB, the
+// largest that brokers accept by default.
 const longest = 192 << 20
 
 var errNoMessage = errors.New("is not a message, which begins with {")
 
-// line reads to the end of a line, unless what comes is no message.
+// line reads one line, and stops early if the line cannot be a message.
 func (r *Reader) line() (text []byte, err error) {
 	for {
 		part, err := r.lines.ReadSlice('\n')
@@ -48,7 +48,7 @@ func (r *Reader) line() (text []byte, err error) {
 	}
 }
 
-// Next returns the next message, [io.EOF] after the last one. Other errors say in which line.
+// Next returns the next message, and [io.EOF] after the last one. Other errors name the line.
 func (r *Reader) Next() (failed.Message, error) {
 	for {
 		text, err := r.line()

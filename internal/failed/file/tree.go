@@ -15,7 +15,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
 )
 
-// node is a value of JSON whose members have kept their order.
+// node is a JSON value whose members keep their order.
 type node struct {
 	// scalar is nil, a bool, a string or a [json.Number], unless the node is an object or an array.
 	scalar   any
@@ -24,20 +24,20 @@ type node struct {
 	members  []member
 }
 
-// member is also an element of an array, without a name.
+// member is a member of an object, or an element of an array, which has no name.
 type member struct {
 	name  string
 	value *node
 }
 
-// readTree reads what is valid JSON.
+// readTree reads valid JSON.
 func readTree(text []byte) (*node, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
 	return readNode(decoder, "")
 }
 
-// readNode reads the next value. The decoder limits its depth.
+// readNode reads the next value. The decoder limits the depth.
 func readNode(decoder *json.Decoder, at string) (*node, error) {
 	token, err := decoder.Token()
 	if err != nil {
@@ -68,7 +68,7 @@ func readNode(decoder *json.Decoder, at string) (*node, error) {
 	return n, err
 }
 
-// equals ignores the order of an object's members, and how numbers are written.
+// equals ignores the order of an object's members, and the spelling of numbers.
 func (n *node) equals(other *node) bool {
 	if n.isObject != other.isObject || n.isArray != other.isArray || !sameScalar(n.scalar, other.scalar) {
 		return false
@@ -86,14 +86,14 @@ func sameScalar(a, b any) bool {
 	if a == b {
 		return true
 	}
-	x, _ := a.(json.Number) // "", which has no value, for what is none
+	x, _ := a.(json.Number) // "", which has no value, for other types
 	y, _ := b.(json.Number)
 	n, err := x.Float64()
 	m, err2 := y.Float64()
 	return errors.Join(err, err2) == nil && n == m
 }
 
-// spell writes a value that is neither text, boolean, void, table nor array; as a number, or quoted.
+// spell writes a value as a number or a quoted text. It must not be a text, boolean, void, table or array.
 func spell(v content.Value) (text string, quoted bool) {
 	if n, ok := v.Integer(); ok {
 		return strconv.FormatInt(n, 10), n > maxExact || n < -maxExact
@@ -159,7 +159,7 @@ func unspellDecimal(text string) ([]byte, error) {
 	return endian.BigEndian.AppendUint32([]byte{byte(len(fraction))}, uint32(n)), err //nolint:gosec // checked
 }
 
-// bits are the sizes of integers, negative if they are signed.
+// bits are the sizes of integers in bits, negative for signed integers.
 var bits = map[byte]int{
 	content.TypeInt8: -8, content.TypeUint8: 8, content.TypeInt16: -16, content.TypeUint16: 16, content.TypeInt32: -32,
 	content.TypeUint32: 32, content.TypeInt64: -64, content.TypeLongLong: -64, content.TypeTimestamp: 64,
@@ -179,7 +179,7 @@ func unspellInteger(letter byte, text string) ([]byte, error) {
 	return endian.BigEndian.AppendUint64(nil, n)[8-size/8:], err
 }
 
-// integral writes 1.0 and 1e3 as integers: some tools write them so.
+// integral writes 1.0 and 1e3 as integers, since some tools write integers like that.
 func integral(text string) string {
 	if !strings.ContainsAny(text, ".eE") {
 		return text

@@ -7,23 +7,23 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
 )
 
-// maxDepth is how deep headers are shown. Tools for JSON refuse what nests deeper.
+// maxDepth is how deep headers are shown. Tools for JSON refuse deeper nesting.
 const maxDepth = 100
 
-// maxExact is the largest integer that every tool for JSON keeps: larger ones are written as text.
+// maxExact is the largest integer that every tool for JSON preserves. Larger integers are written as text.
 const maxExact = 1 << 53
 
-// types are the letters of values that JSON has no type for, by their JSON pointers.
+// types has the letter of each value for which JSON has no type, by the value's JSON pointer.
 type types map[string]string
 
-// view is what is shown of properties.
+// view is how a line shows properties.
 type view struct {
-	// properties are a JSON object, types the members of one.
+	// properties is a JSON object. types has the members of another one, without its braces.
 	properties, types []byte
 	letters           types
 }
 
-// viewOf shows an empty object for what cannot be read.
+// viewOf shows an empty object if the properties cannot be read.
 func viewOf(encoded []byte) *view {
 	v := &view{letters: types{}, properties: []byte{'{'}}
 	p, _ := content.Parse(encoded)
@@ -49,14 +49,14 @@ func viewOf(encoded []byte) *view {
 	return v
 }
 
-// comma separates a member or an element from the one before.
+// comma writes a comma, except before the first member or element.
 func (v *view) comma() {
 	if last := v.properties[len(v.properties)-1]; last != '{' && last != '[' {
 		v.properties = append(v.properties, ',')
 	}
 }
 
-// table shows the first of entries of the same name: objects of JSON have one.
+// table shows only the first of several headers with the same name, since a JSON object has each name once.
 func (v *view) table(t content.Table, at string, depth int) {
 	v.properties = append(v.properties, '{')
 	seen := make(map[string]bool)
@@ -103,7 +103,7 @@ func (v *view) value(value content.Value, at string, depth int) {
 	}
 }
 
-// other shows a value for which JSON may have no type.
+// other shows a value of a type that JSON can lack.
 func (v *view) other(value content.Value, at string) {
 	text, quoted := spell(value)
 	if letter := string(value.Type); quoted || value.Type != content.TypeInt64 {
@@ -130,12 +130,12 @@ func pointer(at, name string) string {
 
 const hex = "0123456789abcdef"
 
-// appendString writes text as JSON. What is not UTF-8 becomes U+FFFD.
+// appendString writes text as JSON. Invalid UTF-8 becomes U+FFFD.
 func appendString[T string | []byte](data []byte, text T) []byte {
 	return appendText(data, strings.ToValidUTF8(string(text), "�"))
 }
 
-// appendText writes text that is UTF-8 as JSON.
+// appendText writes valid UTF-8 as JSON.
 func appendText[T string | []byte](data []byte, text T) []byte {
 	data = append(data, '"')
 	from := 0
