@@ -12,31 +12,31 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
-// Environment variables with the name of the configuration's file, and with the configuration itself.
+// Environment variables: the configuration file's name, and the configuration itself.
 const (
 	EnvConfig     = "RABBITMQ_RETRY_CONFIG"
 	EnvConfigJSON = "RABBITMQ_RETRY_CONFIG_JSON"
 )
 
-// Config is where the worker's configuration comes from. The flag takes precedence over the environment.
+// Config is the source of the worker's configuration. The flag takes precedence over the environment.
 type Config struct {
 	Getenv func(string) string
 	file   string
 }
 
-// AddFlags adds --config, whose file has what is said.
+// AddFlags adds --config. The text what describes the file's content.
 func (c *Config) AddFlags(cmd *cobra.Command, what string) {
 	cmd.Flags().StringVar(&c.file, "config", "",
 		fmt.Sprintf("`file` with %s (default: $%s, or the JSON in $%s)", what, EnvConfig, EnvConfigJSON))
 }
 
-// Given reports whether there is one to be read.
+// Given reports whether the user gave a configuration.
 func (c *Config) Given() bool { return c.File() != "" || c.Getenv(EnvConfigJSON) != "" }
 
-// File is the name of the configuration's file, empty if it is not in a file.
+// File is the configuration file's name, "" if the configuration is not in a file.
 func (c *Config) File() string { return cmp.Or(c.file, c.Getenv(EnvConfig)) }
 
-// Read also returns the configuration as it is written.
+// Read returns the configuration, and its bytes as they were written.
 func (c *Config) Read() (workerconfig.Config, []byte, error) {
 	text := c.Getenv(EnvConfigJSON)
 	switch {
@@ -71,7 +71,7 @@ func readConfig(by, name string) (workerconfig.Config, []byte, error) {
 	return config, data, err
 }
 
-// connection marks the flags that say where the brokers are and who logs in.
+// connection marks the flags for the brokers' addresses and credentials.
 const connection = "connection"
 
 func connecting(cmd *cobra.Command, names ...string) {
@@ -80,7 +80,7 @@ func connecting(cmd *cobra.Command, names ...string) {
 	}
 }
 
-// ShowConnectionLast has the help of all commands show the flags of the connection after those of the task.
+// ShowConnectionLast makes the help of all commands show the flags of the connection last.
 func ShowConnectionLast(root *cobra.Command) {
 	usage := root.UsageFunc()
 	root.SetUsageFunc(func(cmd *cobra.Command) error {

@@ -1,5 +1,5 @@
-// Package cli has what the sidecar's commands have in common: where broker, credentials and configuration come from,
-// and what an error means for the exit code.
+// Package cli has the common parts of the sidecar's commands: the sources of brokers, credentials and configuration, and the
+// exit code for each kind of error.
 package cli
 
 import (
@@ -15,11 +15,10 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/certificates"
 )
 
-// EnvURI is the environment variable that has the AMQP URIs.
+// EnvURI is the environment variable with the AMQP URIs.
 const EnvURI = "RABBITMQ_URI"
 
-// Connection is where the brokers are and who logs in, over AMQP. Flags take precedence over the
-// environment.
+// Connection has the brokers' addresses and the credentials for AMQP. Flags take precedence over the environment.
 type Connection struct {
 	getenv                              func(string) string
 	uris                                []string
@@ -27,7 +26,7 @@ type Connection struct {
 	certificates                        Certificates
 }
 
-// NewConnection makes one that reads this environment.
+// NewConnection makes a connection that reads this environment.
 func NewConnection(getenv func(string) string) Connection {
 	return Connection{getenv: getenv, certificates: Certificates{Getenv: getenv}}
 }
@@ -45,8 +44,8 @@ func (c *Connection) AddFlags(cmd *cobra.Command) {
 	c.certificates.AddFlags(cmd)
 }
 
-// Brokers reads addresses and credentials. It is an [amqpconn.Brokers], called again for each session, so
-// that files with secrets may be replaced while the command runs.
+// Brokers reads addresses and credentials. It is an [amqpconn.Brokers]: each session calls it again, so that files with
+// secrets can be replaced while the command runs.
 func (c *Connection) Brokers() ([]amqpconn.URI, error) {
 	uris, err := c.readURIs()
 	if err != nil {
@@ -105,7 +104,7 @@ func (c *Connection) readURIs() ([]amqpconn.URI, error) {
 	return uris, nil
 }
 
-// Certificates are where the certificates of TLS are. Flags take precedence over the environment; none takes a secret.
+// Certificates has the files of the TLS certificates. Flags take precedence over the environment. No flag takes a secret.
 type Certificates struct {
 	Getenv        func(string) string
 	ca, cert, key string
@@ -122,10 +121,10 @@ func (c *Certificates) AddFlags(cmd *cobra.Command) {
 	connecting(cmd, "cacert", "clientcert", "clientkey")
 }
 
-// onCommandLine reports whether a flag was written.
+// onCommandLine reports whether the user wrote one of the flags.
 func (c *Certificates) onCommandLine() bool { return c.ca+c.cert+c.key != "" }
 
-// Set is what flags and environment give.
+// Set has the certificates from flags and environment.
 func (c *Certificates) Set() (certificates.Set, error) {
 	flags := certificates.Set{
 		CA:   certificates.File(c.ca, "--cacert", certificates.EnvCAPEM),
@@ -136,7 +135,7 @@ func (c *Certificates) Set() (certificates.Set, error) {
 	return set, set.Check()
 }
 
-// ReadSecret reads a file of one line, and nothing if no file is named.
+// ReadSecret reads a file with one line. It returns "" if no file is named.
 func ReadSecret(flag, name string) (string, error) {
 	if name == "" {
 		return "", nil
@@ -163,8 +162,8 @@ func readFile(flag, name string) ([]byte, error) {
 	return data, nil
 }
 
-// MustBeFile refuses a URI, whose password an error about a missing file would show, and "-", which stands for standard
-// output or input elsewhere.
+// MustBeFile refuses a URI, since an error about a missing file would show the URI's password. It also refuses "-", which
+// means standard input or output for other flags.
 func MustBeFile(flag, name string) error {
 	if strings.Contains(name, "://") {
 		return fmt.Errorf("%s: must be the name of a file, and is a URI", flag)
@@ -175,17 +174,17 @@ func MustBeFile(flag, name string) error {
 	return nil
 }
 
-// A RuntimeError is what went wrong although configuration and command line are right.
+// A RuntimeError is an error that occurs although configuration and command line are right.
 type RuntimeError struct{ Err error }
 
 func (e RuntimeError) Error() string { return e.Err.Error() }
 
-// A FindingError is what a command found wrong on the broker.
+// A FindingError is a problem that a command found on the broker.
 type FindingError struct{ Err error }
 
 func (e FindingError) Error() string { return e.Err.Error() }
 
-// Runtime makes a [RuntimeError] of an error, and nothing of none.
+// Runtime wraps an error in a [RuntimeError]. It returns nil for nil.
 func Runtime(err error) error {
 	if err == nil {
 		return nil
@@ -193,5 +192,5 @@ func Runtime(err error) error {
 	return RuntimeError{err}
 }
 
-// Unwrap returns what went wrong.
+// Unwrap returns the wrapped error.
 func (e RuntimeError) Unwrap() error { return e.Err }

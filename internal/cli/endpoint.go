@@ -10,19 +10,19 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 )
 
-// Environment variables, the same as the provider's.
+// Environment variables, with the same names as the provider's.
 const (
 	EnvEndpoint = "RABBITMQ_ENDPOINT"
 	EnvUsername = "RABBITMQ_USERNAME"
 	EnvPassword = "RABBITMQ_PASSWORD"
 )
 
-// Endpoint is where the management API is. Flags take precedence over the environment.
+// Endpoint has the management API's address and credentials. Flags take precedence over the environment.
 type Endpoint struct {
 	Getenv                      func(string) string
 	Certificates                Certificates
 	url, username, passwordFile string
-	// password is that of a user who was found elsewhere.
+	// password belongs to a user whose name and password come from [Connection.Management].
 	password string
 }
 
@@ -35,7 +35,7 @@ func (e *Endpoint) AddFlags(cmd *cobra.Command) {
 	e.Certificates.AddFlags(cmd)
 }
 
-// Client does not connect yet.
+// Client creates a client, which does not connect yet. Its errors are about flags, variables and files.
 func (e *Endpoint) Client() (*broker.Client, error) {
 	certificates, err := e.Certificates.Set()
 	if err != nil {
@@ -64,7 +64,8 @@ func (e *Endpoint) Client() (*broker.Client, error) {
 	return broker.New(config)
 }
 
-// Management is the management API of these brokers. Its user is that of AMQP, unless the environment has another.
+// Management is a client for these brokers' management API. It has the user of AMQP, unless the environment names another
+// one.
 func (c *Connection) Management(url string) (*broker.Client, error) {
 	e := Endpoint{Getenv: c.getenv, Certificates: c.certificates, url: url}
 	if c.getenv(EnvUsername) == "" {

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// Formats that commands have in common.
+// Formats that several commands share.
 const (
 	Table = "table"
 	JSON  = "json"
 )
 
-// CheckFormat is an error if the value of --output is not one of the known formats.
+// CheckFormat returns an error if the value of --output is not a known format.
 func CheckFormat(format string, known ...string) error {
 	if slices.Contains(known, format) {
 		return nil
@@ -22,7 +22,7 @@ func CheckFormat(format string, known ...string) error {
 	return fmt.Errorf("--output %q: must be one of %s", format, strings.Join(known, ", "))
 }
 
-// WriteJSON writes a value, and leaves HTML as it is.
+// WriteJSON writes a value as JSON, without escapes for HTML.
 func WriteJSON(w io.Writer, value any, indent string) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)

@@ -1,5 +1,6 @@
-// Package registry has the address under which the provider is published.
+// Package registry has the provider's address in the registry.
 package registry
 
-// Source is what configurations write in required_providers. scripts/rename-source changes it everywhere.
+// Source is the source address that configurations write in required_providers. scripts/rename-source changes it in all
+// files.
 const Source = "rabbitmq-retry/rabbitmq"
