@@ -31,7 +31,7 @@ const auditExample = `  RABBITMQ_ENDPOINT=http://localhost:15672 RABBITMQ_USERNA
   rabbitmq-retry audit --endpoint https://rabbitmq:15671 --username audit --password-file /run/secrets/password \
     --all-vhosts --ignore parking-queue-ttl --output json`
 
-// auditOptions say what to audit and what to leave out.
+// auditOptions are the options of "audit".
 type auditOptions struct {
 	vhosts    []string
 	allVhosts bool
@@ -93,7 +93,7 @@ func (o auditOptions) check() error {
 // run audits the vhosts one after the other.
 func (o auditOptions) run(ctx context.Context, client *broker.Client) (results, error) {
 	all := results{Findings: []vhostFinding{}}
-	if _, err := client.User(ctx); err != nil { // which tells best what is wrong with the endpoint
+	if _, err := client.User(ctx); err != nil { // its error tells best why the endpoint does not work
 		return all, err
 	}
 	vhosts := o.vhosts
@@ -116,7 +116,7 @@ func (o auditOptions) run(ctx context.Context, client *broker.Client) (results, 
 	return all, nil
 }
 
-// results are what was found in all vhosts.
+// results are the findings of all vhosts.
 type results struct {
 	Findings []vhostFinding `json:"findings"`
 	Errors   int            `json:"error_count"`
@@ -136,7 +136,7 @@ func (r *results) add(vhost string, findings []audit.Finding) {
 	}
 }
 
-// print writes a line per finding, and what it says below it: sentences do not fit into columns.
+// print writes a line per finding, and its details below, since sentences do not fit into columns.
 func (r results) print(w io.Writer, format string) error {
 	switch {
 	case format == cli.JSON:

@@ -40,7 +40,7 @@ a schema cannot say, and whether the broker has what the configuration names, "r
 	return config
 }
 
-// options also returns the configuration as it was read.
+// options returns the worker's options, and the configuration's bytes as they were read.
 func (o *workerOptions) options() (options worker.Options, config []byte, err error) {
 	options = worker.Options{Brokers: o.connection.Brokers, Prefetch: o.prefetch, DrainTimeout: o.drainTimeout, Version: version}
 	if options.Config, config, err = o.config.Read(); err != nil {

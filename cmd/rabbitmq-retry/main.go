@@ -1,5 +1,4 @@
-// Command rabbitmq-retry is the sidecar of a retry pipeline: it counts failed attempts, which the
-// broker cannot do.
+// Command rabbitmq-retry is the sidecar of a retry pipeline. It counts failed attempts, which the broker cannot do.
 package main
 
 import (
@@ -27,7 +26,7 @@ func main() {
 	go func() {
 		<-stops
 		stop()
-		// The default action of a signal would not do: the first process of a container has none.
+		// A signal has no default action here: the first process of a container has none.
 		<-stops
 		_, _ = fmt.Fprintln(os.Stderr, "rabbitmq-retry: stopped by a second signal, with nothing more finished")
 		os.Exit(exitCutShort)
@@ -39,11 +38,11 @@ func main() {
 const (
 	exitOK    = 0
 	exitError = 1
-	// exitUsage is for a wrong configuration or command line: trying again cannot help.
+	// exitUsage means a wrong configuration or command line, which another attempt cannot change.
 	exitUsage = 2
-	// exitCutShort is for a second signal, after which nothing more is finished.
+	// exitCutShort means that a second signal ended the command before it had finished.
 	exitCutShort = 3
-	// exitFound is for a command that did its work, and found something wrong on the broker.
+	// exitFound means that the command worked, and found a problem on the broker.
 	exitFound = 4
 )
 
@@ -101,8 +100,8 @@ func newVersionCommand() *cobra.Command {
 	}
 }
 
-// redact takes out of an error's text what was written on the command line and may be a URI with a
-// password: in the wrong place it is quoted as an unknown command, a file's name or a wrong value.
+// redact removes a word of the command line from an error's text if it can be a URI with a password. Cobra quotes a word in
+// the wrong place as an unknown command, a file's name or a wrong value.
 func redact(text string, args []string) string {
 	const hidden = "(not shown: it looks like a URI)"
 	for _, arg := range args {

@@ -22,7 +22,7 @@ const (
 	envLogLevel  = "RABBITMQ_RETRY_LOG_LEVEL"
 )
 
-// observation is what the worker lets others see.
+// observation has the worker's logs, metrics and health checks.
 type observation struct {
 	listen, logFormat, logLevel string
 }
@@ -36,8 +36,8 @@ func (o *observation) addFlags(cmd *cobra.Command) {
 		"debug, with a line per message, info, warn or error (default: $"+envLogLevel+", or info)")
 }
 
-// complete takes from the environment what no flag says, and checks all of it. Errors do not quote
-// values: one may be a URI in the wrong place.
+// complete reads the environment for flags that are not set, and checks all values. Its errors do not quote values, since one
+// can be a URI in the wrong place.
 func (o *observation) complete(getenv func(string) string) (err error) {
 	from := func(value *string, flag, env string) string {
 		if *value != "" {
@@ -73,7 +73,7 @@ func (o *observation) logger(out io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(out, options))
 }
 
-// asText writes durations and addresses as the text format does: "282ms" in JSON, too.
+// asText writes durations and addresses as the text format does, so JSON has "282ms", too.
 func asText(_ []string, a slog.Attr) slog.Attr {
 	switch value := a.Value.Any().(type) {
 	case time.Duration:
@@ -84,7 +84,7 @@ func asText(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// serve answers probes and scrapes, if that is wanted, until stop is called.
+// serve answers probes and scrapes, if they are enabled, until stop is called.
 func (o *observation) serve(ctx context.Context, set *metrics.Set, log *slog.Logger) (stop func(), err error) {
 	if o.listen == "" {
 		return func() {}, nil

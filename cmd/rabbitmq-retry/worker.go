@@ -54,7 +54,7 @@ const workerExample = `  # worker.json: {"pipelines":[{"version":1,"name":"order
   # Does the configuration work? Nothing is consumed.
   rabbitmq-retry worker --config worker.json --uri-file /run/secrets/rabbitmq-uri --check`
 
-// workerOptions are what the command line says. Flags take precedence over the environment.
+// workerOptions are the options of "worker". Flags take precedence over the environment.
 type workerOptions struct {
 	connection cli.Connection
 	config     cli.Config
@@ -87,7 +87,7 @@ func newWorkerCommand(getenv func(string) string) *cobra.Command {
 
 func (o *workerOptions) run(ctx context.Context, cmd *cobra.Command) error {
 	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP) // before the configuration is read, or it could miss a change
+	signal.Notify(hangups, syscall.SIGHUP) // before the configuration is read, so that no change is missed
 	options, config, err := o.options()
 	if err != nil {
 		return err
@@ -111,6 +111,6 @@ func (o *workerOptions) run(ctx context.Context, cmd *cobra.Command) error {
 	return cli.Runtime(worker.Run(ctx, options))
 }
 
-// heapFloor spares a small heap most of its collections, which took an eighth of the processor time. Unlike a higher GOGC, it
-// does not multiply what large messages take. The memory is never touched, and so never resident.
+// heapFloor keeps the collector from running often over a small heap, which took an eighth of the processor time. Unlike a
+// higher GOGC, it does not multiply the memory of large messages. This memory is never touched, so it is never resident.
 const heapFloor = 8 << 20
