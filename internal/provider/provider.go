@@ -1,4 +1,4 @@
-// Package provider is the Terraform provider: its configuration and what it offers.
+// Package provider is the Terraform provider: its configuration, resources, data sources, list resources and functions.
 package provider
 
 import (
@@ -30,7 +30,7 @@ import (
 
 type rabbitMQ struct {
 	version string
-	// times are those of the proof that queues are empty.
+	// times are the waits that prove queues to be empty.
 	times apply.Times
 }
 
@@ -42,8 +42,8 @@ var (
 // New returns the provider's constructor.
 func New(version string) func() provider.Provider { return NewForTest(version, apply.DefaultTimes()) }
 
-// NewForTest is New with other times for the proof that queues are empty. Against a broker that
-// gathers statistics as seldom as brokers do by default, shorter ones prove nothing.
+// NewForTest is New with other times for the proof that queues are empty. Brokers gather statistics every five seconds by
+// default, and shorter times prove nothing against them.
 func NewForTest(version string, times apply.Times) func() provider.Provider {
 	return func() provider.Provider { return rabbitMQ{version, times} }
 }
@@ -64,7 +64,7 @@ func (rabbitMQ) DataSources(context.Context) []func() datasource.DataSource {
 	return []func() datasource.DataSource{deadletteraudit.New, retrypipelinedata.New}
 }
 
-// ListResources lists what terraform query finds.
+// ListResources lists the resource types that terraform query can find.
 func (rabbitMQ) ListResources(context.Context) []func() list.ListResource {
 	return []func() list.ListResource{retrypipeline.NewList, retryattachment.NewList, delayedexchange.NewList}
 }
@@ -74,9 +74,9 @@ func (rabbitMQ) Functions(context.Context) []func() function.Function {
 	return []func() function.Function{providerfunction.NewMergePermissions}
 }
 
-// Configure makes the [configured.Provider] that resources and data sources work with. The broker is first asked when it is needed.
-// While the endpoint or a credential is not known yet, resources and data sources wait for it, if the client can do that; otherwise
-// plans are made without looking at the broker.
+// Configure makes the [configured.Provider] that resources and data sources work with. The provider first connects to the
+// broker when a resource needs it. If the endpoint or a credential is not known yet and Terraform supports deferral,
+// resources and data sources are deferred. Otherwise they are planned without the broker.
 func (p rabbitMQ) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
 	if !req.Config.Raw.IsFullyKnown() {
 		handOut(configured.Unconnected(), resp)
@@ -104,7 +104,7 @@ func handOut(made *configured.Provider, resp *provider.ConfigureResponse) {
 	resp.ResourceData, resp.DataSourceData, resp.ListResourceData = made, made, made
 }
 
-// broker merges the configuration with the environment; what is configured wins.
+// broker merges the configuration with the environment. The configuration takes precedence.
 func (m model) broker(ctx context.Context) (broker.Config, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	config := broker.Config{
@@ -137,7 +137,7 @@ func (m model) broker(ctx context.Context) (broker.Config, diag.Diagnostics) {
 	return config, diags
 }
 
-// certificates are those of the configuration.
+// certificates are the certificates of the configuration.
 func (m model) certificates() certificates.Set {
 	return certificates.Set{
 		CA:   source(m.CACertFile, m.CACertPEM, "cacert_file", "cacert_pem"),

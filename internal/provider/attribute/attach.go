@@ -18,7 +18,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// OneOf accepts these values.
+// OneOf accepts only these values.
 func OneOf(values ...string) []validator.String {
 	return []validator.String{stringvalidator.OneOf(values...)}
 }
@@ -28,15 +28,15 @@ func PolicyPriority(preset int64, description string) schema.Attribute {
 	return schema.Int64Attribute{
 		Optional: true, Computed: true,
 		Default:    int64default.StaticInt64(preset),
-		Validators: []validator.Int64{int64validator.AtLeast(1)}, // a policy whose priority nobody chose has 0
+		Validators: []validator.Int64{int64validator.AtLeast(1)}, // 0 is the priority of a policy without a chosen one
 		MarkdownDescription: description +
 			"Only the policy of the highest priority applies to a queue. " +
 			"Default: `1000`.",
 	}
 }
 
-// AttachAttributes describe how a work queue joins a pipeline. The two texts say what is special about attach and
-// policy_definition_json there.
+// AttachAttributes describe how a work queue is attached to a pipeline. The two texts add the resource's special rules for
+// attach and policy_definition_json.
 func AttachAttributes(attach, definition string) map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"type": schema.StringAttribute{
@@ -78,7 +78,7 @@ func ComputedString(description string) schema.StringAttribute {
 	return schema.StringAttribute{Computed: true, MarkdownDescription: description}
 }
 
-// ForceDestroy describes what a destroy deletes. The text is what messages call the resource.
+// ForceDestroy describes the attribute force_destroy. The text kind names the resource.
 func ForceDestroy(kind string) schema.Attribute {
 	return schema.BoolAttribute{
 		Optional: true, Computed: true,
@@ -91,7 +91,7 @@ func ForceDestroy(kind string) schema.Attribute {
 
 var notNegative = regexp.MustCompile("^[^-]")
 
-// Timeouts is [timeouts.Attributes] with a check that refuses negative durations, too.
+// Timeouts is [timeouts.Attributes] that also refuses negative durations.
 func Timeouts(ctx context.Context, options timeouts.Opts) schema.Attribute {
 	nested, is := timeouts.Attributes(ctx, options).(schema.SingleNestedAttribute)
 	if !is {

@@ -11,10 +11,10 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
-// FailedQueueType is the type of where the failed messages of a work queue go.
+// FailedQueueType is the type of the attribute failed_queue.
 var FailedQueueType = types.ObjectType{AttrTypes: map[string]attr.Type{"name": types.StringType, "declare": types.BoolType}}
 
-// FailedQueueAttribute describes where the failed messages of a work queue go. The text says of what type the queue is.
+// FailedQueueAttribute describes the attribute failed_queue. The text queueType names the queue's type.
 func FailedQueueAttribute(queueType string) schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Optional: true,
@@ -37,7 +37,8 @@ func FailedQueueAttribute(queueType string) schema.Attribute {
 	}
 }
 
-// FailedQueue reads the attribute: no name if there is no such queue.
+// FailedQueue reads the attribute. The name is "" if the work queue has no failed queue of its own; foreign says that another
+// owner declares the queue.
 func FailedQueue(of attr.Value) (name string, foreign bool) {
 	object, _ := of.(types.Object)
 	queue, _ := object.Attributes()["name"].(types.String)
@@ -45,7 +46,7 @@ func FailedQueue(of attr.Value) (name string, foreign bool) {
 	return queue.ValueString(), Known(declare) && !declare.ValueBool()
 }
 
-// FailedQueueValue is null where a work queue has no failed queue of its own.
+// FailedQueueValue is the attribute's value, null if the work queue has no failed queue of its own.
 func FailedQueueValue(of pipeline.WorkerFailedQueue) types.Object {
 	if of.Name == "" {
 		return types.ObjectNull(FailedQueueType.AttrTypes)

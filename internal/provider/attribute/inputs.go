@@ -12,7 +12,7 @@ import (
 // Inputs are the attributes that a configuration can set and that matter to the objects on the broker.
 type Inputs []string
 
-// InputsOf are those of a schema. What is not listed as an exception counts, so that a new attribute is never forgotten.
+// InputsOf are the inputs of a schema, except the named attributes. A new attribute thus counts until it is named here.
 func InputsOf(s schema.Schema, except ...string) Inputs {
 	var inputs Inputs
 	for name, attribute := range s.Attributes {
@@ -23,7 +23,7 @@ func InputsOf(s schema.Schema, except ...string) Inputs {
 	return inputs
 }
 
-// Known reports whether all inputs of a model are known, with all that they hold. One that is not set is.
+// Known reports whether all inputs of a model are completely known. An input that is not set counts as known.
 func (in Inputs) Known(ctx context.Context, model any) bool {
 	for _, input := range in.values(model) {
 		if value, err := input.ToTerraformValue(ctx); err != nil || !value.IsFullyKnown() {
@@ -33,12 +33,12 @@ func (in Inputs) Known(ctx context.Context, model any) bool {
 	return true
 }
 
-// Differ reports whether an input of one model is another one's.
+// Differ reports whether two models differ in an input.
 func (in Inputs) Differ(a, b any) bool {
 	return !slices.EqualFunc(in.values(a), in.values(b), attr.Value.Equal)
 }
 
-// values are those of a model, a struct with `tfsdk` tags, in the order of its fields.
+// values are the inputs of a model, a struct with `tfsdk` tags, in the order of its fields.
 func (in Inputs) values(model any) []attr.Value {
 	var values []attr.Value
 	of := reflect.ValueOf(model)

@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	// objectsType is the type of objects of one kind: a line for each, by name.
+	// objectsType is the type of all objects of one kind: one line per object, by name.
 	objectsType = types.MapType{ElemType: types.StringType}
 	// TopologyType has the types of the four kinds of objects.
 	TopologyType = map[string]attr.Type{
@@ -28,7 +28,7 @@ var (
 
 // TopologyAttribute describes every object that the resource owns, one line per object.
 //
-// The first release freezes the lines and the names of the kinds; see [topology.View] for what may change afterwards.
+// The first release freezes the lines and the names of the kinds; [topology.View] says which changes are possible afterwards.
 func TopologyAttribute() schema.SingleNestedAttribute {
 	return schema.SingleNestedAttribute{
 		Computed: true,
@@ -52,7 +52,7 @@ func objectsAttribute(description string) schema.MapAttribute {
 	return schema.MapAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: description}
 }
 
-// TopologyValue is a set of objects as the attribute shows it.
+// TopologyValue shows objects as the attribute does.
 func TopologyValue(t topology.Topology) types.Object {
 	view := topology.Render(t)
 	return types.ObjectValueMust(TopologyType, map[string]attr.Value{
@@ -63,7 +63,7 @@ func TopologyValue(t topology.Topology) types.Object {
 	})
 }
 
-// ExchangesValue is a topology of which only the exchanges are known.
+// ExchangesValue is a topology with known exchanges and all else unknown.
 func ExchangesValue(exchanges map[string]topology.Exchange) types.Object {
 	return types.ObjectValueMust(TopologyType, map[string]attr.Value{
 		"exchanges": textMap(topology.Render(topology.Topology{Exchanges: exchanges}).Exchanges),
@@ -73,8 +73,8 @@ func ExchangesValue(exchanges map[string]topology.Exchange) types.Object {
 	})
 }
 
-// bindingsType is a set of texts that is compared as a whole. The framework compares each element with each other one,
-// which takes seconds for a thousand.
+// bindingsType is a set of texts that is compared as a whole. The framework compares each element with every other one, which
+// takes seconds for a thousand elements.
 type bindingsType struct{ basetypes.SetType }
 
 var setOfBindings = bindingsType{types.SetType{ElemType: types.StringType}}
@@ -85,25 +85,25 @@ func (t bindingsType) Equal(o attr.Type) bool {
 	return same
 }
 
-// ValueType is that of the values.
+// ValueType is the Go type of the values.
 func (t bindingsType) ValueType(context.Context) attr.Value { return Bindings{} }
 
-// ValueFromSet makes a value.
+// ValueFromSet makes bindings from a set.
 func (t bindingsType) ValueFromSet(_ context.Context, set basetypes.SetValue) (basetypes.SetValuable, diag.Diagnostics) {
 	return Bindings{set}, nil
 }
 
-// ValueFromTerraform makes a value.
+// ValueFromTerraform makes bindings from Terraform's value.
 func (t bindingsType) ValueFromTerraform(ctx context.Context, in tftypes.Value) (attr.Value, error) {
 	value, err := t.SetType.ValueFromTerraform(ctx, in)
 	set, _ := value.(basetypes.SetValue)
 	return Bindings{set}, err
 }
 
-// Bindings are those of a topology, as texts.
+// Bindings are a topology's bindings, one text each.
 type Bindings struct{ basetypes.SetValue }
 
-// Type is that of all of them.
+// Type is the type of all bindings.
 func (b Bindings) Type(context.Context) attr.Type { return setOfBindings }
 
 // Equal reports whether the texts are the same.
@@ -112,7 +112,7 @@ func (b Bindings) Equal(o attr.Value) bool {
 	return same && b.IsNull() == other.IsNull() && b.IsUnknown() == other.IsUnknown() && maps.Equal(b.Texts(), other.Texts())
 }
 
-// SetSemanticEquals is Equal of what is known.
+// SetSemanticEquals is Equal for two known sets.
 func (b Bindings) SetSemanticEquals(_ context.Context, prior basetypes.SetValuable) (bool, diag.Diagnostics) {
 	return b.Equal(prior), nil
 }

@@ -1,4 +1,4 @@
-// Package attribute has what the attributes of several resources and data sources are made of.
+// Package attribute has attributes and values that several resources and data sources share.
 package attribute
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// MapValue converts a map of anything.
+// MapValue converts each element of a map.
 func MapValue[T any](elementType attr.Type, from map[string]T, convert func(T) attr.Value) types.Map {
 	values := make(map[string]attr.Value, len(from))
 	for name, element := range from {
@@ -26,7 +26,7 @@ func MapValue[T any](elementType attr.Type, from map[string]T, convert func(T) a
 	return types.MapValueMust(elementType, values)
 }
 
-// Drained says which elements were seen to be empty, by their attribute of that name.
+// Drained are the elements' attributes drained, by the elements' names.
 func Drained(of types.Map) map[string]bool {
 	all := map[string]bool{}
 	for name, element := range of.Elements() {
@@ -51,7 +51,7 @@ func StringValues(from []string) []attr.Value {
 	return values
 }
 
-// TextValue is null for an empty text.
+// TextValue is a text, null for "".
 func TextValue(text string) types.String {
 	if text == "" {
 		return types.StringNull()
@@ -59,7 +59,7 @@ func TextValue(text string) types.String {
 	return types.StringValue(text)
 }
 
-// nullable is any value of an attribute.
+// nullable is an attribute's value.
 type nullable interface {
 	IsNull() bool
 	IsUnknown() bool
@@ -68,13 +68,13 @@ type nullable interface {
 // Known reports whether a value is set and known.
 func Known(value nullable) bool { return !value.IsNull() && !value.IsUnknown() }
 
-// collection is any value of an attribute that holds others.
+// collection is an attribute's value that contains other values.
 type collection interface {
 	nullable
 	ToTerraformValue(ctx context.Context) (tftypes.Value, error)
 }
 
-// FullyKnown reports whether a collection is set and nothing in it is unknown.
+// FullyKnown reports whether a collection is set and all its values are known.
 func FullyKnown(ctx context.Context, collection collection) bool {
 	if !Known(collection) {
 		return false
@@ -83,7 +83,7 @@ func FullyKnown(ctx context.Context, collection collection) bool {
 	return err == nil && value.IsFullyKnown()
 }
 
-// Shown is the part of a path whose line Terraform shows. Of an attribute within an entry of a map, that is the entry.
+// Shown is the part of a path whose line Terraform can show. For an attribute within an entry of a map, it is the entry.
 func Shown(at path.Path) path.Path {
 	for len(at.Steps()) > 2 {
 		at = at.ParentPath()
@@ -91,7 +91,7 @@ func Shown(at path.Path) path.Path {
 	return at
 }
 
-// ParseObject reads a JSON object and keeps integers whole. It is nil where there is none.
+// ParseObject parses a JSON object without losing digits of integers. It returns nil if the text is null or unknown.
 func ParseObject(text jsontypes.Normalized, at path.Path) (topology.Arguments, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	if !Known(text) {
@@ -108,7 +108,7 @@ func ParseObject(text jsontypes.Normalized, at path.Path) (topology.Arguments, d
 	return topology.DecodedArguments(decoded), diags
 }
 
-// ArgumentsValue is the reverse: arguments came out of JSON, so they go back into it.
+// ArgumentsValue is the reverse of ParseObject.
 func ArgumentsValue(arguments topology.Arguments) jsontypes.Normalized {
 	if arguments == nil {
 		return jsontypes.NewNormalizedNull()

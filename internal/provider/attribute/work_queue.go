@@ -8,7 +8,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
-// WorkQueueType is the type of a work queue of a pipeline.
+// WorkQueueType is the type of a pipeline's work queue.
 var WorkQueueType = types.ObjectType{AttrTypes: map[string]attr.Type{
 	"type":           types.StringType,
 	"declare":        types.BoolType,
@@ -22,7 +22,7 @@ var WorkQueueType = types.ObjectType{AttrTypes: map[string]attr.Type{
 	"failed_queue":           FailedQueueType,
 }}
 
-// WorkQueueValue is null where a setting has its default.
+// WorkQueueValue is a work queue, with null for settings that have their default.
 func WorkQueueValue(w pipeline.WorkQueue) attr.Value {
 	return types.ObjectValueMust(WorkQueueType.AttrTypes, map[string]attr.Value{
 		"type":           types.StringValue(w.Type),

@@ -11,7 +11,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
-// The types of what the sidecar and its users need of a pipeline.
+// The types of the computed attributes for the sidecar and its users.
 var (
 	workerQueueType = types.ObjectType{AttrTypes: map[string]attr.Type{
 		"max_attempts": types.Int64Type,
@@ -42,12 +42,12 @@ var (
 		"write":     types.StringType,
 		"read":      types.StringType,
 	}
-	// OperatorPermissionsType is the type of such permissions, by command of the sidecar.
+	// OperatorPermissionsType is the type of the permissions for one command of the sidecar.
 	OperatorPermissionsType = types.ObjectType{AttrTypes: PermissionsType}
 )
 
-// WorkerValue is the sidecar's configuration of a pipeline. Attempts and reasons that are the sidecar's default are null,
-// so that plans do not print them once more.
+// WorkerValue is the sidecar's configuration of a pipeline. Attempts and reasons are null if they are the sidecar's default,
+// which shortens plans.
 func WorkerValue(worker pipeline.Worker) types.Object {
 	attempts, reasons := worker.MaxAttempts, types.ListNull(types.StringType)
 	if attempts == len(worker.Delays)+1 {
@@ -72,7 +72,7 @@ func WorkerValue(worker pipeline.Worker) types.Object {
 	})
 }
 
-// AttemptsValue is null where 0 stands for the default.
+// AttemptsValue is the number of attempts, null for 0.
 func AttemptsValue(attempts int) types.Int64 {
 	if attempts == 0 {
 		return types.Int64Null()
@@ -91,7 +91,7 @@ func DelayedWorkerValue(worker delayed.Worker) types.Object {
 	})
 }
 
-// PermissionsAttributes describe a value of PermissionsType. The text says what the pattern to read is for.
+// PermissionsAttributes describe a value of PermissionsType. The text read describes its pattern read.
 func PermissionsAttributes(read string) map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"configure": ComputedString("Pattern of what may be configured: nothing."),
@@ -100,7 +100,7 @@ func PermissionsAttributes(read string) map[string]schema.Attribute {
 	}
 }
 
-// PermissionsValue is an object of PermissionsType.
+// PermissionsValue is a value of PermissionsType.
 func PermissionsValue(permissions pipeline.Permissions) types.Object {
 	return types.ObjectValueMust(PermissionsType, map[string]attr.Value{
 		"configure": types.StringValue(permissions.Configure),
@@ -109,12 +109,12 @@ func PermissionsValue(permissions pipeline.Permissions) types.Object {
 	})
 }
 
-// OperatorPermissionsValue is by command.
+// OperatorPermissionsValue has the permissions by command.
 func OperatorPermissionsValue(of map[string]pipeline.Permissions) types.Map {
 	return MapValue(OperatorPermissionsType, of, func(p pipeline.Permissions) attr.Value { return PermissionsValue(p) })
 }
 
-// FailedQueuePermissionsValue is by failed queue.
+// FailedQueuePermissionsValue has the permissions by failed queue.
 func FailedQueuePermissionsValue(p pipeline.Pipeline) types.Map {
 	values := map[string]attr.Value{}
 	for queue := range p.FailedQueues() {

@@ -14,20 +14,20 @@ type counts struct {
 	begun time.Time
 }
 
-// reading is which queues have messages.
+// reading has the queues that have messages.
 type reading struct {
 	once   sync.Once
 	filled map[string]bool
 	err    error
 }
 
-// Drained says of each queue whether two readings find nothing in it. Counts lag: the second reading is made when what was
-// published before the first one is counted. All calls of an operation share both readings, and so the wait.
+// Drained reports for each queue whether two readings find no message. The broker's counts lag, so the second reading waits
+// until messages published before the first one are counted. All calls of an operation share both readings and the wait.
 func (s *Provider) Drained(ctx context.Context, vhost string, queues ...string) (map[string]bool, error) {
 	return s.drained(ctx, vhost, queues, false)
 }
 
-// AllDrained reports whether all of the queues are drained. If the first reading finds something in one, there is no second one.
+// AllDrained reports whether all of the queues are drained. If the first reading finds a message, there is no second one.
 func (s *Provider) AllDrained(ctx context.Context, vhost string, queues ...string) (bool, error) {
 	drained, err := s.drained(ctx, vhost, queues, true)
 	return err == nil && !slices.ContainsFunc(queues, func(queue string) bool { return !drained[queue] }), err
@@ -64,7 +64,7 @@ func (s *Provider) drained(ctx context.Context, vhost string, queues []string, a
 	return drained, nil
 }
 
-// read asks once. A caller that gives up does not end what others wait for.
+// read reads once. If a caller is cancelled, the reading continues for the others.
 func (r *reading) read(
 	ctx context.Context, vhost string, ask func(ctx context.Context, vhost string) (map[string]bool, error),
 ) (map[string]bool, error) {

@@ -6,8 +6,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// freshListings are those of one vhost: one that runs, which has the only turn, and one that waits for
-// the turn and can still be joined.
+// freshListings are the listings of one vhost for changes. At most one runs, which has the turn. Another one waits for the
+// turn, and callers can still join it.
 type freshListings struct {
 	turn chan struct{}
 	next *freshListing
@@ -20,9 +20,8 @@ type freshListing struct {
 	cancelled bool
 }
 
-// Fresh reads a vhost for a change. Nothing is remembered: the reading begins after the call, so it
-// shows what the broker had by then, just as if each caller read for itself. Those who call while
-// another reading is under way share the one that follows it. The answer must not be changed.
+// Fresh reads a vhost for a change. The reading begins after the call, so it is as current as if each caller read for itself.
+// Callers during a reading share the next one. The result must not be changed.
 func (s *Provider) Fresh(ctx context.Context, vhost string) (topology.Vhost, error) {
 	for {
 		l, leads := s.join(vhost)
@@ -35,13 +34,13 @@ func (s *Provider) Fresh(ctx context.Context, vhost string) (topology.Vhost, err
 			return topology.Vhost{}, context.Cause(ctx)
 		case <-l.done:
 		}
-		if !l.cancelled { // else whoever read for all gave up, which is not everybody's affair
+		if !l.cancelled { // otherwise the caller that led the reading was cancelled, so try again
 			return l.vhost, l.err
 		}
 	}
 }
 
-// join returns the listing that comes next, and whether it is the caller's to make.
+// join returns the next listing, and whether the caller must make it.
 func (s *Provider) join(vhost string) (*freshListing, bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -57,7 +56,7 @@ func (s *Provider) join(vhost string) (*freshListing, bool) {
 	return f.next, leads
 }
 
-// lead waits for the turn, lets nobody join any more, and only then reads.
+// lead waits for the turn, closes the listing to further callers, and then reads.
 func (s *Provider) lead(ctx context.Context, vhost string, l *freshListing) {
 	defer close(l.done)
 	s.mutex.Lock()

@@ -11,21 +11,21 @@ import (
 // Kind is a kind of resource.
 type Kind string
 
-// The kinds, as messages call them.
+// The kinds, as messages name them.
 const (
 	Pipeline        Kind = "pipeline"
 	Attachment      Kind = "attachment"
 	DelayedExchange Kind = "delayed exchange"
 )
 
-// Key tells one resource from all others.
+// Key identifies a resource.
 type Key struct {
 	Kind        Kind
 	Vhost, Name string
 }
 
-// An operation is one refresh and plan, or one apply. Up to Terraform 1.14, each has a process of its own. From 1.15 on,
-// `terraform test` runs all operations of a file in one process, and does not say where one ends.
+// operation is one refresh and plan, or one apply. Up to Terraform 1.14, each operation has its own process. Since 1.15,
+// `terraform test` runs all operations of a file in one process without marking where one ends.
 type operation struct {
 	refreshed, planned map[Key]bool
 	going              map[queueKey]map[string]bool
@@ -53,10 +53,10 @@ func newOperation() *operation {
 	}
 }
 
-// idle is how long no call is under way before the next call begins another operation.
+// idle is the length of a pause between calls after which the next call begins another operation.
 const idle = time.Second
 
-// Call notes that a call of Terraform's begins, and returns what notes its end.
+// Call notes the beginning of a call from Terraform. The caller must call the returned function at the end.
 func (s *Provider) Call() (ended func()) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -72,7 +72,8 @@ func (s *Provider) Call() (ended func()) {
 	}
 }
 
-// Refreshes notes that a resource is refreshed. Terraform does so once in an operation, and not after a write.
+// Refreshes notes that a resource is refreshed. Within an operation, Terraform refreshes a resource once, and never after a
+// write.
 func (s *Provider) Refreshes(key Key) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -82,7 +83,7 @@ func (s *Provider) Refreshes(key Key) {
 	s.operation.refreshed[key] = true
 }
 
-// Plans notes that a resource is planned. Terraform does so once in an operation, apart from the creation that ends a
+// Plans notes that a resource is planned. Within an operation, Terraform plans a resource once, apart from the creation of a
 // replacement.
 func (s *Provider) Plans(key Key) {
 	s.mutex.Lock()
@@ -100,8 +101,8 @@ func (s *Provider) HasPlanned(key Key) bool {
 	return s.operation.planned[key]
 }
 
-// Goes notes policies that are planned to leave a queue, and returns all that were noted of it in this operation. Of two
-// owners who leave a queue at the same time, each still finds the other's policy on the broker. Only warnings depend on it.
+// Goes notes policies that a plan removes from a queue, and returns all that were noted for this queue in the operation. If
+// two owners leave a queue at the same time, each still finds the other's policy on the broker. Only warnings depend on it.
 func (s *Provider) Goes(vhost, queue string, policies ...string) []string {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -115,7 +116,7 @@ func (s *Provider) Goes(vhost, queue string, policies ...string) []string {
 	return slices.Sorted(maps.Keys(s.operation.going[key]))
 }
 
-// MarkWritten notes that the broker is being changed, which makes what was listed before stale.
+// MarkWritten notes that the broker is being changed, so earlier listings are outdated.
 func (s *Provider) MarkWritten() {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -131,8 +132,7 @@ func (s *Provider) HasWritten() bool {
 	return s.operation.wrote
 }
 
-// Told reports whether a plan of this operation has said something before, and remembers it: once is enough for all
-// resources.
+// Told reports whether this operation has already given a message, and remembers it. One message is enough for all resources.
 func (s *Provider) Told(what string) bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

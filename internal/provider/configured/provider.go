@@ -1,4 +1,4 @@
-// Package configured holds what one configured provider knows while Terraform runs it.
+// Package configured holds the state of one configured provider while Terraform runs it.
 package configured
 
 import (
@@ -12,12 +12,12 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Provider is made by Configure and lives as long as the provider's process, which can serve many operations. What it
-// remembers of one serves reading and planning only; what writes asks the broker again (Fresh).
+// Provider is made by Configure and lives as long as the provider's process, which can serve many operations. Its memory of
+// an operation serves only reads and plans. Writes ask the broker again, with Fresh.
 type Provider struct {
 	// Client is nil while the provider's configuration is not known yet.
 	Client *broker.Client
-	// Applier changes what Client reads.
+	// Applier changes the objects that Client reads.
 	Applier *apply.Applier
 
 	mutex     sync.Mutex
@@ -37,7 +37,7 @@ type listing struct {
 	err   error
 }
 
-// New makes a provider for the client, which is asked nothing yet. Times are those of its applier.
+// New makes a provider for the client, which does not connect yet. Times are the applier's times.
 func New(client *broker.Client, times apply.Times) *Provider {
 	return &Provider{
 		Client: client, Applier: apply.New(client, times), list: client.List,
@@ -45,20 +45,19 @@ func New(client *broker.Client, times apply.Times) *Provider {
 	}
 }
 
-// Unconnected makes one for a provider whose configuration is not known yet.
+// Unconnected makes a provider whose configuration is not known yet.
 func Unconnected() *Provider { return New(nil, apply.DefaultTimes()) }
 
 // Configured reports whether the provider's configuration is known.
 func (s *Provider) Configured() bool { return s.Client != nil }
 
-// Listing reads a vhost once in an operation and answers from memory afterwards. The answer is shared: it must not
-// be changed.
+// Listing reads a vhost once per operation and remembers the result, which callers share and must not change.
 func (s *Provider) Listing(ctx context.Context, vhost string) (topology.Vhost, error) {
 	l := s.listing(ctx, vhost)
 	return l.vhost, l.err
 }
 
-// Near is what of the same listing can matter to these pipelines and work queues, see [pipeline.Index.Near].
+// Near is the part of the same listing that concerns these pipelines and work queues, see [pipeline.Index.Near].
 func (s *Provider) Near(ctx context.Context, vhost string, pipelines, workQueues []string) (topology.Vhost, error) {
 	l := s.listing(ctx, vhost)
 	if l.err != nil {
@@ -67,7 +66,7 @@ func (s *Provider) Near(ctx context.Context, vhost string, pipelines, workQueues
 	return l.index.Near(pipelines, workQueues), nil
 }
 
-// listing is shared by all who ask for it until it fails: an error is not remembered.
+// listing returns the shared listing. An error is not remembered.
 func (s *Provider) listing(ctx context.Context, vhost string) *listing {
 	s.mutex.Lock()
 	of := s.operation
@@ -89,14 +88,14 @@ func (s *Provider) listing(ctx context.Context, vhost string) *listing {
 	return l
 }
 
-// Reach asks the broker who the provider's user is, once in an operation and when it is first needed: what needs no broker
-// works without one. It needs a client.
+// Reach asks the broker for the provider's user, once per operation and on first use, so that plans that need no broker work
+// without one. It needs a client.
 func (s *Provider) Reach(ctx context.Context) (broker.User, error) {
 	return s.reach(ctx, func(error) bool { return false })
 }
 
-// ReachForWrite is Reach for an apply, which asks again after a failure: what came before it in the apply can have started
-// the broker.
+// ReachForWrite is Reach for an apply. It asks again after a failure, since an earlier step of the apply can have started the
+// broker.
 func (s *Provider) ReachForWrite(ctx context.Context) (broker.User, error) {
 	return s.reach(ctx, func(err error) bool { return err != nil })
 }
@@ -118,8 +117,8 @@ func (s *Provider) reach(ctx context.Context, again func(error) bool) (broker.Us
 	return of.reached.user, of.reached.err
 }
 
-// Making waits until no other creation of this process makes one of these objects. Of two that list a vhost at the same
-// moment, neither would find the other's objects, and brokers can tell both that an object is new.
+// Making waits until no other creation in this process makes one of these objects. If two creations listed a vhost at the
+// same moment, neither would find the other's objects, and brokers can tell both that an object is new.
 func (s *Provider) Making(ctx context.Context, objects []string) (made func(), err error) {
 	mine := make(chan struct{})
 	for {
@@ -135,7 +134,7 @@ func (s *Provider) Making(ctx context.Context, objects []string) (made func(), e
 	}
 }
 
-// begin takes all of the objects, or returns a creation that makes one of them now.
+// begin reserves all of the objects, or returns another creation that makes one of them now.
 func (s *Provider) begin(objects []string, mine chan struct{}) (other chan struct{}) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

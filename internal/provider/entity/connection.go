@@ -10,7 +10,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 )
 
-// takeOver sets the provider to the provider's data, which is nil as long as the provider is not configured.
+// takeOver sets taken to the provider's data, which is nil until the provider is configured.
 func takeOver(taken **configured.Provider, providerData any) diag.Diagnostics {
 	if providerData == nil {
 		return nil
@@ -23,7 +23,7 @@ func takeOver(taken **configured.Provider, providerData any) diag.Diagnostics {
 	return nil
 }
 
-// requireConnection is an error if the broker cannot be asked at apply.
+// requireConnection is an error if apply cannot reach the broker.
 func (e *entity[M]) requireConnection(ctx context.Context) diag.Diagnostics {
 	if !e.provider.Configured() {
 		return diag.Diagnostics{notConnected()}
@@ -31,7 +31,7 @@ func (e *entity[M]) requireConnection(ctx context.Context) diag.Diagnostics {
 	return unreached(e.provider.ReachForWrite(ctx))
 }
 
-// reach is an error if the broker does not answer, or not to this user.
+// reach is an error if the broker does not answer, or refuses the user.
 func reach(ctx context.Context, s *configured.Provider) diag.Diagnostics {
 	diags := unreached(s.Reach(ctx))
 	if !diags.HasError() {
@@ -40,11 +40,11 @@ func reach(ctx context.Context, s *configured.Provider) diag.Diagnostics {
 	return diags
 }
 
-// unfamiliar is a warning, once in an operation, if the broker has another name than RabbitMQ.
+// unfamiliar warns, once per operation, that the broker does not call itself RabbitMQ.
 func unfamiliar(ctx context.Context, s *configured.Provider) diag.Diagnostics {
 	name, err := s.Client.Product(ctx)
 	if err != nil || name == product.RabbitMQ || s.Told("unfamiliar") {
-		return nil // an error is Reach's
+		return nil // Reach reports errors
 	}
 	return diag.Diagnostics{unfamiliarBroker(name)}
 }
@@ -64,8 +64,8 @@ func unreached(_ broker.User, err error) diag.Diagnostics {
 	}
 }
 
-// ReachForPlan is for a plan: a broker that does not answer ends in a warning, so that a plan can be made without
-// one. Without a user, nothing can be compared with the broker.
+// ReachForPlan returns the user, nil if the plan cannot be compared with the broker. If the broker does not answer, it warns
+// instead of failing, so that a plan is possible without a broker.
 func ReachForPlan(ctx context.Context, run *configured.Provider) (*broker.User, diag.Diagnostics) {
 	user, err := run.Reach(ctx)
 	switch {
@@ -79,8 +79,8 @@ func ReachForPlan(ctx context.Context, run *configured.Provider) (*broker.User, 
 	return nil, diag.Diagnostics{planNotCompared(err)}
 }
 
-// ReadFailed tells a vhost that is gone from one that is only not accessible: a user without permissions gets
-// the same answer, and taking that for gone would plan to create everything again.
+// ReadFailed finds out whether a vhost is gone or only not accessible. A user without permissions gets the same answer for
+// both, and a wrong conclusion would plan to create everything again.
 func ReadFailed(ctx context.Context, run *configured.Provider, vhost string, err error) (gone bool, diags diag.Diagnostics) {
 	if !broker.IsNotFound(err) {
 		return false, diag.Diagnostics{CannotList(vhost, "", err)}
@@ -91,7 +91,7 @@ func ReadFailed(ctx context.Context, run *configured.Provider, vhost string, err
 	return false, diag.Diagnostics{vhostNotAccessible(vhost)}
 }
 
-// VhostGone reports whether a vhost is known not to exist.
+// VhostGone reports whether a vhost certainly does not exist.
 func VhostGone(ctx context.Context, run *configured.Provider, vhost string) bool {
 	gone, err := run.Client.VhostGone(ctx, vhost)
 	return gone && err == nil

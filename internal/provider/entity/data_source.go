@@ -14,13 +14,13 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// View is what is particular to one data source, which shows something of a vhost. M is its model.
+// View describes a data source that shows part of a vhost. M is its model.
 type View[M any] struct {
-	// Type is the data source's type behind the provider's name, such as "dead_letter_audit".
+	// Type is the data source's type without the provider's name, such as "dead_letter_audit".
 	Type string
 	// Schema describes the attributes.
 	Schema func() schema.Schema
-	// Validate checks what is known of the configuration.
+	// Validate checks the configuration's known values.
 	Validate func(context.Context, tfsdk.Config) diag.Diagnostics
 	// Vhost is the attribute that names the vhost.
 	Vhost func(*M) *types.String
@@ -28,7 +28,7 @@ type View[M any] struct {
 	Fill func(ctx context.Context, m *M, vhost topology.Vhost) diag.Diagnostics
 }
 
-// ComputedString describes a text that a data source shows.
+// ComputedString describes a computed text of a data source.
 func ComputedString(description string) schema.StringAttribute {
 	return schema.StringAttribute{Computed: true, MarkdownDescription: description}
 }
@@ -44,7 +44,7 @@ var (
 	_ datasource.DataSourceWithValidateConfig = (*view[int])(nil)
 )
 
-// NewDataSource makes a data source of a view. Until it is configured, it has no connection.
+// NewDataSource makes a data source from a view. It has no connection until Configure.
 func NewDataSource[M any](of View[M]) datasource.DataSource {
 	return &view[M]{view: of, provider: configured.Unconnected()}
 }
@@ -59,17 +59,17 @@ func (v *view[M]) Schema(_ context.Context, _ datasource.SchemaRequest, resp *da
 	resp.Schema = v.view.Schema()
 }
 
-// Configure takes over what the provider's Configure made.
+// Configure takes over the provider that the provider's Configure made.
 func (v *view[M]) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
 	resp.Diagnostics.Append(takeOver(&v.provider, req.ProviderData)...)
 }
 
-// ValidateConfig checks what is known of the configuration.
+// ValidateConfig checks the configuration's known values.
 func (v *view[M]) ValidateConfig(ctx context.Context, req datasource.ValidateConfigRequest, resp *datasource.ValidateConfigResponse) {
 	resp.Diagnostics.Append(v.view.Validate(ctx, req.Config)...)
 }
 
-// reachForData is reach for what only reads. It is an error, too, if the provider is not configured yet.
+// reachForData is reach for an operation that only reads. It also fails if the provider is not configured yet.
 func reachForData(ctx context.Context, s *configured.Provider) diag.Diagnostics {
 	if !s.Configured() {
 		return diag.Diagnostics{notConnectedForData()}
@@ -77,7 +77,7 @@ func reachForData(ctx context.Context, s *configured.Provider) diag.Diagnostics 
 	return reach(ctx, s)
 }
 
-// Read lists the vhost, as it is now, and shows what is in it.
+// Read lists the vhost, and shows its content.
 func (v *view[M]) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
 	defer v.provider.Call()()
 	var m M

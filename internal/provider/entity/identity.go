@@ -21,13 +21,13 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 )
 
-// defaultVhost is the vhost of a resource that names none.
+// defaultVhost is the vhost of a resource whose configuration names none.
 const defaultVhost = "/"
 
-// VhostPart is the first part of the identity of what is in a virtual host.
+// VhostPart is the first part of the identity of a resource in a virtual host.
 var VhostPart = Part{Name: "vhost", Description: "Virtual host. Default: \"/\"."}
 
-// Vhost describes the attribute. The text is what messages call the resource.
+// Vhost describes the attribute vhost. The text kind names the resource.
 func Vhost(kind string) schema.Attribute {
 	return schema.StringAttribute{
 		Optional: true, Computed: true,
@@ -50,7 +50,7 @@ func (e *entity[M]) IdentitySchema(_ context.Context, _ resource.IdentitySchemaR
 	resp.IdentitySchema = identityschema.Schema{Attributes: attributes}
 }
 
-// attributes are an identity, a state or a listed resource.
+// attributes is an identity, a state or a listed resource.
 type attributes interface {
 	SetAttribute(ctx context.Context, at path.Path, value any) diag.Diagnostics
 }
@@ -63,8 +63,8 @@ func (e *entity[M]) setParts(ctx context.Context, to attributes, values []types.
 	return diags
 }
 
-// ImportState takes an identity, or an id of the form <vhost>/<name>, all parts percent-encoded. Read finds
-// the rest on the broker.
+// ImportState imports by identity, or by an id of the form <vhost>/<name> with percent-encoded parts. Read fetches all other
+// attributes from the broker.
 func (e *entity[M]) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	values, diags := e.imported(ctx, req)
 	resp.Diagnostics.Append(diags...)
@@ -83,7 +83,7 @@ func (e *entity[M]) ImportState(ctx context.Context, req resource.ImportStateReq
 	resp.Diagnostics.Append(e.setParts(ctx, &resp.State, values)...)
 }
 
-// imported reads the values of the parts from the id, or else from the identity.
+// imported reads the parts from the id, or from the identity if there is no id.
 func (e *entity[M]) imported(ctx context.Context, req resource.ImportStateRequest) ([]types.String, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	values := make([]types.String, len(e.Parts))
@@ -119,7 +119,7 @@ func (e *entity[M]) partNames() []string {
 	return names
 }
 
-// ID is the id of a resource by the parts of its identity, unknown if one of them is.
+// ID is a resource's import id, from the parts of its identity. It is unknown if a part is unknown.
 func ID(identity []types.String) types.String {
 	var parts []string
 	for _, part := range identity {
@@ -131,7 +131,7 @@ func ID(identity []types.String) types.String {
 	return types.StringValue(FormatID(parts...))
 }
 
-// FormatID is the id that an import takes.
+// FormatID is the import id of these parts, percent-encoded and joined by slashes.
 func FormatID(parts ...string) string {
 	escaped := make([]string, len(parts))
 	for i, part := range parts {
@@ -140,8 +140,7 @@ func FormatID(parts ...string) string {
 	return strings.Join(escaped, "/")
 }
 
-// parseID splits the id that an import takes, parts that are percent-encoded and separated by
-// slashes. The names of the parts are for the error.
+// parseID splits an import id into its parts. The error shows the parts' names.
 func parseID(id string, names ...string) ([]string, error) {
 	parts := strings.Split(id, "/")
 	complete := len(parts) == len(names)

@@ -20,7 +20,7 @@ type listing[M any] struct{ entity[M] }
 
 var _ list.ListResourceWithConfigure = (*listing[int])(nil)
 
-// NewList makes the list resource of a kind. The arguments are those of [New].
+// NewList makes the list resource of a kind, with the same arguments as [New].
 func NewList[M any](kind Kind, of func(*configured.Provider) Resource[M]) list.ListResource {
 	return &listing[M]{entity[M]{kind, configured.Unconnected(), of}}
 }
@@ -41,7 +41,7 @@ func (l *listing[M]) ListResourceConfigSchema(
 	}
 }
 
-// List finds the resources, and reads those that are wanted whole.
+// List finds the resources, and reads whole resources if the request includes them.
 func (l *listing[M]) List(ctx context.Context, req list.ListRequest, stream *list.ListResultsStream) {
 	defer l.provider.Call()()
 	vhost, diags := l.vhost(ctx, req.Config)
@@ -69,7 +69,7 @@ func (l *listing[M]) List(ctx context.Context, req list.ListRequest, stream *lis
 	}
 }
 
-// vhost is the one that a list block names, "" if the kind has none.
+// vhost is the vhost of a list block, "" if the kind has none.
 func (l *listing[M]) vhost(ctx context.Context, config tfsdk.Config) (string, diag.Diagnostics) {
 	if !l.inVhost() {
 		return "", nil
@@ -82,8 +82,8 @@ func (l *listing[M]) vhost(ctx context.Context, config tfsdk.Config) (string, di
 	return vhost.ValueString(), diags
 }
 
-// result shows a resource. What cannot be read is listed all the same, with a warning: its name is what somebody needs who
-// repairs it.
+// result describes a resource. A resource that cannot be read is also listed, with a warning, since a user needs its name to
+// repair it.
 func (l *listing[M]) result(
 	ctx context.Context, req list.ListRequest, vhost string, parts []string, fill func(*M) diag.Diagnostics,
 ) list.ListResult {

@@ -10,7 +10,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/product"
 )
 
-// vhostPath is the attribute of all kinds that messages name.
+// vhostPath is the attribute vhost.
 var vhostPath = path.Root(VhostPart.Name)
 
 // The provider and its connection.
@@ -75,12 +75,12 @@ func missingVhost(vhost string) string {
 	return fmt.Sprintf("Vhost %q does not exist, or the provider's user has no permissions in it.", vhost)
 }
 
-// VhostNotThere is an error, and says what follows.
+// VhostNotThere is the error if the vhost does not exist. The text consequence follows.
 func VhostNotThere(vhost, consequence string) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(vhostPath, "Vhost does not exist", missingVhost(vhost)+consequence)
 }
 
-// VhostNotThereYet is a warning of a plan.
+// VhostNotThereYet is a plan's warning that the vhost does not exist.
 func VhostNotThereYet(vhost string) diag.Diagnostic {
 	return diag.NewAttributeWarningDiagnostic(vhostPath, "Vhost does not exist yet",
 		missingVhost(vhost)+" Apply fails unless something else in the same apply makes it first.")
@@ -93,10 +93,10 @@ func vhostNotAccessible(vhost string) diag.Diagnostic {
 		"if the vhost is really gone, remove the resource from the state: terraform state rm.")
 }
 
-// SoNothingChanged follows for a change if its vhost could not be listed.
+// SoNothingChanged ends the error of a change whose vhost could not be listed.
 const SoNothingChanged = ", so nothing was changed"
 
-// CannotList is the error of a listing, and what follows.
+// CannotList is the error if the vhost could not be listed. The text consequence follows.
 func CannotList(vhost, consequence string, err error) diag.Diagnostic {
 	return diag.NewErrorDiagnostic("Cannot read the vhost", fmt.Sprintf("Vhost %q could not be listed%s: %s", vhost, consequence, err))
 }

@@ -25,12 +25,12 @@ var (
 	_ resource.ResourceWithValidateConfig = (*entity[int])(nil)
 )
 
-// New makes a resource of a kind, whose calls are answered by what of makes of a configured provider.
+// New makes a resource of a kind. For each call, the function of makes the handler from a configured provider.
 func New[M any](kind Kind, of func(*configured.Provider) Resource[M]) resource.Resource {
 	return &entity[M]{kind, configured.Unconnected(), of}
 }
 
-// particular answers the calls.
+// particular is the handler of a call.
 func (e *entity[M]) particular() Resource[M] { return e.of(e.provider) }
 
 // Metadata names the resource.
@@ -43,7 +43,7 @@ func (e *entity[M]) Schema(ctx context.Context, _ resource.SchemaRequest, resp *
 	resp.Schema = e.Kind.Schema(ctx)
 }
 
-// Configure takes over what the provider's Configure made.
+// Configure takes over the provider that the provider's Configure made.
 func (e *entity[M]) Configure(_ context.Context, req resource.ConfigureRequest, resp *resource.ConfigureResponse) {
 	resp.Diagnostics.Append(takeOver(&e.provider, req.ProviderData)...)
 }
@@ -57,8 +57,8 @@ func (e *entity[M]) ValidateConfig(ctx context.Context, req resource.ValidateCon
 	}
 }
 
-// ModifyPlan sets every computed attribute. What is read from the broker here ends in warnings and errors,
-// never in the plan.
+// ModifyPlan sets every computed attribute. Facts that it reads from the broker lead only to warnings and errors, and never
+// change the plan.
 func (e *entity[M]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	defer e.provider.Call()()
 	of, connected := e.particular(), e.provider.Configured()
@@ -84,7 +84,7 @@ func (e *entity[M]) ModifyPlan(ctx context.Context, req resource.ModifyPlanReque
 		return
 	}
 	identity := of.Identity(plan)
-	// The creation that ends a replacement is planned a second time.
+	// The creation of a replacement is planned a second time.
 	if (prior != nil || len(created) == 0) && Known(identity) {
 		e.provider.Plans(e.key(identity))
 	}
@@ -92,18 +92,18 @@ func (e *entity[M]) ModifyPlan(ctx context.Context, req resource.ModifyPlanReque
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
 }
 
-// Known reports whether all of an identity is known.
+// Known reports whether all parts of an identity are known.
 func Known(identity []types.String) bool {
 	return !slices.ContainsFunc(identity, types.String.IsUnknown)
 }
 
-// createdKey is set in a resource's private state as long as it exists, to createdValue. A plan without prior state but with
-// the key is the second half of a replacement.
+// createdKey is set to createdValue in a resource's private state while the resource exists. If a plan has this key but no
+// prior state, it is the second half of a replacement.
 const createdKey = "created"
 
 var createdValue = []byte("true")
 
-// Create makes the resource. If that fails, it leaves no state behind.
+// Create creates the resource. If that fails, there is no state.
 func (e *entity[M]) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	defer e.provider.Call()()
 	var plan M
@@ -127,7 +127,7 @@ func (e *entity[M]) Read(ctx context.Context, req resource.ReadRequest, resp *re
 	var state M
 	of := e.particular()
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	// Terraform versions without identities require it to be set even when the resource is gone.
+	// Terraform versions without identities require an identity even when the resource is gone.
 	resp.Diagnostics.Append(e.setParts(ctx, resp.Identity, of.Identity(state))...)
 	if resp.Diagnostics.HasError() || !e.provider.Configured() {
 		return

@@ -15,9 +15,9 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Create makes a resource out of objects that do not exist yet. If it fails, it removes what it made, unless
-// messages would be lost, and leaves no state behind. The state is the plan: to read everything again would
-// cost a listing per resource, and the next plan reads it anyway.
+// Create creates a resource from objects that do not exist yet. If it fails, it removes its objects, unless that would lose
+// messages, and leaves no state. The new state is the plan, since another listing for each resource would be slow. The next
+// plan reads the objects anyway.
 func (o owned[M, S, P]) Create(ctx context.Context, plan *M) diag.Diagnostics {
 	next, _, diags := o.resolve(ctx, plan, nil)
 	if diags.HasError() {
@@ -40,7 +40,7 @@ func (o owned[M, S, P]) Create(ctx context.Context, plan *M) diag.Diagnostics {
 	return diags
 }
 
-// objects name the exchanges and policies that make two resources one, or let them collide.
+// objects are the names of exchanges and policies that two resources cannot create at the same time.
 func (o owned[M, S, P]) objects(m M, spec S) []string {
 	var names []string
 	wanted := spec.Expand()
@@ -53,9 +53,8 @@ func (o owned[M, S, P]) objects(m M, spec S) []string {
 	return names
 }
 
-// leftBehind reports what a failed creation left on the broker, which a cancellation does not change. No state
-// has it: a state would be tainted, and what replaces it would destroy it, with the messages where that is
-// forced.
+// leftBehind reports the objects that a failed creation left on the broker, even after a cancellation. They are in no state:
+// Terraform would taint such a state, and the replacement would destroy the objects, with their messages if that is forced.
 func (o owned[M, S, P]) leftBehind(ctx context.Context, plan M, err error) diag.Diagnostics {
 	var left *apply.NotUndoneError
 	if !errors.As(err, &left) {
@@ -71,7 +70,7 @@ func (o owned[M, S, P]) leftBehind(ctx context.Context, plan M, err error) diag.
 	return diag.Diagnostics{o.leftoversImportable(o.importID(plan))}
 }
 
-// checkCreation is checkInService for a plan of which some input is not known yet.
+// checkCreation is checkInService for a plan with unknown inputs.
 func (o owned[M, S, P]) checkCreation(ctx context.Context, plan M) diag.Diagnostics {
 	if !entity.Known(P(&plan).Identity()) || !o.run.Configured() || o.run.HasWritten() {
 		return nil
@@ -82,13 +81,13 @@ func (o owned[M, S, P]) checkCreation(ctx context.Context, plan M) diag.Diagnost
 	}
 	vhost, err := o.listing(ctx, o.vhost(plan), plan)
 	if err != nil {
-		return nil // Create lists it again, and is the one that refuses.
+		return nil // Create lists the vhost again, and refuses if needed.
 	}
 	return o.checkInService(ctx, plan, vhost.Topology)
 }
 
-// checkInService refuses to create what the broker has already, and what is in use there. Terraform plans that for a
-// replacement that it was told to make, and then shows errors alone. Messages would be lost between destroy and creation.
+// checkInService refuses to create a resource that exists already and is in use. Terraform plans such a creation if the user
+// forces a replacement, and then shows only errors. Messages would be lost between destroy and creation.
 func (o owned[M, S, P]) checkInService(ctx context.Context, plan M, vhost topology.Topology) diag.Diagnostics {
 	if lifecycle, _ := P(&plan).Lifecycle(ctx); lifecycle.Force {
 		return nil
@@ -105,7 +104,7 @@ func (o owned[M, S, P]) checkInService(ctx context.Context, plan M, vhost topolo
 	return diag.Diagnostics{o.createdTwice(plan, inService, forcible && !diags.HasError() && o.inUse(spec, vhost) == nil)}
 }
 
-// contents lists the messages in the queues of the resource as the broker has it.
+// contents lists the messages in the queues of the existing resource.
 func (o owned[M, S, P]) contents(ctx context.Context, live M, vhost topology.Topology) []string {
 	spec, diags := P(&live).Specification(ctx)
 	if diags.HasError() {

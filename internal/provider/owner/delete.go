@@ -12,7 +12,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Delete removes the resource if that loses no message; otherwise everything stays as it is.
+// Delete removes the resource if that loses no message. Otherwise it changes nothing.
 func (o owned[M, S, P]) Delete(ctx context.Context, state M) diag.Diagnostics {
 	spec, lifecycle, diags := o.going(ctx, state)
 	if diags.HasError() {
@@ -21,7 +21,7 @@ func (o owned[M, S, P]) Delete(ctx context.Context, state M) diag.Diagnostics {
 	return append(diags, o.delete(ctx, o.vhost(state), spec, lifecycle)...)
 }
 
-// going is what a resource that goes is, and how it goes.
+// going has the specification and the lifecycle of a resource that is destroyed.
 func (o owned[M, S, P]) going(ctx context.Context, state M) (spec S, lifecycle Lifecycle, diags diag.Diagnostics) {
 	spec, diags = P(&state).Specification(ctx)
 	lifecycle, more := P(&state).Lifecycle(ctx)
@@ -64,7 +64,7 @@ func (o owned[M, S, P]) delete(ctx context.Context, vhost string, spec S, lifecy
 	return diags
 }
 
-// recheck reads the vhost again after a wait, in which others may have begun to use what is to be destroyed.
+// recheck reads the vhost again after a wait, since others can have begun to use the resource meanwhile.
 func (o owned[M, S, P]) recheck(vhost string, spec S) func(context.Context) (topology.Vhost, topology.Topology, error) {
 	return func(ctx context.Context) (topology.Vhost, topology.Topology, error) {
 		all, err := o.run.Fresh(ctx, vhost)
@@ -75,7 +75,7 @@ func (o owned[M, S, P]) recheck(vhost string, spec S) func(context.Context) (top
 	}
 }
 
-// unused fails if others have begun to use what is to be destroyed. It reads no more than their bindings.
+// unused fails if others have begun to use the resource. It reads only the bindings from one exchange.
 func (o owned[M, S, P]) unused(vhost string, spec S) func(context.Context) error {
 	if o.InUse == nil {
 		return nil
@@ -97,7 +97,7 @@ func (o owned[M, S, P]) usedMeanwhile(spec S, vhost topology.Topology) error {
 	return nil
 }
 
-// remove makes the change of a destroy; force loses messages.
+// remove makes the change of a destroy. If force is true, it deletes queues with their messages.
 func (o owned[M, S, P]) remove(ctx context.Context, change apply.Change, force bool) (err error) {
 	switch {
 	case o.Shares:
@@ -109,7 +109,7 @@ func (o owned[M, S, P]) remove(ctx context.Context, change apply.Change, force b
 	return o.run.Applier.Remove(ctx, change)
 }
 
-// inUse finds what stands in the way of a destroy besides messages.
+// inUse finds other users that prevent a destroy, nil if there are none.
 func (o owned[M, S, P]) inUse(spec S, vhost topology.Topology) *InUse {
 	if o.InUse == nil {
 		return nil

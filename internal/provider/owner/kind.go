@@ -1,7 +1,7 @@
-// Package owner is the layer of resources that own many objects of a virtual host, whose messages must survive: pipelines,
-// attachments and delayed exchanges. It plans, makes, changes and removes them, on top of the shell in package entity.
+// Package owner implements resources that own many objects of a virtual host and must not lose messages: pipelines,
+// attachments and delayed exchanges. It plans, creates, changes and removes them. Package entity connects it to Terraform.
 //
-// What is particular to such a resource is a [Kind], the methods of its [Model], and those of its specification, a [Spec].
+// A resource provides a [Kind], the methods of its [Model], and the methods of its specification, a [Spec].
 package owner
 
 import (
@@ -23,91 +23,89 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Kind is what is particular to one kind of resource, besides its model and its specification S. Functions are pure unless they are
-// given a configured provider.
+// Kind describes one kind of resource, besides its model and its specification S. Its functions are pure unless they take a
+// configured provider.
 type Kind[S any] struct {
 	entity.Kind
-	// WorkQueues is the attribute that names work queues; a kind that has none leaves it out.
+	// WorkQueues is the attribute that names work queues, empty if the kind has none.
 	WorkQueues path.Path
-	// Policies says what needs policies, for a user who may not write them.
+	// Policies explains to a user who may not write policies why the kind needs them.
 	Policies PolicyUse
-	// Shares says that several resources have parts of one owner's objects. Its shared queues can be made by another one at the same
-	// time, and its destroy is a change like others, which is never forced.
+	// Shares says that several resources can each own a part of one owner's objects. Another resource can create a shared queue
+	// at the same time. A destroy is then an ordinary change and is never forced.
 	Shares bool
 
-	// Remedy says how a queue of such a resource comes to be empty.
+	// Remedy says how a queue of the resource gets empty.
 	Remedy func(spec S, queue string) string
 	// Found lists the resources in a vhost, each by the values of the kind's parts without the vhost.
 	Found func(topology.Topology) [][]string
-	// Owner is whose objects those of a specification are.
+	// Owner is the owner of a specification's objects.
 	Owner func(S) apply.Owner
-	// Check checks what several attributes say together.
+	// Check checks combinations of attributes.
 	Check func(S) []problem.Problem
-	// Warn says what a plan is worth a warning for, whatever the broker has; nil for nothing. Prior is nil for a new resource, here
-	// and below.
+	// Warn returns warnings that do not depend on the broker; it can be nil. Here and below, prior is nil for a new resource.
 	Warn func(run *configured.Provider, next S, prior *S) diag.Diagnostics
-	// CheckPlan compares a plan with a vhost as it was listed for the plan.
+	// CheckPlan compares a plan with the vhost as it was listed for the plan.
 	CheckPlan func(run *configured.Provider, next S, prior *S, vhost topology.Vhost, lifecycle Lifecycle) diag.Diagnostics
-	// CheckLive compares what is about to be applied with the vhost as it is.
+	// CheckLive compares a change with the vhost just before the change.
 	CheckLive func(next S, prior *S, vhost topology.Vhost) preflight.Findings
-	// InUse finds what stands in the way of a destroy besides messages. Nil is for a kind that nothing else can need, and a result of
-	// nil for a resource that nothing needs.
+	// InUse finds other users that prevent a destroy. It is nil if the kind cannot have any, and returns nil if the resource has
+	// none.
 	InUse func(S, topology.Topology) *InUse
-	// UsedThrough is the exchange whose bindings tell InUse of those who begin to use the resource.
+	// UsedThrough is the exchange whose bindings show InUse new users of the resource.
 	UsedThrough func(S) string
 }
 
-// Spec is a specification: what a model with known inputs comes to. Of the arguments next, nil stands for a destroy.
+// Spec is a specification: a model with known inputs, as plain values. If next is nil, the change is a destroy.
 type Spec[S any] interface {
 	// Expand returns every object that the resource wants.
 	Expand() topology.Topology
-	// Owned picks out of a whole vhost what belongs to the resource.
+	// Owned selects the resource's objects in a vhost.
 	Owned(vhost topology.Topology) topology.Topology
 	// SharedQueues are queues of the resource that others publish to and consume.
 	SharedQueues() []string
-	// RetiredQueues are those of which a change leaves only the rest to drain.
+	// RetiredQueues are queues that a change keeps only until they are drained.
 	RetiredQueues() []string
-	// ReleasedQueues lists what the resource owns and leaves to others in place of deleting it.
+	// ReleasedQueues are queues that the resource owns and, instead of deleting them, leaves to others.
 	ReleasedQueues(next *S, vhost topology.Topology) []string
-	// DetachedQueues lists the work queues that a change detaches.
+	// DetachedQueues are the work queues that a change detaches.
 	DetachedQueues(next *S, vhost topology.Topology) []string
-	// StayingFailedQueues are the failed queues that a change does not delete, since others use them: each with the pipelines of those.
+	// StayingFailedQueues are the failed queues that a change keeps because other pipelines use them, with these pipelines.
 	StayingFailedQueues(next *S, vhost topology.Topology) map[string][]string
-	// BindingsThatGo finds bindings of others that a destroy deletes.
+	// BindingsThatGo are bindings of others that a destroy deletes.
 	BindingsThatGo(vhost topology.Topology) []topology.Binding
-	// RestoresDeadLetterRoute reports whether dead letters can be pending because they had no way to go, and have one once what is
-	// missing is restored.
+	// RestoresDeadLetterRoute reports whether restoring missing objects gives pending dead letters a route.
 	RestoresDeadLetterRoute(live topology.Topology) bool
-	// ReplacedBy reports whether a change makes Terraform replace the resource.
+	// ReplacedBy reports whether the change to next makes Terraform replace the resource.
 	ReplacedBy(next S) bool
 }
 
-// Model is the resource as Terraform has it.
+// Model is the resource in Terraform's configuration, plan and state.
 type Model[M, S any] interface {
 	*M
 	// Identity has the values of the kind's parts.
 	Identity() []types.String
-	// Validate checks each attribute by itself, as far as it is known.
+	// Validate checks each attribute by itself, if its value is known.
 	Validate(ctx context.Context) diag.Diagnostics
-	// Near names the pipelines and the work queues that matter to the resource. Reads and plans see no more of
-	// the vhost than what is near to these; no names stand for the whole vhost.
+	// Near are the pipelines and the work queues that matter to the resource. Reads and plans see only the part of the vhost
+	// that concerns them. Without any names, they see the whole vhost.
 	Near() (pipelines, workQueues []string)
-	// Lifecycle is what the resource says about changes and destroys.
+	// Lifecycle is how changes and destroys of the resource proceed.
 	Lifecycle(ctx context.Context) (Lifecycle, diag.Diagnostics)
-	// Compute sets the computed attributes of a plan, from its inputs and the refreshed state before it alone,
-	// nil if there is none: Terraform plans a second time within apply, without a refresh, and compares. It
-	// reports whether all inputs are known.
+	// Compute sets the computed attributes of a plan and reports whether all inputs are known. It depends only on the inputs and
+	// the refreshed prior state, nil if there is none. Within apply, Terraform plans a second time without a refresh and
+	// compares the results.
 	Compute(ctx context.Context, prior *M) (known bool, diags diag.Diagnostics)
-	// Specification reads known inputs.
+	// Specification converts a model whose inputs are known.
 	Specification(ctx context.Context) (S, diag.Diagnostics)
-	// Imported reports whether of a state only the identity is known.
+	// Imported reports whether only the identity of a state is known.
 	Imported() bool
-	// Recover sets the inputs of such a state from what the broker keeps.
+	// Recover sets the inputs of an imported state from the broker's objects.
 	Recover(vhost topology.Topology) error
-	// Refresh sets the computed attributes of a state from what is owned on the broker.
+	// Refresh sets the computed attributes of a state from the owned objects.
 	Refresh(ctx context.Context, run *configured.Provider, spec S, owned topology.Topology) diag.Diagnostics
-	// InService lists the queues and bindings through which messages are lost between a destroy and a creation. The identity
-	// is known.
+	// InService are the queues and bindings through which messages would be lost between a destroy and a creation. The identity
+	// must be known.
 	InService(vhost topology.Topology) []string
 }
 
@@ -125,7 +123,7 @@ func of[M any, S Spec[S], P Model[M, S]](kind Kind[S]) func(*configured.Provider
 	return func(run *configured.Provider) entity.Resource[M] { return owned[M, S, P]{kind, run} }
 }
 
-// owned is a resource of a kind in a call of Terraform's.
+// owned is a resource of a kind during one call from Terraform.
 type owned[M any, S Spec[S], P Model[M, S]] struct {
 	Kind[S]
 	run *configured.Provider
@@ -139,13 +137,13 @@ func (o owned[M, S, P]) Validate(ctx context.Context, m M) diag.Diagnostics {
 	return P(&m).Validate(ctx)
 }
 
-// vhost is the one that a resource is in.
+// vhost is the resource's vhost.
 func (o owned[M, S, P]) vhost(m M) string { return P(&m).Identity()[0].ValueString() }
 
-// importID is the id that an import of the resource takes.
+// importID is the resource's import id.
 func (o owned[M, S, P]) importID(m M) string { return entity.ID(P(&m).Identity()).ValueString() }
 
-// specifications reads a model and, if there is one, the one before it.
+// specifications converts a model, and the prior model if there is one.
 func (o owned[M, S, P]) specifications(ctx context.Context, next M, prior *M) (S, *S, diag.Diagnostics) {
 	spec, diags := P(&next).Specification(ctx)
 	if prior == nil {
@@ -156,7 +154,7 @@ func (o owned[M, S, P]) specifications(ctx context.Context, next M, prior *M) (S
 	return spec, &before, diags
 }
 
-// change leads from prior to next: either is nil where there is none.
+// change is the change from prior to next. Prior is nil for a creation, next for a destroy.
 func (o owned[M, S, P]) change(prior, next *S, vhost topology.Vhost) apply.Change {
 	change := apply.Change{Vhost: vhost.Name, All: vhost, Live: topology.New()}
 	for _, spec := range []*S{prior, next} {
@@ -184,8 +182,8 @@ func (o owned[M, S, P]) change(prior, next *S, vhost topology.Vhost) apply.Chang
 	return change
 }
 
-// wantedBeside is what the resource expands to. A retired queue is left as it is: it goes as soon as it is
-// empty, and re-creating it would be refused while it is not.
+// wantedBeside are the objects that the resource wants, with retired queues as they are. A retired queue is deleted once it
+// is empty, and it cannot be re-created before.
 func wantedBeside[S Spec[S]](live topology.Topology, next S) topology.Topology {
 	expanded := next.Expand()
 	for _, name := range next.RetiredQueues() {
@@ -196,15 +194,15 @@ func wantedBeside[S Spec[S]](live topology.Topology, next S) topology.Topology {
 	return expanded
 }
 
-// Lifecycle is what a resource says about its changes and its end.
+// Lifecycle says how a resource is changed and destroyed.
 type Lifecycle struct {
-	// Force deletes queues with the messages in them.
+	// Force deletes queues together with their messages.
 	Force bool
-	// Update and Delete are how long a change and a destroy wait for queues to drain.
+	// Update and Delete are how long a change and a destroy wait until queues are drained.
 	Update, Delete time.Duration
 }
 
-// LifecycleOf is what the attributes `timeouts` and `force_destroy` say; a resource without the latter has null.
+// LifecycleOf reads the attributes `timeouts` and `force_destroy`. A resource without `force_destroy` passes null.
 func LifecycleOf(ctx context.Context, configured timeouts.Value, force types.Bool) (Lifecycle, diag.Diagnostics) {
 	update, diags := configured.Update(ctx, 0)
 	remove, more := configured.Delete(ctx, 0)
@@ -212,13 +210,12 @@ func LifecycleOf(ctx context.Context, configured timeouts.Value, force types.Boo
 	return Lifecycle{Force: force.ValueBool(), Update: update, Delete: remove}, diags
 }
 
-// PolicyUse says what needs a policy: at which attribute, why, and how to do without, if that is possible.
+// PolicyUse explains why a resource needs a policy: the attribute, the reason, and an alternative if there is one.
 type PolicyUse struct {
 	At           path.Path
 	Why, Without string
 }
 
-// InUse are others who need what would be destroyed. Summary names the matter; Planned and Applied say for a
-// plan and for an apply who they are, and what to do; Waited says the same of those who came while a destroy
-// waited for its queues to drain.
+// InUse describes other users who prevent a destroy. Summary is a title. Planned and Applied name the users and a remedy, for
+// a plan and for an apply. Waited does the same for users that came while a destroy waited for queues to drain.
 type InUse struct{ Summary, Planned, Applied, Waited string }

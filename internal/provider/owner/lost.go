@@ -12,14 +12,14 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// warnOfLost says what a change loses, to nil for a destroy: what is rejected from then on in the queues that it detaches, and the
-// care of failed queues that stay.
+// warnOfLost warns of losses by a change; next is nil for a destroy. It names detached queues whose rejected messages are
+// lost from then on, and failed queues that stay without an owner.
 func (o owned[M, S, P]) warnOfLost(prior S, next *S, vhost topology.Vhost) diag.Diagnostics {
 	var diags diag.Diagnostics
 	dropped := droppedDeadLetters(o.run, o.change(&prior, next, vhost), prior.DetachedQueues(next, vhost.Topology))
 	switch warning := report.DeadLettersDropped(dropped); {
 	case len(dropped) == 0:
-	case next == nil: // there is no configuration to point to
+	case next == nil: // a destroy has no configuration to point to
 		diags.Append(warning)
 	default:
 		diags.Append(diag.WithPath(o.WorkQueues, warning))
@@ -27,8 +27,8 @@ func (o owned[M, S, P]) warnOfLost(prior S, next *S, vhost topology.Vhost) diag.
 	return append(diags, report.FailedQueuesStay(prior.StayingFailedQueues(next, vhost.Topology))...)
 }
 
-// droppedDeadLetters lists those of the queues of which nobody gets what is rejected after a change that detaches them.
-// What others are known to detach from them in this run does not count for them.
+// droppedDeadLetters lists the queues whose rejected messages are lost after a change that detaches them. It ignores other
+// owners' policies that leave the queue in this run.
 func droppedDeadLetters(run *configured.Provider, c apply.Change, queues []string) []string {
 	var dropped []string
 	for _, queue := range queues {

@@ -44,7 +44,7 @@ func (o owned[M, S, P]) destroyWithoutRefresh() diag.Diagnostic {
 
 func (o owned[M, S, P]) cannotCreate(identity []types.String, spec S, err error) diag.Diagnostic {
 	var kept *apply.KeptError
-	var left *apply.NotUndoneError // what is kept then is not why it failed
+	var left *apply.NotUndoneError // kept queues are not the reason for the failure
 	if errors.As(err, &kept) && !errors.As(err, &left) {
 		return diag.NewErrorDiagnostic("The change would lose messages",
 			fmt.Sprintf("%s was not created.\n\n%s", o.Describe(identity), o.notEmpty(spec, kept.Queues)))
@@ -99,7 +99,7 @@ func queuesBound(bound *apply.BoundError) diag.Diagnostic {
 		bound.Error()+" Apply refuses the change as long as they are there.")
 }
 
-// notEmpty says which queues stand in the way of a change, and what to do.
+// notEmpty names the queues that prevent a change, and a remedy for each.
 func (o owned[M, S, P]) notEmpty(spec S, queues map[string]string) string {
 	remedies := map[string][]string{}
 	for queue, found := range queues {
@@ -130,13 +130,13 @@ func queuesKept(queues map[string]string) diag.Diagnostic {
 			"\n\nRetired queues go on draining. A later plan proposes the removal of the queues again.")
 }
 
-// NoteGarbled keeps an owner that may owe somebody a binding.
+// NoteGarbled prevents the destroy of an owner whose note about another owner's deleted binding cannot be read.
 func NoteGarbled(kind configured.Kind, b topology.Binding) *InUse {
 	why := fmt.Sprintf(preflight.GarbledNote, b.String(), stored.UnboundArgument, kind)
 	return &InUse{Summary: "Unreadable note of a deleted binding", Planned: why, Applied: why + "\n\nNothing was deleted.", Waited: why}
 }
 
-// What a failure leaves behind.
+// Leftovers of a failure.
 
 func (o owned[M, S, P]) rollbackIncomplete(left error) diag.Diagnostic {
 	return diag.NewErrorDiagnostic("Rollback incomplete", fmt.Sprintf(

@@ -24,8 +24,7 @@ func (o owned[M, S, P]) Plan(ctx context.Context, plan, prior *M) diag.Diagnosti
 	return diags
 }
 
-// checkPlan checks a plan whose inputs are known: by itself, against the others of this run, and against the
-// broker.
+// checkPlan checks a plan with known inputs, by itself and against the broker.
 func (o owned[M, S, P]) checkPlan(ctx context.Context, plan M, priorModel *M) diag.Diagnostics {
 	next, prior, diags := o.specifications(ctx, plan, priorModel)
 	lifecycle, more := P(&plan).Lifecycle(ctx)
@@ -40,7 +39,7 @@ func (o owned[M, S, P]) checkPlan(ctx context.Context, plan M, priorModel *M) di
 	if o.Warn != nil {
 		diags.Append(o.Warn(o.run, next, prior)...)
 	}
-	// Within apply, what was listed before may be older than what this run has written.
+	// During an apply, the earlier listing can be older than this run's changes.
 	if diags.HasError() || !o.run.Configured() || o.run.HasWritten() {
 		return diags
 	}
@@ -86,12 +85,12 @@ func (o owned[M, S, P]) compare(
 	return diags
 }
 
-// unchanged reports whether a plan repairs at most, as one that precedes a destroy.
+// unchanged reports whether a plan only repairs objects, as before a destroy.
 func (o owned[M, S, P]) unchanged(prior, next S) bool {
 	return topology.Diff(prior.Expand(), next.Expand()).Empty()
 }
 
-// checkUser finds a user who may not write the policies that are needed.
+// checkUser returns an error if the user may not write the resource's policies.
 func (o owned[M, S, P]) checkUser(user broker.User, next S) diag.Diagnostics {
 	if user.CanWritePolicies() || len(next.Expand().Policies) == 0 {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// PlanDestroy says in the plan what will make the destroy fail, and what it lets go.
+// PlanDestroy warns in the plan if the destroy will fail or lose messages.
 func (o owned[M, S, P]) PlanDestroy(ctx context.Context, state M) diag.Diagnostics {
 	user, diags := entity.ReachForPlan(ctx, o.run)
 	if user != nil {
@@ -21,12 +21,12 @@ func (o owned[M, S, P]) PlanDestroy(ctx context.Context, state M) diag.Diagnosti
 	return diags
 }
 
-// warnOfEnd says what makes the end of a resource fail, or loses messages.
+// warnOfEnd warns if a destroy will fail or lose messages.
 func (o owned[M, S, P]) warnOfEnd(ctx context.Context, goes M) diag.Diagnostics {
 	spec, lifecycle, diags := o.going(ctx, goes)
 	vhost, err := o.listing(ctx, o.vhost(goes), goes)
 	if err != nil || diags.HasError() {
-		return diags // Delete reads the vhost again, and is the one that refuses.
+		return diags // Delete reads the vhost again, and refuses if needed.
 	}
 	diags.Append(o.warnOfDestroy(ctx, spec, vhost, lifecycle)...)
 	return append(diags, o.warnOfLost(spec, nil, vhost)...)
@@ -55,7 +55,7 @@ func (o owned[M, S, P]) warnOfDestroy(ctx context.Context, spec S, vhost topolog
 	return diags
 }
 
-// warnOfRefusal says in the plan of a change which queues will make the apply fail.
+// warnOfRefusal names in the plan of a change the queues that will make the apply fail.
 func (o owned[M, S, P]) warnOfRefusal(ctx context.Context, prior *S, next S, vhost topology.Vhost) diag.Diagnostics {
 	if prior == nil || (*prior).ReplacedBy(next) {
 		return nil
@@ -65,26 +65,26 @@ func (o owned[M, S, P]) warnOfRefusal(ctx context.Context, prior *S, next S, vho
 	if bound := change.Bound(); bound != nil {
 		diags.Append(queuesBound(bound))
 	}
-	// Without an answer, apply is the one that refuses.
+	// If the queues cannot be read, the plan continues: apply refuses if needed.
 	if found, err := o.run.Applier.Refused(ctx, change); err == nil && len(found) > 0 {
 		diags.Append(o.changeWouldLoseMessages(*prior, found))
 	}
 	return diags
 }
 
-// warnOfReplacement says of a resource that is replaced what the plan of its destroy would say, since there is none. Terraform
-// shows no warnings of the plan of its creation.
+// warnOfReplacement gives the warnings of PlanDestroy for a resource that is replaced, since Terraform does not plan its
+// destroy separately. Terraform shows no warnings from the plan of the new resource.
 func (o owned[M, S, P]) warnOfReplacement(ctx context.Context, goes M) diag.Diagnostics {
 	if !o.run.Configured() || o.run.HasWritten() {
 		return nil
 	}
 	if _, err := o.run.Reach(ctx); err != nil {
-		return nil // The plan of what replaces it says so.
+		return nil // The plan of the new resource reports this.
 	}
 	return o.warnOfEnd(ctx, goes)
 }
 
-// warnOfBindings names the bindings of others that keep a destroy from being made, and those that are deleted with the resource.
+// warnOfBindings names other owners' bindings that prevent a destroy, and those that are deleted with the resource.
 func (o owned[M, S, P]) warnOfBindings(spec S, change apply.Change, force bool) (diags diag.Diagnostics) {
 	change.Forced = force
 	going := spec.BindingsThatGo(change.All.Topology)

@@ -9,8 +9,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Read fills the computed attributes from the live broker. Inputs stay as they were configured, except after
-// an import, when they are recovered from what the broker keeps.
+// Read fills the computed attributes from the broker. Inputs keep their configured values. After an import, they are
+// recovered from the broker.
 func (o owned[M, S, P]) Read(ctx context.Context, state *M) (exists bool, diags diag.Diagnostics) {
 	vhost := o.vhost(*state)
 	all, err := o.listForRead(ctx, vhost, *state)
@@ -21,7 +21,7 @@ func (o owned[M, S, P]) Read(ctx context.Context, state *M) (exists bool, diags 
 	return o.fill(ctx, state, all.Topology)
 }
 
-// fill reads a state from a vhost.
+// fill fills a state from a vhost.
 func (o owned[M, S, P]) fill(ctx context.Context, state *M, vhost topology.Topology) (exists bool, diags diag.Diagnostics) {
 	if P(state).Imported() {
 		if err := P(state).Recover(vhost); err != nil {
@@ -31,7 +31,7 @@ func (o owned[M, S, P]) fill(ctx context.Context, state *M, vhost topology.Topol
 	return o.refresh(ctx, state, vhost)
 }
 
-// List finds the resources of a vhost.
+// List finds the vhost's resources.
 func (o owned[M, S, P]) List(
 	ctx context.Context, vhost string,
 ) (found [][]string, fill func(*M) diag.Diagnostics, diags diag.Diagnostics) {
@@ -45,7 +45,7 @@ func (o owned[M, S, P]) List(
 	}, nil
 }
 
-// listForRead is what was listed of the vhost in this operation. What is imported was not in any operation before.
+// listForRead is the vhost as this operation has listed it. For an import it lists the vhost again.
 func (o owned[M, S, P]) listForRead(ctx context.Context, vhost string, state M) (topology.Vhost, error) {
 	if P(&state).Imported() {
 		return o.run.Fresh(ctx, vhost)
@@ -53,7 +53,7 @@ func (o owned[M, S, P]) listForRead(ctx context.Context, vhost string, state M) 
 	return o.listing(ctx, vhost, state)
 }
 
-// listing is what was listed of the vhost, as far as it matters to the models.
+// listing is the part of this operation's listing that matters to the models.
 func (o owned[M, S, P]) listing(ctx context.Context, vhost string, models ...M) (topology.Vhost, error) {
 	var pipelines, workQueues []string
 	for _, m := range models {
@@ -66,7 +66,7 @@ func (o owned[M, S, P]) listing(ctx context.Context, vhost string, models ...M) 
 	return o.run.Near(ctx, vhost, pipelines, workQueues)
 }
 
-// refresh sets the computed attributes from the live vhost; false if nothing of the resource is left there.
+// refresh sets the computed attributes from the vhost. It returns false if the vhost has none of the resource's objects.
 func (o owned[M, S, P]) refresh(ctx context.Context, state *M, vhost topology.Topology) (exists bool, diags diag.Diagnostics) {
 	spec, diags := P(state).Specification(ctx)
 	if diags.HasError() {

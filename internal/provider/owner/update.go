@@ -11,9 +11,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Update repairs what differs and brings a changed configuration to the broker, in place. The state is the
-// plan, as after Create. After a failure it is what is on the broker, with the inputs as they were: the next
-// plan shows what is left to do.
+// Update repairs differences and applies a changed configuration in place. The new state is the plan, as after Create. After
+// a failure, the state has the old inputs and the broker's objects, so the next plan shows the remaining changes.
 func (o owned[M, S, P]) Update(ctx context.Context, plan, state *M) diag.Diagnostics {
 	next, prior, diags := o.resolve(ctx, plan, state)
 	lifecycle, more := P(plan).Lifecycle(ctx)
@@ -68,7 +67,7 @@ func (o owned[M, S, P]) update(ctx context.Context, vhost string, next S, prior 
 	return diags
 }
 
-// asBefore reports whether a change that failed has left everything as it was, because its first write was refused.
+// asBefore reports whether a failed change has changed nothing because the broker refused its first write.
 func (o owned[M, S, P]) asBefore(ctx context.Context, prior *S, next S, failed apply.Change) bool {
 	now, err := o.run.Fresh(ctx, failed.Vhost)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// resolve computes what the plan left unknown, and checks the outcome. Within apply all inputs are known.
+// resolve computes the attributes that the plan left unknown, and checks the result. Within apply all inputs are known.
 func (o owned[M, S, P]) resolve(ctx context.Context, plan, priorModel *M) (next S, prior *S, diags diag.Diagnostics) {
 	known, diags := P(plan).Compute(ctx, priorModel)
 	if !known {
@@ -35,8 +35,7 @@ func (o owned[M, S, P]) resolve(ctx context.Context, plan, priorModel *M) (next 
 	return next, prior, diags
 }
 
-// listForWrite reads the vhost just before it is changed and reports everything that stands in the way, so that
-// nothing is begun that cannot be finished.
+// listForWrite reads the vhost just before a change and reports everything that prevents it, so that no change stops halfway.
 func (o owned[M, S, P]) listForWrite(ctx context.Context, vhost string, next S, prior *S) (topology.Vhost, diag.Diagnostics) {
 	o.run.MarkWritten()
 	all, err := o.run.Fresh(ctx, vhost)
@@ -49,7 +48,7 @@ func (o owned[M, S, P]) listForWrite(ctx context.Context, vhost string, next S, 
 	return all, report.Applied(o.CheckLive(next, prior, all))
 }
 
-// notUndone reports what a failed change could not undo, apart from why it failed.
+// notUndone reports the changes that a failed apply could not undo, apart from the cause of the failure.
 func (o owned[M, S, P]) notUndone(err error) diag.Diagnostics {
 	var left *apply.NotUndoneError
 	if !errors.As(err, &left) {
@@ -58,8 +57,9 @@ func (o owned[M, S, P]) notUndone(err error) diag.Diagnostics {
 	return diag.Diagnostics{o.rollbackIncomplete(left)}
 }
 
-// perform makes a change, and once more if it has left queues to others who let go of them meanwhile: of those who stop at the
-// same time, each sees the others use the queue, and the last one has to delete it.
+// perform makes a change. If it left queues to other owners, it reads the vhost again and deletes the queues that those
+// owners have released meanwhile. When several owners stop at the same time, each still sees the others use the queue, and
+// the last one must delete it.
 func (o owned[M, S, P]) perform(
 	ctx context.Context, all topology.Vhost, plan func(topology.Vhost) apply.Change, write func(apply.Change) error,
 ) error {
@@ -80,8 +80,8 @@ func (o owned[M, S, P]) perform(
 }
 
 // warnOfReleased names queues that have no dead-letter exchange after a change. If another owner's policy should still give
-// them one, it looks once more: of two processes that detach a queue at the same time, each finds the other's policy before
-// its own change, and the last one finds none afterwards.
+// them one, it reads the vhost again. When two processes detach a queue at the same time, each finds the other's policy
+// before its own change, and the last one finds none afterwards.
 func (o owned[M, S, P]) warnOfReleased(ctx context.Context, done apply.Change, released []string) diag.Diagnostics {
 	after := done.All
 	after.Topology = topology.Merge(after.Without(done.Live), done.Wanted)
@@ -103,7 +103,7 @@ func (o owned[M, S, P]) warnOfReleased(ctx context.Context, done apply.Change, r
 // logEvery is how often a wait is logged.
 const logEvery = 10 * time.Second
 
-// logWaiting says in the log what is waited for; Terraform itself only says that it waits.
+// logWaiting logs the queues that an apply waits for, since Terraform itself shows only that it waits.
 func logWaiting(ctx context.Context) func(map[string]string) {
 	var last time.Time
 	return func(contents map[string]string) {
@@ -119,17 +119,18 @@ func logWaiting(ctx context.Context) func(map[string]string) {
 	}
 }
 
-// RefusedRemedy says how a refused queue comes to be empty. A broker goes on waiting for a queue that is gone, or not bound any more.
+// RefusedRemedy says how a queue of refused messages gets empty. If the target queue or its binding is gone, the broker keeps
+// waiting for it.
 func RefusedRemedy(exchange string) string {
 	return fmt.Sprintf("make room in the queue behind %q that refuses messages: the broker then gives it what is here, within six minutes. "+
 		"If that queue or its binding is gone, bind a queue in its place.", exchange)
 }
 
-// FailedQueueRemedy says how a failed queue comes to be empty that others may consume, too.
+// FailedQueueRemedy says how a failed queue gets empty that others can consume, too.
 const FailedQueueRemedy = "rabbitmq-retry failed replays, exports and deletes what is in it, with --queue. " +
 	"Stop its consumers, if there are any."
 
-// CannotReadQueues says that the contents of queues are not known.
+// CannotReadQueues is the error if the queues' contents are not known.
 func CannotReadQueues(err error) diag.Diagnostic {
 	return diag.NewErrorDiagnostic("Cannot read whether queues are empty", err.Error())
 }
