@@ -1,5 +1,5 @@
-// Package acctest runs Terraform against the provider in this process, for acceptance tests of its resources and data
-// sources. Like [brokertest] it is for tests only.
+// Package acctest runs Terraform against the provider in this process, for acceptance tests of resources and data sources.
+// Like [brokertest], it is for tests only.
 //
 //	acctest.Run(t, acctest.Quick(), resource.TestStep{Config: config})
 package acctest
@@ -20,25 +20,25 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
-// Times returns the times that fit the test's broker.
+// Times returns times that fit the test broker's interval of statistics.
 func Times() apply.Times { return apply.TimesFor(brokertest.Statistics()) }
 
-// Quick are times for tests in which no message is on its way while something is deleted or detached: the broker's
-// counts, which lag behind messages, are right all the time. Whatever else is tested needs [Times].
+// Quick returns times for tests in which no message moves while an object is deleted or detached, so that the broker's
+// lagging counts are always right. All other tests need [Times].
 func Quick() apply.Times {
 	times := Times()
 	times.Settle, times.Between, times.Lag, times.Poll = 50*time.Millisecond, 50*time.Millisecond, 50*time.Millisecond, 200*time.Millisecond
 	return times
 }
 
-// Factories are the provider for a [resource.TestCase].
+// Factories has the provider for a [resource.TestCase].
 func Factories(times apply.Times) map[string]func() (tfprotov6.ProviderServer, error) {
 	return map[string]func() (tfprotov6.ProviderServer, error){
 		"rabbitmq": providerserver.NewProtocol6WithError(provider.NewForTest("test", times)()),
 	}
 }
 
-// NewCLI is Terraform's CLI with the provider of this process.
+// NewCLI is Terraform's CLI with the provider in this process.
 func NewCLI(t *testing.T, times apply.Times, env ...string) *terraformtest.CLI {
 	t.Helper()
 	tf := terraformtest.New(t, "", env...)
@@ -46,7 +46,7 @@ func NewCLI(t *testing.T, times apply.Times, env ...string) *terraformtest.CLI {
 	return tf
 }
 
-// Require fails where the test framework would skip: a skipped test proves nothing.
+// Require fails the test where the test framework would skip it, since a skipped test proves nothing.
 func Require(t testing.TB) {
 	t.Helper()
 	if os.Getenv("TF_ACC") == "" {
@@ -54,14 +54,14 @@ func Require(t testing.TB) {
 	}
 }
 
-// RunTerraform is [Run] with Terraform's CLI, for what is Terraform's: import blocks, moved, printed texts, -replace, the order
-// of orphans, other resources.
+// RunTerraform is [Run] with Terraform's CLI. Only Terraform itself has import blocks, moved blocks, printed texts, -replace,
+// an order for orphans, and other providers' resources.
 func RunTerraform(t *testing.T, times apply.Times, steps ...resource.TestStep) {
 	t.Helper()
 	RunTerraformAndCheck(t, times, func() error { return nil }, steps...)
 }
 
-// RunTerraformAndCheck is [RunTerraform] with a check of what the destruction left.
+// RunTerraformAndCheck is [RunTerraform] with a check after the destruction.
 func RunTerraformAndCheck(t *testing.T, times apply.Times, check func() error, steps ...resource.TestStep) {
 	t.Helper()
 	Require(t)

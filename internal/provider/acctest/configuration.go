@@ -17,10 +17,10 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
-// configuration is a root module that has resources of this provider and its settings, and nothing else.
+// configuration is a root module with only the provider's settings and resources of this provider.
 type configuration struct {
 	provider *hclsyntax.Body
-	// resources are sorted: each follows those that it refers to.
+	// resources are sorted: each resource follows the resources that it refers to.
 	resources []*block
 }
 
@@ -28,7 +28,7 @@ type configuration struct {
 type block struct {
 	address, kind, name string
 	body                *hclsyntax.Body
-	// needs are the addresses that it refers to.
+	// needs are the addresses that the resource refers to.
 	needs []string
 }
 
@@ -38,7 +38,7 @@ func parse(text string) (*configuration, error) {
 		return nil, diagnostics
 	}
 	c := &configuration{}
-	body, _ := file.Body.(*hclsyntax.Body) // which is what is parsed
+	body, _ := file.Body.(*hclsyntax.Body) // hclsyntax returns no other type
 	for _, b := range body.Blocks {
 		switch {
 		case b.Type == "provider" && c.provider == nil:
@@ -55,10 +55,10 @@ func parse(text string) (*configuration, error) {
 	return c, c.sort()
 }
 
-// errOnlyTerraform says that a test asks too much.
+// errOnlyTerraform says that a test needs Terraform itself.
 var errOnlyTerraform = errors.New("only Terraform does this: use RunTerraform")
 
-// at says where in the configuration an error of the provider's is, as Terraform does: with the resource and the attribute.
+// at adds the resource and the attribute to a provider's error, as Terraform does.
 func (b *block) at(err error) error {
 	if joined, several := err.(interface{ Unwrap() []error }); several {
 		var all []error
@@ -76,7 +76,7 @@ func (b *block) at(err error) error {
 	return err
 }
 
-// place names an attribute as the line that sets it begins.
+// place is the beginning of the line that sets an attribute.
 func place(path *tftypes.AttributePath) string {
 	var line strings.Builder
 	for _, step := range path.Steps() {
@@ -85,7 +85,7 @@ func place(path *tftypes.AttributePath) string {
 	return line.String()
 }
 
-// findNeeds looks for references in all expressions, and in depends_on, which is an argument of every resource.
+// findNeeds finds references in all expressions and in depends_on, which every resource accepts.
 func (b *block) findNeeds() {
 	for _, attribute := range b.body.Attributes {
 		for _, traversal := range attribute.Expr.Variables() {
@@ -115,7 +115,7 @@ func (c *configuration) sort() error {
 	return nil
 }
 
-// evaluate returns the attributes that a body has. Those that are missing are null.
+// evaluate returns the attributes of a body. Missing attributes are null.
 func evaluate(body *hclsyntax.Body, schema *tfprotov6.SchemaBlock, values map[string]cty.Value) (cty.Value, error) {
 	spec := hcldec.ObjectSpec{}
 	for _, attribute := range schema.Attributes {
@@ -137,7 +137,7 @@ var functions = map[string]function.Function{
 	"range": stdlib.RangeFunc, "format": stdlib.FormatFunc, "toset": stdlib.MakeToFunc(cty.Set(cty.DynamicPseudoType)),
 }
 
-// typeOf returns the type of an attribute. Attributes of its objects are optional unless the schema requires them.
+// typeOf returns an attribute's type. The attributes of its objects are optional unless the schema requires them.
 func typeOf(attribute *tfprotov6.SchemaAttribute) (cty.Type, error) {
 	if attribute.NestedType == nil {
 		return ctyType(attribute.Type)
@@ -163,7 +163,7 @@ func typeOf(attribute *tfprotov6.SchemaAttribute) (cty.Type, error) {
 	}
 }
 
-// ctyType is the same type in expressions.
+// ctyType is the same type for expressions.
 func ctyType(of tftypes.Type) (cty.Type, error) {
 	text, err := of.MarshalJSON() //nolint:staticcheck // which is for core alone, as this is
 	if err != nil {

@@ -14,31 +14,31 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 )
 
-// Core does with one resource what Terraform's core does, over the plugin protocol but without the
-// CLI: it starts a provider for each phase, refreshes, plans, plans again within apply, and insists
-// on what core insists on. Hundreds of plans and applies take seconds that way.
+// Core handles one resource as Terraform's core does, over the plugin protocol but without the CLI. It starts a provider for
+// each phase, refreshes, plans, plans again within apply, and checks the same rules as core. So hundreds of plans and applies
+// take only seconds.
 type Core struct {
-	// Type is the resource's, such as rabbitmq_retry_pipeline.
+	// Type is the resource's type, such as rabbitmq_retry_pipeline.
 	Type   string
 	Config map[string]any
-	// Times are for the proof that queues are empty.
+	// Times are the waits that prove queues to be empty.
 	Times apply.Times
-	// Endpoint is the management API's, if not the one in the environment.
+	// Endpoint is the management API's address, "" for the address in the environment.
 	Endpoint string
-	// Process serves all phases and all resources that have it, as with `terraform test` from Terraform 1.15 on. Nil stands
-	// for a process for each phase.
+	// Process serves all phases and all resources that share it, as with `terraform test` since Terraform 1.15. If it is nil,
+	// each phase has its own process.
 	Process *Process
-	// MayReplace allows a plan that destroys the resource and creates it again; otherwise that is an error.
+	// MayReplace allows a plan that destroys the resource and creates it again. Without it, such a plan is an error.
 	MayReplace bool
-	// evaluated takes the place of Config. Its values need not be known yet.
+	// evaluated, if it is not nil, replaces Config. Its values can be unknown.
 	evaluated *tfprotov6.DynamicValue
-	// The rest is what the state file would hold.
+	// The remaining fields are the content of the state file.
 	instance
 	// tainted says that the creation failed.
 	tainted bool
 }
 
-// instance is a resource in a state file, where state is nil if there is none.
+// instance is a resource in a state file. If there is none, state is nil.
 type instance struct {
 	state   *tfprotov6.DynamicValue
 	private []byte
@@ -92,7 +92,7 @@ func (p *Process) Data(ctx context.Context, kind string, configured map[string]a
 	return plain(valueType, read.State)
 }
 
-// process is a provider as Terraform sees it for one resource.
+// process is a provider, as Terraform uses it for one resource.
 type process struct {
 	tfprotov6.ProviderServer
 	stateType tftypes.Type
@@ -121,17 +121,17 @@ func (c *Core) start(ctx context.Context) (*process, error) {
 	return started, nil
 }
 
-// Planned is the outcome of a plan.
+// Planned is the result of a plan.
 type Planned struct {
 	Refreshed, After map[string]any
-	// Replaces says that what there is would be destroyed first.
+	// Replaces says that the existing resource would be destroyed first.
 	Replaces bool
 
 	instance
 	replace []*tftypes.AttributePath
 }
 
-// Empty reports whether there is nothing to do.
+// Empty reports whether the plan changes nothing.
 func (p Planned) Empty() bool { return !p.Replaces && reflect.DeepEqual(p.Refreshed, p.After) }
 
 // Validate checks the configuration.
@@ -176,7 +176,7 @@ func (c *Core) refresh(ctx context.Context, running *process) error {
 	return errors.Join(c.keep(running, read.NewState, read.Private, read.NewIdentity), failure(read.Diagnostics))
 }
 
-// keep notes what the state file would hold. Of a resource that is gone, that is nothing.
+// keep stores the content of the state file, which is empty if the resource is gone.
 func (c *Core) keep(running *process, state *tfprotov6.DynamicValue, private []byte, known *tfprotov6.ResourceIdentityData) error {
 	left, err := decode(running.stateType, state)
 	c.instance = instance{}
@@ -186,7 +186,7 @@ func (c *Core) keep(running *process, state *tfprotov6.DynamicValue, private []b
 	return err
 }
 
-// configured is the configuration.
+// configured is the resource's configuration.
 func (c *Core) configured(running *process) (*tfprotov6.DynamicValue, error) {
 	if c.evaluated != nil {
 		return c.evaluated, nil
@@ -241,7 +241,7 @@ func (c *Core) planFrom(ctx context.Context, running *process, prior instance) (
 	return p, err
 }
 
-// orNull has null for the state if there is none.
+// orNull sets the state to null if there is none.
 func (i *instance) orNull(running *process) error {
 	if i.state != nil {
 		return nil
@@ -251,8 +251,8 @@ func (i *instance) orNull(running *process) error {
 	return err
 }
 
-// Apply carries out a plan in a process of its own. Like core, it plans again there, without a
-// refresh, and takes anything but the same plan, or a result that is not as planned, for a bug.
+// Apply carries out a plan in a new process. Like core, it plans again without a refresh. It returns an error if the second
+// plan or the result differs from the plan.
 func (c *Core) Apply(ctx context.Context, p Planned) error {
 	running, err := c.start(ctx)
 	if err != nil {
@@ -313,7 +313,7 @@ func (c *Core) PlanAndApply(ctx context.Context) (Planned, error) {
 	return plan, err
 }
 
-// Import begins with what is on the broker.
+// Import imports an existing resource into the state.
 func (c *Core) Import(ctx context.Context, id string) error {
 	running, err := c.start(ctx)
 	if err != nil {
@@ -331,7 +331,7 @@ func (c *Core) Import(ctx context.Context, id string) error {
 	return nil
 }
 
-// Destroy refreshes the state, plans that nothing is to be there, and carries it out.
+// Destroy refreshes the state, and plans and carries out the destroy.
 func (c *Core) Destroy(ctx context.Context) error { return DestroyTogether(ctx, c) }
 
 // DestroyTogether destroys resources of one provider at the same time.
@@ -358,7 +358,7 @@ func DestroyTogether(ctx context.Context, resources ...*Core) error {
 	return errors.Join(failed...)
 }
 
-// planDestroy refreshes the state, and plans that nothing is there.
+// planDestroy refreshes the state, and plans the destroy.
 func (c *Core) planDestroy(ctx context.Context, running *process) (private []byte, err error) {
 	if err := c.refresh(ctx, running); err != nil || c.state == nil {
 		return nil, err
@@ -393,7 +393,7 @@ func (c *Core) applyDestroy(ctx context.Context, running *process, private []byt
 	return errors.Join(c.keep(running, response.NewState, response.Private, response.NewIdentity), failure(response.Diagnostics))
 }
 
-// propose is what core proposes: the configuration, and what is computed as it was before.
+// propose is core's proposal: the configuration, with the prior values of computed attributes.
 func propose(running *process, config, prior *tfprotov6.DynamicValue) (*tfprotov6.DynamicValue, error) {
 	configured, err := decode(running.stateType, config)
 	if err != nil {
@@ -412,7 +412,7 @@ func propose(running *process, config, prior *tfprotov6.DynamicValue) (*tfprotov
 	return encode(cty.ObjectVal(proposed))
 }
 
-// failure is the errors among diagnostics.
+// failure joins the errors among diagnostics.
 func failure(diagnostics []*tfprotov6.Diagnostic) error {
 	var failed []error
 	for _, d := range diagnostics {
@@ -423,7 +423,7 @@ func failure(diagnostics []*tfprotov6.Diagnostic) error {
 	return errors.Join(failed...)
 }
 
-// diagnosed is an error of the provider's.
+// diagnosed is an error from the provider.
 type diagnosed struct{ *tfprotov6.Diagnostic }
 
 func (d diagnosed) Error() string { return d.Summary + ": " + d.Detail }

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// TopologyOf is the topology of a resource, from a state or a plan.
+// TopologyOf is the attribute topology of a state or a plan.
 func TopologyOf(value any) map[string]any {
 	attributes, _ := value.(map[string]any)
 	topology, _ := attributes["topology"].(map[string]any)
 	return topology
 }
 
-// Differences lists the objects of which two topologies have not the same, such as "queues orders.inbox".
+// Differences lists the objects that differ between two topologies, such as "queues orders.inbox".
 func Differences(before, after map[string]any) []string {
 	var found []string
 	for _, kind := range []string{"exchanges", "queues", "policies", "bindings"} {
@@ -27,7 +27,7 @@ func Differences(before, after map[string]any) []string {
 	return found
 }
 
-// differing lists the keys that do not have the same value in both, or that one does not have.
+// differing lists the keys whose values differ, or that only one map has.
 func differing[V any](a, b map[string]V) []string {
 	all := map[string]V{}
 	maps.Copy(all, a)
@@ -40,7 +40,7 @@ func differing[V any](a, b map[string]V) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// ByName is the objects of one kind by name; it treats a set of bindings like a map.
+// ByName has the objects of one kind by name. A set of bindings becomes a map, too.
 func ByName(objects any) map[string]any {
 	if list, isList := objects.([]any); isList {
 		named := map[string]any{}
@@ -53,12 +53,12 @@ func ByName(objects any) map[string]any {
 	return named
 }
 
-// DifferentAttributes lists what two lines of an object do not have in common, such as "arguments x-overflow".
+// DifferentAttributes lists the attributes that differ between two lines of an object, such as "arguments x-overflow".
 func DifferentAttributes(kind string, before, after any) []string {
 	return differing(attributesOf(kind, fmt.Sprint(before)), attributesOf(kind, fmt.Sprint(after)))
 }
 
-// attributesOf takes the line of an exchange, a queue or a policy apart.
+// attributesOf parses the line of an exchange, a queue or a policy.
 func attributesOf(kind, line string) map[string]string {
 	words, all := wordsOf(line), map[string]string{}
 	prefix := "arguments "
@@ -77,7 +77,7 @@ func attributesOf(kind, line string) map[string]string {
 	return all
 }
 
-// wordsOf splits a line at spaces that are not in quotes.
+// wordsOf splits a line at spaces outside of quotes.
 func wordsOf(line string) []string {
 	quoted := false
 	return strings.FieldsFunc(line, func(r rune) bool {

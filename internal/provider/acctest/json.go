@@ -13,7 +13,7 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
-// planJSON is what `terraform show -json` says of a plan, as far as checks look at it.
+// planJSON is the part of `terraform show -json` for a plan that checks read.
 func (m *module) planJSON(p *modulePlan) (*tfjson.Plan, error) {
 	all := &tfjson.Plan{}
 	for _, address := range p.addresses() {
@@ -35,7 +35,7 @@ func (m *module) planJSON(p *modulePlan) (*tfjson.Plan, error) {
 	return all, nil
 }
 
-// stateJSON is what it says of the state.
+// stateJSON is the same for the state.
 func (m *module) stateJSON() (*tfjson.State, error) {
 	root := &tfjson.StateModule{}
 	for _, address := range slices.Sorted(maps.Keys(m.state)) {
@@ -52,7 +52,7 @@ func (m *module) stateJSON() (*tfjson.State, error) {
 	return &tfjson.State{Values: &tfjson.StateValues{RootModule: root}}, nil
 }
 
-// json is the attributes as encoding/json decodes them, with numbers as text. What is unknown is null.
+// json is the attributes as encoding/json decodes them, with numbers as text and null for unknown values.
 func (i instance) json(p *Process, kind string) (decoded any, err error) {
 	if i.state == nil {
 		return nil, nil
@@ -71,7 +71,7 @@ func (i instance) json(p *Process, kind string) (decoded any, err error) {
 	return decoded, err
 }
 
-// addresses are what a plan is about, in order.
+// addresses are the addresses of a plan's resources, in order.
 func (p *modulePlan) addresses() []string {
 	return slices.Sorted(slices.Values(slices.Concat(slices.Collect(maps.Keys(p.planned)), slices.Collect(maps.Keys(p.destroyed)))))
 }
@@ -92,7 +92,7 @@ func (p *modulePlan) actions(address string) tfjson.Actions {
 	}
 }
 
-// String lists what would change.
+// String lists the planned changes.
 func (p *modulePlan) String() string {
 	var changes []string
 	for _, address := range p.addresses() {

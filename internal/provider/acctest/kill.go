@@ -13,8 +13,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
 
-// AtEachWrite counts the writes of what a scenario kills, and then has it killed at each of them, in a vhost of its own. The
-// scenario is called with the number of the write, 0 for none, and returns how many [Core.Killed] counted.
+// AtEachWrite counts the writes of a scenario, and then kills the provider at each of them, in its own vhost. The scenario
+// gets the number of the write, 0 for none, and returns the count of [Core.Killed].
 func AtEachWrite(t *testing.T, scenario func(t *testing.T, write int) (writes int)) {
 	t.Helper()
 	Require(t)
@@ -32,10 +32,11 @@ func AtEachWrite(t *testing.T, scenario func(t *testing.T, write int) (writes in
 	}
 }
 
-// Kill decides at which write of a provider it is killed: at its number, counted from 1, or for what it asks.
+// Kill decides at which write a provider is killed, by the write's number, counted from 1, or by its request.
 type Kill func(number int, write *http.Request) bool
 
-// At kills at the write with this number, 0 for none, after what is done before the broker gets it.
+// At kills at the write with this number, 0 for none. It calls the functions in before just before the broker gets the
+// request.
 func At(write int, before ...func()) Kill {
 	return func(number int, _ *http.Request) bool {
 		if number != write {
@@ -48,8 +49,8 @@ func At(write int, before ...func()) Kill {
 	}
 }
 
-// Killed does what Terraform would, and kills the provider at a write: the broker makes it, but does not answer, and nothing that
-// is sent later arrives. It returns how many writes there were. What Terraform knows stays as it was, unless nothing was killed.
+// Killed acts as Terraform does, and kills the provider at a write. The broker carries out that write but does not answer,
+// and gets no later request. It returns the number of writes. If the provider is killed, Terraform's state stays unchanged.
 func (c *Core) Killed(t *testing.T, b *brokertest.Broker, kill Kill, do func(*Core) error) (writes int) {
 	t.Helper()
 	var mutex sync.Mutex
@@ -88,7 +89,7 @@ func (c *Core) Killed(t *testing.T, b *brokertest.Broker, kill Kill, do func(*Co
 	return writes
 }
 
-// Change plans and applies. It is what is killed, or done after a kill.
+// Change returns a function that plans and applies.
 func Change(t *testing.T) func(*Core) error {
 	t.Helper()
 	return func(c *Core) error {
@@ -97,7 +98,7 @@ func Change(t *testing.T) func(*Core) error {
 	}
 }
 
-// Destruction is [Change] for a destroy.
+// Destruction returns a function that destroys the resource.
 func Destruction(t *testing.T) func(*Core) error {
 	t.Helper()
 	return func(c *Core) error { return c.Destroy(t.Context()) }
@@ -110,7 +111,7 @@ func (c *Core) MustApply(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Finish applies again, after an import where the error asks for one.
+// Finish applies again. If the error asks for an import, it imports the resource first.
 func (c *Core) Finish(t *testing.T, importID string) {
 	t.Helper()
 	_, err := c.PlanAndApply(t.Context())
@@ -124,7 +125,7 @@ func (c *Core) Finish(t *testing.T, importID string) {
 	c.MustApply(t)
 }
 
-// RequireEmptyPlan fails unless there is nothing to do.
+// RequireEmptyPlan fails unless the plan is empty.
 func (c *Core) RequireEmptyPlan(t *testing.T) {
 	t.Helper()
 	plan, err := c.Plan(t.Context())
@@ -133,8 +134,7 @@ func (c *Core) RequireEmptyPlan(t *testing.T) {
 	}
 }
 
-// Settled applies until the plan is empty: a queue that was created a moment ago has no counts yet, so that an apply before did
-// not know that it is empty.
+// Settled applies until the plan is empty. A new queue has no counts yet, so an earlier apply did not know that it is empty.
 func (c *Core) Settled(t *testing.T) {
 	t.Helper()
 	brokertest.Eventually(t, func() error {

@@ -12,11 +12,10 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
 
-// Listing is every object of a vhost with all that can be configured of it, everybody's, one line
-// for each, as the management API tells it.
+// Listing has every object of a vhost with its configurable attributes, one line each, as the management API reports it.
 type Listing []string
 
-// configurable are the attributes that make an object what it is; the others are its condition.
+// configurable are the attributes that define an object; all others are its current state.
 var configurable = map[string][]string{
 	"exchanges":         {"name", "type", "durable", "auto_delete", "internal", "arguments"},
 	"queues":            {"name", "type", "durable", "auto_delete", "exclusive", "arguments"},
@@ -46,7 +45,7 @@ func List(t testing.TB, b *brokertest.Broker) Listing {
 	return all
 }
 
-// RequireSame is an error that names what is missing and what is new.
+// RequireSame is an error that names missing and new objects.
 func (l Listing) RequireSame(now Listing) error {
 	missing, added := l.Without(now), now.Without(l)
 	if len(missing)+len(added) > 0 {
@@ -60,10 +59,10 @@ func (l Listing) Without(other Listing) Listing {
 	return slices.DeleteFunc(slices.Clone(l), func(line string) bool { return slices.Contains(other, line) })
 }
 
-// And is what both have.
+// And has the lines that both listings have.
 func (l Listing) And(other Listing) Listing { return l.Without(l.Without(other)) }
 
-// Names lists the objects of a kind in the vhost, such as "queues".
+// Names lists the names of a kind of objects in the vhost, such as "queues".
 func Names(t testing.TB, b *brokertest.Broker, kind string) []string {
 	t.Helper()
 	var objects []struct {
@@ -78,7 +77,7 @@ func Names(t testing.TB, b *brokertest.Broker, kind string) []string {
 	return found
 }
 
-// AwaitCount waits until the management API reports so many messages in a queue.
+// AwaitCount waits until the management API reports the wanted number of messages in a queue.
 func AwaitCount(t testing.TB, b *brokertest.Broker, queue string, want int) {
 	t.Helper()
 	brokertest.Eventually(t, func() error {

@@ -14,7 +14,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 )
 
-// module is a root module with a state. It does with configurations what Terraform's core does, each phase in a provider of its own.
+// module is a root module with a state. It handles configurations as Terraform's core does, with a new provider for each
+// phase.
 type module struct {
 	times apply.Times
 	state map[string]*managed
@@ -23,11 +24,11 @@ type module struct {
 // managed is a resource in the state.
 type managed struct {
 	core Core
-	// block is its configuration when it was applied last, nil after an import.
+	// block is the resource's configuration at the last apply, nil after an import.
 	block *block
 }
 
-// at says where an error is.
+// at adds the resource and the attribute to an error.
 func (m *managed) at(err error) error {
 	if m.block == nil {
 		return err
@@ -39,13 +40,13 @@ func (m *managed) at(err error) error {
 type modulePlan struct {
 	*phase
 	configuration *configuration
-	// planned are the creations and changes, and what stays.
+	// planned are creations, changes, and resources without a change.
 	planned map[string]Planned
-	// destroyed are what is deleted, with the provider's private data.
+	// destroyed are resources to destroy, with the provider's private data.
 	destroyed map[string][]byte
 }
 
-// phase is a provider that runs, and what is known of the resources so far.
+// phase is a running provider, and the known values of the resources so far.
 type phase struct {
 	*Process
 	mutex  sync.Mutex
@@ -67,7 +68,7 @@ func (m *module) begin(ctx context.Context, c *configuration) (*phase, error) {
 	return running, running.start(ctx, m.times, settings)
 }
 
-// evaluated returns the configuration of a resource as far as it is known.
+// evaluated returns the known part of a resource's configuration.
 func (p *phase) evaluated(b *block) (*tfprotov6.DynamicValue, error) {
 	schema, known := p.schemas.ResourceSchemas[b.kind]
 	if !known {
@@ -86,7 +87,7 @@ func (p *phase) evaluated(b *block) (*tfprotov6.DynamicValue, error) {
 	return encode(object)
 }
 
-// know has later resources refer to this value.
+// know makes a value available to resources that refer to it.
 func (p *phase) know(b *block, value *tfprotov6.DynamicValue) (err error) {
 	known := cty.DynamicVal
 	if value != nil {
@@ -101,12 +102,12 @@ func (p *phase) know(b *block, value *tfprotov6.DynamicValue) (err error) {
 	return err
 }
 
-// decode turns attributes of a kind of resource into a value of an expression.
+// decode converts a resource's attributes into a value for expressions.
 func (p *Process) decode(kind string, attributes *tfprotov6.DynamicValue) (cty.Value, error) {
 	return decode(p.schemas.ResourceSchemas[kind].ValueType(), attributes)
 }
 
-// resource is the one in the state, or a new one.
+// resource is the resource in the state, or a new one.
 func (m *module) resource(b *block) *managed {
 	if resource := m.state[b.address]; resource != nil {
 		return resource
@@ -114,7 +115,7 @@ func (m *module) resource(b *block) *managed {
 	return &managed{core: Core{Type: b.kind, Times: m.times, MayReplace: true}}
 }
 
-// validate checks all resources, of which nothing is known that refers to others.
+// validate checks all resources. References to other resources are unknown.
 func (m *module) validate(ctx context.Context, c *configuration) error {
 	running, err := m.begin(ctx, c)
 	if err != nil {
@@ -138,7 +139,7 @@ func (m *module) validate(ctx context.Context, c *configuration) error {
 	return errors.Join(failed...)
 }
 
-// plan plans what the configuration says, or to destroy everything.
+// plan plans the configuration, or the destroy of all resources.
 func (m *module) plan(ctx context.Context, c *configuration, destroy bool) (*modulePlan, error) {
 	if err := m.validate(ctx, c); err != nil {
 		return nil, err
@@ -185,7 +186,7 @@ func (m *module) planOne(ctx context.Context, running *phase, b *block) (planned
 	return planned, err
 }
 
-// empty reports whether there is nothing to do.
+// empty reports whether the plan changes nothing.
 func (p *modulePlan) empty() bool {
 	for _, planned := range p.planned {
 		if !planned.Empty() {
@@ -195,7 +196,7 @@ func (p *modulePlan) empty() bool {
 	return len(p.destroyed) == 0
 }
 
-// apply carries out a plan, with what does not depend on each other at the same time.
+// apply carries out a plan. Independent changes run at the same time.
 func (m *module) apply(ctx context.Context, p *modulePlan) error {
 	running, err := m.begin(ctx, p.configuration)
 	if err != nil {
@@ -219,10 +220,10 @@ func (m *module) apply(ctx context.Context, p *modulePlan) error {
 	return err
 }
 
-// destroys is the name of a resource's destruction in the graph, which a replacement has beside the creation.
+// destroys is the name of a destroy in the graph. A replacement has a destroy and a creation.
 func destroys(address string) string { return address + " (destroy)" }
 
-// addDestroys adds the destructions, each after those of the resources that refer to it.
+// addDestroys adds the destroys. Each follows the destroys of the resources that refer to it.
 func (m *module) addDestroys(ctx context.Context, all graph, running *phase, p *modulePlan) {
 	for address, resource := range m.state {
 		private, deleted := p.destroyed[address]
@@ -265,7 +266,7 @@ func (p *phase) applyOne(ctx context.Context, b *block, resource *managed, plann
 	return p.know(b, resource.core.state)
 }
 
-// destroy plans and applies that nothing is left.
+// destroy plans and carries out the destroy of all resources.
 func (m *module) destroy(ctx context.Context, c *configuration) error {
 	p, err := m.plan(ctx, c, true)
 	if err != nil {
@@ -274,17 +275,17 @@ func (m *module) destroy(ctx context.Context, c *configuration) error {
 	return m.apply(ctx, p)
 }
 
-// graph is what an apply does, by name.
+// graph has the steps of an apply, by name.
 type graph map[string]*work
 
-// work is done, or has failed, once the channel is closed.
+// work is a step, which has ended once the channel is closed.
 type work struct {
 	start func()
 	done  chan struct{}
 	err   error
 }
 
-// add adds what is done once the others are, and is left if one of them fails.
+// add adds a step that runs after other steps, and does not run if one of them fails.
 func (g graph) add(name string, after []string, do func() error) {
 	w := &work{done: make(chan struct{})}
 	g[name] = w
@@ -302,7 +303,7 @@ func (g graph) add(name string, after []string, do func() error) {
 	}
 }
 
-// errLeft says that something was not tried.
+// errLeft says that a step did not run.
 var errLeft = errors.New("left, since what it depends on failed")
 
 func (g graph) run() error {

@@ -12,7 +12,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Client is the provider's client of the management API.
+// Client is a client of the test broker's management API.
 func Client(t *testing.T, b *brokertest.Broker) *broker.Client {
 	t.Helper()
 	client, err := broker.New(broker.Config{Endpoint: b.Endpoint, Username: b.Username, Password: b.Password})
@@ -20,8 +20,8 @@ func Client(t *testing.T, b *brokertest.Broker) *broker.Client {
 	return client
 }
 
-// Remake deletes exchanges and queues, makes them as they are here, and gives them back the bindings that they had, everybody's.
-// Policies are written over, and bindings added.
+// Remake deletes exchanges and queues, creates them with these attributes, and restores all of their bindings. It overwrites
+// policies, and adds bindings.
 func Remake(t *testing.T, b *brokertest.Broker, objects topology.Topology) {
 	t.Helper()
 	client, ctx := Client(t, b), t.Context()
@@ -46,7 +46,7 @@ func Remake(t *testing.T, b *brokertest.Broker, objects topology.Topology) {
 		require.NoError(t, err)
 	}
 	for _, binding := range bound {
-		if binding.Source != "" { // the default exchange's is there by itself
+		if binding.Source != "" { // the broker creates bindings of the default exchange
 			require.NoError(t, client.Bind(ctx, b.Vhost, binding))
 		}
 	}

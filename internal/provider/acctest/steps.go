@@ -25,14 +25,14 @@ type runner struct {
 	last *configuration
 }
 
-// Run runs the steps in this process, without Terraform's CLI, and destroys at the end what they made. What only Terraform can
-// do, it refuses: see [RunTerraform]. With TEST_TERRAFORM=1 in the environment, it is the same.
+// Run runs the steps in this process, without Terraform's CLI, and destroys the resources at the end. It fails for steps that
+// only Terraform can run, see [RunTerraform]. With TEST_TERRAFORM=1 in the environment, it is [RunTerraform].
 func Run(t *testing.T, times apply.Times, steps ...resource.TestStep) {
 	t.Helper()
 	RunAndCheck(t, times, func() error { return nil }, steps...)
 }
 
-// RunAndCheck is [Run] with a check of what the destruction left.
+// RunAndCheck is [Run] with a check after the destruction.
 func RunAndCheck(t *testing.T, times apply.Times, check func() error, steps ...resource.TestStep) {
 	t.Helper()
 	if os.Getenv("TEST_TERRAFORM") != "" {
@@ -113,7 +113,7 @@ func (r *runner) planAndApply(ctx context.Context, c *configuration, step resour
 	return r.checkState(ctx, step.ConfigStateChecks)
 }
 
-// settled is an error unless there is nothing more to do, or something if the step expects it.
+// settled is an error unless the plan is empty. If the step expects a plan with changes, it is an error if the plan is empty.
 func (r *runner) settled(ctx context.Context, c *configuration, step resource.TestStep) error {
 	p, err := r.plan(ctx, c, step.Destroy)
 	if err != nil {
@@ -162,7 +162,7 @@ func (r *runner) checkState(ctx context.Context, checks []statecheck.StateCheck)
 	return errors.Join(failed...)
 }
 
-// importState imports a resource, and compares it with the one in the state, or has it take its place.
+// importState imports a resource, and compares it with the resource in the state or replaces that.
 func (r *runner) importState(ctx context.Context, c *configuration, step resource.TestStep) error {
 	running, err := r.begin(ctx, c)
 	if err != nil {
@@ -205,7 +205,7 @@ func (r *runner) importState(ctx context.Context, c *configuration, step resourc
 	return err
 }
 
-// staysImported is an error if the configuration would change what was imported.
+// staysImported is an error if the configuration would change the imported resource.
 func (r *runner) staysImported(ctx context.Context, c *configuration, address string, imported *managed) error {
 	other := module{times: r.times, state: maps.Clone(r.state)}
 	other.state[address] = imported

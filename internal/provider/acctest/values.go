@@ -13,7 +13,7 @@ import (
 // unknown stands for a value that is known after apply.
 const unknown = "(known after apply)"
 
-// conforms reports whether a value is what was planned.
+// conforms reports whether a value agrees with the planned value.
 func conforms(planned, value any) bool {
 	if planned == unknown {
 		return true
@@ -38,7 +38,7 @@ func conforms(planned, value any) bool {
 	return planned == value
 }
 
-// dynamic turns attributes into a value of the protocol; those that are missing are null.
+// dynamic converts attributes into a value of the plugin protocol. Missing attributes are null.
 func dynamic(valueType tftypes.Type, attributes map[string]any) (*tfprotov6.DynamicValue, error) {
 	text, err := json.Marshal(attributes)
 	if err != nil {
@@ -68,8 +68,8 @@ func decode(valueType tftypes.Type, value *tfprotov6.DynamicValue) (cty.Value, e
 	return msgpack.Unmarshal(value.MsgPack, object)
 }
 
-// plain turns an object of the protocol into what encoding/json would make of it, with sets in a
-// fixed order and unknown values as a word of their own.
+// plain converts an object of the plugin protocol into the values that encoding/json would decode. Sets have a fixed order,
+// and unknown values are a special text.
 func plain(valueType tftypes.Type, object *tfprotov6.DynamicValue) (map[string]any, error) {
 	value, err := decode(valueType, object)
 	if err != nil {

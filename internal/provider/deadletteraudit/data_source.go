@@ -1,4 +1,4 @@
-// Package deadletteraudit is the data source rabbitmq_dead_letter_audit.
+// Package deadletteraudit implements the data source rabbitmq_dead_letter_audit.
 package deadletteraudit
 
 import (
@@ -30,7 +30,7 @@ func New() datasource.DataSource {
 	})
 }
 
-// validate finds ids in ignore that no rule has: they would ignore nothing.
+// validate refuses ids in ignore that no rule has, since they would ignore nothing.
 func validate(ctx context.Context, config tfsdk.Config) diag.Diagnostics {
 	var ignore types.Set
 	diags := config.GetAttribute(ctx, path.Root("ignore"), &ignore)
@@ -74,11 +74,11 @@ type object struct {
 	Name types.String `tfsdk:"name"`
 }
 
-// show sets what was found.
+// show sets the findings.
 func (m *model) show(found []audit.Finding) {
 	errors, warnings := audit.Count(found)
 	m.Errors, m.Warnings = types.Int64Value(int64(errors)), types.Int64Value(int64(warnings))
-	// Not nil, which would be null: no findings are an empty list.
+	// A nil slice would be null, but a vhost without findings has an empty list.
 	m.Findings = []finding{}
 	for _, f := range found {
 		m.Findings = append(m.Findings, finding{

@@ -17,7 +17,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Validate checks each attribute by itself, as far as it is known.
+// Validate checks each attribute by itself, if its value is known.
 func (m model) Validate(context.Context) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if attribute.Known(m.Name) {
@@ -41,20 +41,21 @@ func checkPlan(
 	if len(found.Of(preflight.Wrong, preflight.InTheWay)) > 0 {
 		return diags
 	}
-	// What it finds lies with objects of others, so it warns and does not refuse.
+	// The findings concern other owners' objects, so they are only warnings.
 	for _, f := range audit.DelayedExchange(e.AfterApply(prior, vhost), e.Names()) {
 		diags.Append(report.AuditFinding(path.Root("name"), f.Rule, f.Message, f.Remedy))
 	}
 	return diags
 }
 
-// InService lists the bindings through which others get what is due.
+// InService lists the bindings through which others receive due messages.
 func (m model) InService(vhost topology.Topology) []string {
 	n := delayed.Names(m.Name.ValueString())
 	return topology.Texts(n.Foreign(n.DeliverExchange(), vhost))
 }
 
-// inUse keeps a delayed exchange that others get what is due from, or that may owe somebody a binding.
+// inUse prevents the destroy of a delayed exchange if others receive its due messages, or if its note of a deleted binding
+// cannot be read.
 func inUse(e delayed.Exchange, vhost topology.Topology) *owner.InUse {
 	n := e.Names()
 	if bindings := n.Foreign(n.DeliverExchange(), vhost); len(bindings) > 0 {

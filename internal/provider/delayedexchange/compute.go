@@ -15,7 +15,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// inputs are what the objects depend on.
+// inputs are the attributes that the objects depend on.
 var inputs = sync.OnceValue(func() attribute.Inputs {
 	return attribute.InputsOf(exchangeSchema(context.Background()), "force_destroy")
 })
@@ -32,7 +32,7 @@ func (m *model) Compute(ctx context.Context, prior *model) (known bool, diags di
 		return true, diags
 	}
 	diags.Append(report.Errors(preflight.CheckDelayedExchange(e))...)
-	if diags.HasError() { // it may have too many levels to expand
+	if diags.HasError() { // it can have too many levels to expand
 		return true, diags
 	}
 	var drained map[string]bool
@@ -48,8 +48,7 @@ func (m *model) Compute(ctx context.Context, prior *model) (known bool, diags di
 	return true, diags
 }
 
-// show sets the computed attributes to a delayed exchange, to objects of it, and to what of its retired levels was seen to be
-// empty.
+// show sets the computed attributes from a delayed exchange, its objects, and the retired levels that were seen drained.
 func (m *model) show(e delayed.Exchange, objects topology.Topology, drained map[string]bool) {
 	m.Topology = attribute.TopologyValue(objects)
 	m.Worker = attribute.DelayedWorkerValue(e.Worker())
@@ -57,7 +56,7 @@ func (m *model) show(e delayed.Exchange, objects topology.Topology, drained map[
 	m.showNames()
 }
 
-// showNames sets the computed attributes that follow from the name and the vhost alone.
+// showNames sets the computed attributes that depend only on the name and the vhost.
 func (m *model) showNames() {
 	n := delayed.Names(m.Name.ValueString())
 	m.DeliverExchange = types.StringValue(n.DeliverExchange())
@@ -68,8 +67,8 @@ func (m *model) showNames() {
 	m.ID = entity.ID(m.Identity())
 }
 
-// computePartly sets the computed attributes of a model of which some input is known only later. Whatever
-// depends on it is unknown, or apply would contradict the plan.
+// computePartly sets the computed attributes of a model with unknown inputs. An attribute is unknown if it depends on such an
+// input, since apply would contradict the plan otherwise.
 func (m *model) computePartly() {
 	m.Topology, m.Worker = types.ObjectUnknown(attribute.TopologyType), types.ObjectUnknown(attribute.DelayedWorkerType)
 	m.Levels, m.RetiredLevels = types.MapUnknown(levelType), types.MapUnknown(retiredType)

@@ -13,7 +13,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// remedy says how a queue comes to be empty.
+// remedy says how a queue gets empty.
 func remedy(e delayed.Exchange, queue string) string {
 	switch n := e.Names(); queue {
 	case n.UnroutedQueue():
@@ -35,7 +35,7 @@ func precisionReplaced() diag.Diagnostic {
 			"Give the workers their new configuration, then apply again.")
 }
 
-// bound says who gets what is due.
+// bound describes the bindings of others to the exchange that delivers.
 func bound(n delayed.Names, bindings []topology.Binding) *owner.InUse {
 	listed := preflight.BulletsOf(bindings)
 	var destinations []string

@@ -14,7 +14,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// model is the resource as Terraform has it.
+// model is the resource in Terraform's configuration, plan and state.
 type model struct {
 	Name           types.String   `tfsdk:"name"`
 	Vhost          types.String   `tfsdk:"vhost"`
@@ -44,7 +44,7 @@ func (m model) Lifecycle(ctx context.Context) (owner.Lifecycle, diag.Diagnostics
 	return owner.LifecycleOf(ctx, m.Timeouts, m.ForceDestroy)
 }
 
-// Specification reads known inputs. The retired levels are those that the model lists.
+// Specification converts known inputs. It takes the retired levels from the model.
 func (m model) Specification(context.Context) (delayed.Exchange, diag.Diagnostics) {
 	e := delayed.Exchange{
 		Name: m.Name.ValueString(), Vhost: m.Vhost.ValueString(), Type: m.Type.ValueString(),
@@ -74,7 +74,7 @@ func delayOf(spelled types.String, at path.Path) (pipeline.Delay, diag.Diagnosti
 // Imported reports whether only the identity is known.
 func (m model) Imported() bool { return m.MaxDelay.IsNull() }
 
-// Near names nothing: the whole vhost matters.
+// Near has no names, since the whole vhost matters.
 func (model) Near() (pipelines, workQueues []string) { return nil, nil }
 
 // Recover sets the inputs from the definition that the broker keeps.

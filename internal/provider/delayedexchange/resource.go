@@ -1,4 +1,4 @@
-// Package delayedexchange is the resource rabbitmq_delayed_exchange.
+// Package delayedexchange implements the resource rabbitmq_delayed_exchange.
 package delayedexchange
 
 import (

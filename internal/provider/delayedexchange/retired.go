@@ -21,7 +21,7 @@ var (
 	retiredType = types.ObjectType{AttrTypes: map[string]attr.Type{"delay": types.StringType, "drained": types.BoolType}}
 )
 
-// levelsValue is how long messages wait in each level, by queue.
+// levelsValue is each level's waiting time, by queue.
 func levelsValue(e delayed.Exchange) types.Map {
 	values := map[string]attr.Value{}
 	for _, l := range e.Levels() {
@@ -34,7 +34,7 @@ func delayValue(l delayed.Level) types.String {
 	return types.StringValue(pipeline.FormatDelay(l.Wait()))
 }
 
-// retiredValue lists the retired levels by queue, and says which were seen to be empty.
+// retiredValue lists the retired levels by queue, and whether they were drained.
 func retiredValue(e delayed.Exchange, drained map[string]bool) types.Map {
 	values := map[string]attr.Value{}
 	for _, l := range e.Retired {
@@ -46,9 +46,9 @@ func retiredValue(e delayed.Exchange, drained map[string]bool) types.Map {
 	return types.MapValueMust(retiredType, values)
 }
 
-// waitsForRetired reports whether the apply itself waits for levels that are not needed any more, and then removes them. It does
-// not if none of the levels stays: workers get the new precision only after the apply, and would find none of theirs. If some
-// stay, workers keep longer delays until they have the new configuration, by which these are too long.
+// waitsForRetired reports whether the apply itself waits until unneeded levels are drained, and then removes them. If no
+// level stays, it does not wait: workers get the new precision only after the apply, and would find none of their levels. If
+// some levels stay, workers hold back longer delays until they have the new configuration, which refuses these delays.
 func (m *model) waitsForRetired(ctx context.Context, e delayed.Exchange, prior *model) (bool, diag.Diagnostics) {
 	if m.Timeouts.IsNull() || !prior.isOf(e) {
 		return false, nil
@@ -65,13 +65,13 @@ func (m *model) waitsForRetired(ctx context.Context, e delayed.Exchange, prior *
 	return true, diags
 }
 
-// isOf reports whether there is a model, and it is one of the same delayed exchange.
+// isOf reports whether the model exists and has the same name and vhost.
 func (m *model) isOf(e delayed.Exchange) bool {
 	return m != nil && m.Name == types.StringValue(e.Name) && m.Vhost == types.StringValue(e.Vhost)
 }
 
-// retiredAfter lists the levels that have to stay although no message enters there: all that the refreshed state has, but for
-// those at the top that were seen to be empty. A message in a level still goes through all that are below.
+// retiredAfter lists the levels that must stay although no new message enters them. Levels above the highest one with
+// messages need not stay. A message in a level still passes through all lower levels.
 func retiredAfter(e delayed.Exchange, prior *model, drained map[string]bool) []delayed.Level {
 	objects := topology.New()
 	for name := range objectsOf(prior, "queues") {
@@ -94,8 +94,8 @@ func objectsOf(m *model, kind string) map[string]attr.Value {
 	return objects.Elements()
 }
 
-// Refresh sets the computed attributes from what is owned on the broker. Levels that are not in the specification are
-// retired. One that has no queue any more is drained.
+// Refresh sets the computed attributes from the owned objects. Levels outside the specification are retired. A retired level
+// whose queue is gone is drained.
 func (m *model) Refresh(ctx context.Context, run *configured.Provider, e delayed.Exchange, owned topology.Topology) diag.Diagnostics {
 	e.Retired = nil
 	var queues []string

@@ -1,4 +1,4 @@
-// Package function has the provider's functions.
+// Package function implements the provider's functions.
 package function
 
 import (

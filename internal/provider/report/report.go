@@ -1,4 +1,4 @@
-// Package report turns what the checks have to say into diagnostics.
+// Package report turns the results of checks into diagnostics.
 package report
 
 import (
@@ -20,13 +20,13 @@ func Errors(problems []problem.Problem) diag.Diagnostics {
 	return diagnostics(problems, diag.NewAttributeErrorDiagnostic)
 }
 
-// Warnings reports problems that do not stand in the way.
+// Warnings reports problems as warnings.
 func Warnings(problems []problem.Problem) diag.Diagnostics {
 	return diagnostics(problems, diag.NewAttributeWarningDiagnostic)
 }
 
-// diagnostics have the place and the detail as Terraform can show them. It finds the line of an entry of a map, and not that of
-// an attribute within the entry, so the detail names the attribute.
+// diagnostics adapts path and detail to Terraform. Terraform can show the line of an entry of a map, but not the line of an
+// attribute within it, so the detail names the attribute.
 func diagnostics(problems []problem.Problem, of func(path.Path, string, string) diag.DiagnosticWithPath) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, p := range problems {
@@ -54,8 +54,8 @@ func attributePath(steps problem.Path) path.Path {
 	return at
 }
 
-// Planned reports what a live vhost means for a plan. OwnersMayGo says that the same apply can destroy the pipelines which have a
-// work queue.
+// Planned reports findings about the vhost for a plan. OwnersMayGo says that the same apply can destroy the pipelines that
+// have a work queue.
 func Planned(findings preflight.Findings, ownersMayGo bool) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, f := range findings {
@@ -72,7 +72,7 @@ func Planned(findings preflight.Findings, ownersMayGo bool) diag.Diagnostics {
 	return diags
 }
 
-// Applied reports what stands in the way of a change that is about to begin.
+// Applied reports findings that prevent a change, just before it begins.
 func Applied(findings preflight.Findings) diag.Diagnostics {
 	var problems []problem.Problem
 	for _, f := range findings {
@@ -84,13 +84,13 @@ func Applied(findings preflight.Findings) diag.Diagnostics {
 	return Errors(problems)
 }
 
-// AuditFinding reports what an audit of the vhost as planned finds.
+// AuditFinding reports a finding of an audit of the planned vhost.
 func AuditFinding(at path.Path, rule, message, remedy string) diag.Diagnostic {
 	return diag.NewAttributeWarningDiagnostic(at, "Dead-letter audit: "+rule, message+"\n\n"+remedy)
 }
 
-// FailedQueuesStay warns, if there are any, of failed queues that a change does not delete, since others have failed messages
-// there: each with the pipelines of those.
+// FailedQueuesStay warns of failed queues that a change does not delete, because other pipelines have failed messages there.
+// The map has these pipelines by queue.
 func FailedQueuesStay(staying map[string][]string) diag.Diagnostics {
 	if len(staying) == 0 {
 		return nil
@@ -109,7 +109,7 @@ func FailedQueuesStay(staying map[string][]string) diag.Diagnostics {
 		preflight.Bullets(lines)))}
 }
 
-// DeadLettersDropped warns of a change after which nobody gets what is rejected in these queues.
+// DeadLettersDropped warns that rejected messages of these queues will be lost after a change.
 func DeadLettersDropped(queues []string) diag.Diagnostic {
 	return diag.NewWarningDiagnostic("Rejected messages will be dropped", fmt.Sprintf(
 		"This change takes the dead-letter exchange away from these queues. Until they have another one, "+
@@ -120,7 +120,7 @@ func DeadLettersDropped(queues []string) diag.Diagnostic {
 		preflight.Bullets(queues)))
 }
 
-// DeadLettersAreDropped warns after an apply of queues that it has detached, and that nothing else has attached since.
+// DeadLettersAreDropped warns, after an apply, of queues that it has detached and that have no dead-letter exchange since.
 func DeadLettersAreDropped(queues []string) diag.Diagnostic {
 	return diag.NewWarningDiagnostic("Rejected messages are dropped", fmt.Sprintf(
 		"These queues have no dead-letter exchange now. Until they get one, the broker drops what their consumers reject:\n%s\n\n"+
@@ -128,7 +128,7 @@ func DeadLettersAreDropped(queues []string) diag.Diagnostic {
 		preflight.Bullets(queues)))
 }
 
-// ReleasedUnread warns that nothing is known about queues that an apply has detached.
+// ReleasedUnread warns that the state of detached queues could not be read after an apply.
 func ReleasedUnread(queues []string, err error) diag.Diagnostic {
 	return diag.NewWarningDiagnostic("Rejected messages may be dropped", fmt.Sprintf(
 		"This change has detached these queues. Whether they still have a dead-letter exchange could not be read: %s.\n%s\n\n"+

@@ -20,8 +20,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// warn says what a plan is worth a warning for, whatever the broker has. A queue does not leave its pipeline by a
-// replacement: in between, no pipeline has it.
+// warn returns warnings that do not depend on the broker. It warns of a replacement that moves a queue to another pipeline,
+// since the queue has no pipeline in between.
 func warn(run *configured.Provider, a pipeline.Attachment, prior *pipeline.Attachment) diag.Diagnostics {
 	warnings := preflight.WarnOfPolicyKeys(a.WorkQueue.PolicyDefinition, "policy_definition_json")
 	if engine := a.AsPipeline().EngineName(); (prior == nil || !prior.SameQueue(a)) && !run.Told(engine) {
@@ -42,7 +42,7 @@ func checkPlan(
 		prior = nil
 	}
 	found := preflight.CheckLiveAttachment(a, prior, vhost)
-	// The same plan makes it, or restores its definition.
+	// The same plan creates the pipeline, or restores its definition.
 	if run.HasPlanned(configured.Key{Kind: configured.Pipeline, Vhost: a.Vhost, Name: a.Pipeline}) {
 		found = slices.DeleteFunc(found, func(f preflight.Finding) bool {
 			return f.Cause == preflight.NoPipeline || f.Cause == preflight.Unreadable
@@ -59,12 +59,12 @@ func (m model) InService(vhost topology.Topology) []string {
 	return nil
 }
 
-// inputs are what the objects depend on.
+// inputs are the attributes that the objects depend on.
 var inputs = sync.OnceValue(func() attribute.Inputs {
 	return attribute.InputsOf(attachmentSchema(context.Background()), "timeouts")
 })
 
-// Compute sets the computed attributes, which are a function of the configuration alone.
+// Compute sets the computed attributes, which depend only on the configuration.
 func (m *model) Compute(ctx context.Context, prior *model) (known bool, diags diag.Diagnostics) {
 	m.ID = entity.ID(m.Identity())
 	diags = checkReplacement(*m, prior)
@@ -82,7 +82,7 @@ func (m *model) Compute(ctx context.Context, prior *model) (known bool, diags di
 	return true, diags
 }
 
-// checkReplacement refuses a change that might replace the attachment: in between, no pipeline has the queue.
+// checkReplacement refuses a change that can replace the attachment, since the queue has no pipeline in between.
 func checkReplacement(plan model, prior *model) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if prior == nil {
@@ -96,13 +96,13 @@ func checkReplacement(plan model, prior *model) diag.Diagnostics {
 	return diags
 }
 
-// Refresh sets the computed attributes from what is on the broker.
+// Refresh sets the computed attributes from the owned objects.
 func (m *model) Refresh(_ context.Context, _ *configured.Provider, _ pipeline.Attachment, owned topology.Topology) diag.Diagnostics {
 	m.ID, m.Topology = entity.ID(m.Identity()), attribute.TopologyValue(owned)
 	return nil
 }
 
-// remedy is for the failed queue: of the work queue, only pending dead letters matter.
+// remedy is about the failed queue. In the work queue, only pending dead letters matter.
 func remedy(pipeline.Attachment, string) string { return owner.FailedQueueRemedy }
 
 var policyUse = owner.PolicyUse{

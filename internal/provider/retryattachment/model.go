@@ -15,7 +15,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// model is the resource as Terraform has it.
+// model is the resource in Terraform's configuration, plan and state.
 type model struct {
 	Pipeline           types.String         `tfsdk:"pipeline"`
 	Vhost              types.String         `tfsdk:"vhost"`
@@ -34,7 +34,7 @@ type model struct {
 	Topology types.Object `tfsdk:"topology"`
 }
 
-// Specification reads known inputs.
+// Specification converts known inputs.
 func (m model) Specification(context.Context) (pipeline.Attachment, diag.Diagnostics) {
 	definition, diags := attribute.ParseObject(m.PolicyDefinition, path.Root("policy_definition_json"))
 	failedQueue, foreign := attribute.FailedQueue(m.FailedQueue)
@@ -73,7 +73,7 @@ func (m model) Lifecycle(ctx context.Context) (owner.Lifecycle, diag.Diagnostics
 // Imported reports whether only the identity is known.
 func (m model) Imported() bool { return m.Type.IsNull() }
 
-// Recover sets the inputs from what the broker keeps.
+// Recover sets the inputs from the broker's objects.
 func (m *model) Recover(vhost topology.Topology) error {
 	a, err := pipeline.RecoverAttachment(m.Pipeline.ValueString(), m.Vhost.ValueString(), m.Queue.ValueString(), vhost)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package retryattachment is the resource rabbitmq_retry_attachment.
+// Package retryattachment implements the resource rabbitmq_retry_attachment.
 package retryattachment
 
 import (
@@ -51,16 +51,16 @@ func kind() owner.Kind[pipeline.Attachment] {
 	}
 }
 
-// attachment is what an apply has to know of one.
+// attachment tells an apply how messages flow through an attachment's bindings.
 type attachment struct {
 	apply.Plain
 	names pipeline.Names
 }
 
-// AttachedBy is the pipeline that has a queue because of a binding.
+// AttachedBy is the pipeline that a binding attaches a queue to.
 func (attachment) AttachedBy(b topology.Binding) string { return pipeline.AttachedBy(b) }
 
-// FallsBack reports whether without a binding failed messages go to the pipeline's own failed queue.
+// FallsBack reports whether failed messages go to the pipeline's own failed queue without this binding.
 func (a attachment) FallsBack(b topology.Binding) bool { return a.names.Parks(b) }
 
 // found lists the attachments of a vhost, by pipeline.
@@ -74,7 +74,7 @@ func found(vhost topology.Topology) [][]string {
 	return all
 }
 
-// Validate checks what is known.
+// Validate checks the known values.
 func (m model) Validate(context.Context) diag.Diagnostics {
 	_, diags := attribute.ParseObject(m.PolicyDefinition, path.Root("policy_definition_json"))
 	return diags

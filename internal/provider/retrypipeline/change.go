@@ -9,8 +9,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 )
 
-// checkReplacement refuses to replace a pipeline that has work queues: whichever of the two Terraform does first, destroy
-// or create, nobody catches for a while what consumers reject.
+// checkReplacement refuses to replace a pipeline with work queues. Whether Terraform first destroys or first creates,
+// rejected messages are lost for a while.
 func checkReplacement(plan, prior *model) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if prior == nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// checkSpecification checks what several attributes say together.
+// checkSpecification checks combinations of attributes.
 func checkSpecification(p pipeline.Pipeline) []problem.Problem {
 	problems := rules.CheckAttempts(problem.Path{"max_attempts"}, int64(p.MaxAttempts))
 	problems = append(problems, preflight.CheckSchedule(p.MaxAttempts, len(p.Delays), p.WorkQueues)...)
@@ -33,7 +33,7 @@ func checkSpecification(p pipeline.Pipeline) []problem.Problem {
 	return problems
 }
 
-// warn says what a plan is worth a warning for, whatever the broker has.
+// warn returns warnings that do not depend on the broker.
 func warn(run *configured.Provider, p pipeline.Pipeline, prior *pipeline.Pipeline) diag.Diagnostics {
 	diags := report.Warnings(slices.Concat(preflight.WarnOfMaxAge(p), preflight.WarnOfPipelineKeys(p)))
 	if (prior == nil || prior.EngineName() != p.EngineName()) && !run.Told(p.EngineName()) {
@@ -45,7 +45,7 @@ func warn(run *configured.Provider, p pipeline.Pipeline, prior *pipeline.Pipelin
 	return diags
 }
 
-// warnOfReleased says that a queue that is not declared any more is not deleted.
+// warnOfReleased warns that a queue is not deleted when the configuration no longer declares it.
 func warnOfReleased(p, prior pipeline.Pipeline) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, name := range slices.Sorted(maps.Keys(prior.WorkQueues)) {
@@ -61,8 +61,8 @@ func checkPlan(
 	_ *configured.Provider, p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vhost, lifecycle owner.Lifecycle,
 ) diag.Diagnostics {
 	found := preflight.CheckLive(p, prior, vhost)
-	// Where a forced replacement creates first, apply plans the creation once more, beside the old pipeline. An error of
-	// that plan would leave the old one in the state as a deposed object; one of Create puts it back.
+	// If a forced replacement creates first, apply plans the creation again while the old pipeline exists. An error of that plan
+	// would leave the old pipeline in the state as a deposed object. An error of Create restores it.
 	diags := report.Planned(found, prior == nil && lifecycle.Force)
 	if prior != nil && prior.ReplacedBy(p) {
 		if attached := pipeline.Attached(prior.Names(), vhost.Topology); len(attached) > 0 {
@@ -75,8 +75,8 @@ func checkPlan(
 	return diags
 }
 
-// auditPlan follows the messages of the pipeline through the vhost as it is planned. What it finds lies with
-// objects of others, or with what was chosen knowingly, so it warns and does not refuse.
+// auditPlan follows the pipeline's messages through the vhost as planned. It only warns, since a finding concerns other
+// owners' objects or a deliberate choice.
 func auditPlan(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vhost) diag.Diagnostics {
 	var diags diag.Diagnostics
 	workQueues := slices.Sorted(maps.Keys(p.WorkQueues))
@@ -86,7 +86,8 @@ func auditPlan(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vho
 	return diags
 }
 
-// inUse keeps a pipeline that queues of other configurations need, or that may owe somebody a binding.
+// inUse prevents the destroy of a pipeline that other configurations' queues need, or whose note of a deleted binding cannot
+// be read.
 func inUse(p pipeline.Pipeline, vhost topology.Topology) *owner.InUse {
 	if attached := pipeline.Attached(p.Names(), vhost); len(attached) > 0 {
 		return queuesAttached(p, attached)
@@ -97,7 +98,7 @@ func inUse(p pipeline.Pipeline, vhost topology.Topology) *owner.InUse {
 	return nil
 }
 
-// InService lists the queues that reject to the pipeline.
+// InService lists the queues whose rejected messages go to the pipeline.
 func (m model) InService(vhost topology.Topology) []string {
 	name := m.Name.ValueString()
 	queues := pipeline.Attached(pipeline.Names(name), vhost)

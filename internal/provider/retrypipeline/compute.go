@@ -16,7 +16,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// inputs are what the objects depend on.
+// inputs are the attributes that the objects depend on.
 var inputs = sync.OnceValue(func() attribute.Inputs {
 	return attribute.InputsOf(pipelineSchema(context.Background()), "force_destroy")
 })
@@ -47,10 +47,10 @@ func (m *model) Compute(ctx context.Context, prior *model) (known bool, diags di
 	return true, diags
 }
 
-// drained is what was seen to be empty: retired queues, and for detached ones all that their messages may be in.
+// drained has the retired queues that were empty, and the detached queues for which no message waited.
 type drained struct{ retired, detached map[string]bool }
 
-// show sets the computed attributes to a pipeline, to objects of it, and to what of it was seen to be empty.
+// show sets the computed attributes from a pipeline, its objects, and the queues that were seen drained.
 func (m *model) show(p pipeline.Pipeline, objects topology.Topology, seen drained) {
 	m.ID = entity.ID(m.Identity())
 	m.Topology = attribute.TopologyValue(objects)
@@ -62,8 +62,8 @@ func (m *model) show(p pipeline.Pipeline, objects topology.Topology, seen draine
 	m.showNames(p)
 }
 
-// showNames sets the computed attributes that follow from the name and the engine alone. Without a worker there
-// is no inbox, and nothing that a worker would need.
+// showNames sets the computed attributes that depend only on the name and the engine. Without a worker, attributes about the
+// inbox and the worker are null.
 func (m *model) showNames(p pipeline.Pipeline) {
 	m.DeadLetterExchange = types.StringValue(p.DeadLetterExchange())
 	m.FailedQueueName = types.StringValue(p.Names().FailedQueue())
@@ -76,8 +76,8 @@ func (m *model) showNames(p pipeline.Pipeline) {
 	m.WorkerPermissions = attribute.PermissionsValue(pipeline.WorkerPermissions(p.Names()))
 }
 
-// computePartly sets the computed attributes of a model of which some input is known only later. Whatever
-// depends on it is unknown, or apply would contradict the plan.
+// computePartly sets the computed attributes of a model with unknown inputs. An attribute is unknown if it depends on such an
+// input, since apply would contradict the plan otherwise.
 func (m *model) computePartly(ctx context.Context) {
 	m.ID = entity.ID(m.Identity())
 	m.Topology = types.ObjectUnknown(attribute.TopologyType)
@@ -99,7 +99,7 @@ func (m *model) computePartly(ctx context.Context) {
 	}
 }
 
-// computeGivesUpAfter needs the schedule alone.
+// computeGivesUpAfter depends only on the schedule.
 func (m *model) computeGivesUpAfter(ctx context.Context) {
 	schedule := *m
 	schedule.RetryOn, schedule.WorkQueues = types.SetNull(types.StringType), types.MapNull(attribute.WorkQueueType)

@@ -13,7 +13,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/owner"
 )
 
-// remedy says how a queue comes to be empty, or does not have to be.
+// remedy says how a queue gets empty, or how the change is possible without that.
 func remedy(p pipeline.Pipeline, queue string) string {
 	n := p.Names()
 	switch {

@@ -18,7 +18,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// model is the resource as Terraform has it.
+// model is the resource in Terraform's configuration, plan and state.
 type model struct {
 	Name        types.String `tfsdk:"name"`
 	Vhost       types.String `tfsdk:"vhost"`
@@ -66,7 +66,7 @@ func (m model) Lifecycle(ctx context.Context) (owner.Lifecycle, diag.Diagnostics
 	return owner.LifecycleOf(ctx, m.Timeouts, m.ForceDestroy)
 }
 
-// Specification reads known inputs, which were validated. The retired delays are those that the model lists.
+// Specification converts known inputs, which were validated. It takes the retired delays from the model.
 func (m model) Specification(ctx context.Context) (pipeline.Pipeline, diag.Diagnostics) {
 	p := pipeline.Pipeline{
 		Name:        m.Name.ValueString(),
@@ -134,7 +134,7 @@ func (m *model) Recover(vhost topology.Topology) error {
 	return nil
 }
 
-// retiredValue lists retired queues; drained says which of them were seen to be empty.
+// retiredValue lists the retired queues, and whether they were drained.
 func retiredValue(p pipeline.Pipeline, drained map[string]bool) types.Map {
 	values := map[string]attr.Value{}
 	for _, delay := range p.Retired {
@@ -146,7 +146,7 @@ func retiredValue(p pipeline.Pipeline, drained map[string]bool) types.Map {
 	return types.MapValueMust(retiredType, values)
 }
 
-// detachedValue lists detached queues; drained says for which of them nothing waits any more.
+// detachedValue lists the detached queues, and whether they were drained.
 func detachedValue(p pipeline.Pipeline, drained map[string]bool) types.Map {
 	values := map[string]attr.Value{}
 	for _, queue := range p.Detached {

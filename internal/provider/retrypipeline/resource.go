@@ -1,4 +1,4 @@
-// Package retrypipeline is the resource rabbitmq_retry_pipeline.
+// Package retrypipeline implements the resource rabbitmq_retry_pipeline.
 package retrypipeline
 
 import (

@@ -16,9 +16,9 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// waitsForRetired reports whether the apply itself waits for queues that leave the schedule, and then
-// removes them. It does not if none of the delays stays: workers get the new schedule only after the apply,
-// and would find none of theirs bound. Without a worker there is nobody who could.
+// waitsForRetired reports whether the apply itself waits until queues that leave the schedule are drained, and then removes
+// them. If a pipeline with a worker keeps no delay, the apply does not wait: workers get the new schedule only after the
+// apply, and none of their old queues would be bound.
 func (m *model) waitsForRetired(ctx context.Context, p pipeline.Pipeline, prior *model) (bool, diag.Diagnostics) {
 	if m.Timeouts.IsNull() || m.Timeouts.IsUnknown() || !prior.isOf(p) {
 		return false, nil
@@ -36,13 +36,13 @@ func (m *model) waitsForRetired(ctx context.Context, p pipeline.Pipeline, prior 
 	return true, diags
 }
 
-// isOf reports whether there is a model, and it is one of the same pipeline.
+// isOf reports whether the model exists and has the same name and vhost.
 func (m *model) isOf(p pipeline.Pipeline) bool {
 	return m != nil && m.Name == types.StringValue(p.Name) && m.Vhost == types.StringValue(p.Vhost)
 }
 
-// retiredAfter lists the delays whose queues have to stay although they are not in the schedule: all that the
-// refreshed state has, less those that were seen to be empty when it was read.
+// retiredAfter lists the delays whose queues must stay although they are not in the schedule. Queues that were empty at the
+// last refresh need not stay.
 func retiredAfter(p pipeline.Pipeline, prior *model) []time.Duration {
 	if !prior.isOf(p) {
 		return nil
@@ -60,8 +60,7 @@ func retiredAfter(p pipeline.Pipeline, prior *model) []time.Duration {
 	return retired
 }
 
-// Refresh sets the computed attributes from what is owned on the broker. Retry queues that are not in the
-// schedule are retired.
+// Refresh sets the computed attributes from the owned objects. Retry queues that are not in the schedule are retired.
 func (m *model) Refresh(ctx context.Context, run *configured.Provider, p pipeline.Pipeline, owned topology.Topology) diag.Diagnostics {
 	p.Retired = nil
 	scheduled := p.Expand().Queues
@@ -79,9 +78,9 @@ func (m *model) Refresh(ctx context.Context, run *configured.Provider, p pipelin
 	return diags
 }
 
-// seenDrained says of the retired queues whether they are empty, and of the detached ones whether nothing waits for them.
-// Counts are by queue, so all of the pipeline has to be empty. A detached queue that was drained before stays so: nothing
-// for it enters the pipeline.
+// seenDrained finds out which retired queues are empty, and for which detached queues no message waits. Counts do not tell
+// which queue a message belongs to, so all of the pipeline must be empty. A detached queue that was drained stays drained,
+// since no message for it enters the pipeline.
 func seenDrained(
 	ctx context.Context, run *configured.Provider, p pipeline.Pipeline, retired []string, before map[string]bool, owned topology.Topology,
 ) (drained, diag.Diagnostics) {
@@ -95,7 +94,7 @@ func seenDrained(
 	}
 	all := slices.DeleteFunc(slices.Collect(maps.Keys(owned.Queues)), func(queue string) bool {
 		n := p.Names()
-		return !n.OwnsQueue(queue) || queue == n.FailedQueue() || queue == n.RefusedQueue() // from where nothing comes back
+		return !n.OwnsQueue(queue) || queue == n.FailedQueue() || queue == n.RefusedQueue() // no message comes back from there
 	})
 	drained, err := run.AllDrained(ctx, p.Vhost, all...)
 	if err != nil {
@@ -107,10 +106,9 @@ func seenDrained(
 	return seen, nil
 }
 
-// detachedAfter lists the queues that have to stay bound although they are no work queues, and says which of them were
-// seen to be drained. Those are the queues that leave with this change, and those that left before. One that is drained
-// stays until something else changes, too: its binding does no harm, and is not worth an apply. A binding that is gone is
-// not restored: it went with its queue.
+// detachedAfter lists queues that must stay bound although they are no work queues, and whether they were drained. They leave
+// with this change or left before. A drained queue stays until another input changes: its binding does no harm and does not
+// justify an apply. A binding that was deleted is not restored, since it went with its queue.
 func detachedAfter(ctx context.Context, p pipeline.Pipeline, plan, prior *model) (map[string]bool, diag.Diagnostics) {
 	if !prior.isOf(p) {
 		return nil, nil

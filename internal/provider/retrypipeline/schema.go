@@ -198,13 +198,13 @@ func workQueueAttributes() map[string]schema.Attribute {
 	return attributes
 }
 
-// defaultAttempts plans one attempt more than there are delays where max_attempts is not set.
+// defaultAttempts plans one attempt more than there are delays if max_attempts is not set.
 type defaultAttempts struct{}
 
-// Description says what is planned.
+// Description describes the default.
 func (defaultAttempts) Description(context.Context) string { return "One more than there are delays." }
 
-// MarkdownDescription says what is planned.
+// MarkdownDescription describes the default.
 func (d defaultAttempts) MarkdownDescription(ctx context.Context) string { return d.Description(ctx) }
 
 // PlanModifyInt64 counts the planned delays.

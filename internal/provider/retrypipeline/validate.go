@@ -16,8 +16,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/rules"
 )
 
-// Validate checks each attribute by itself, as far as it is known. What several of them say together is checked
-// by the plan, which has the defaults too.
+// Validate checks each attribute by itself, if its value is known. The plan checks combinations, since it has the defaults,
+// too.
 func (m model) Validate(ctx context.Context) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if attribute.Known(m.Name) {
@@ -65,7 +65,7 @@ func (m model) validateSchedule(ctx context.Context) diag.Diagnostics {
 	return diags
 }
 
-// validateWorkQueues returns what it could check, and whether that is all of them.
+// validateWorkQueues returns the work queues that it could check, and whether these are all.
 func (m model) validateWorkQueues(ctx context.Context) (checked map[string]pipeline.WorkQueue, all bool, diags diag.Diagnostics) {
 	if m.WorkQueues.IsUnknown() || m.WorkQueues.IsNull() {
 		return nil, m.WorkQueues.IsNull(), nil

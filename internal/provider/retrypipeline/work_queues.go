@@ -31,7 +31,7 @@ type workQueueModel struct {
 	FailedQueue        types.Object         `tfsdk:"failed_queue"`
 }
 
-// workQueue turns known settings into a specification. What is not set has its default.
+// workQueue converts known settings, with defaults for settings that are null.
 func (w workQueueModel) workQueue(name string) (pipeline.WorkQueue, diag.Diagnostics) {
 	at := path.Root("work_queues").AtMapKey(name)
 	arguments, diags := attribute.ParseObject(w.ArgumentsJSON, at.AtName("arguments_json"))
@@ -68,7 +68,7 @@ func (m model) workQueues(ctx context.Context) (map[string]pipeline.WorkQueue, d
 	return workQueues, diags
 }
 
-// unknownWorkQueues warns of work queues that the plan cannot tell to stay.
+// unknownWorkQueues warns that the plan does not know which work queues stay.
 func (m model) unknownWorkQueues(prior *model) diag.Diagnostics {
 	if prior == nil || !m.WorkQueues.IsUnknown() || len(prior.WorkQueues.Elements()) == 0 {
 		return nil
@@ -76,8 +76,8 @@ func (m model) unknownWorkQueues(prior *model) diag.Diagnostics {
 	return diag.Diagnostics{workQueuesUnknown(slices.Sorted(maps.Keys(prior.WorkQueues.Elements())))}
 }
 
-// unknownTakeOvers finds work queues of which it is not known yet whom they are taken over from: what the other pipeline
-// does in the same apply could not be checked.
+// unknownTakeOvers reports work queues whose take_over_from is unknown, since the other pipeline's part of the same apply
+// cannot be checked.
 func (m model) unknownTakeOvers(ctx context.Context) diag.Diagnostics {
 	var models map[string]workQueueModel
 	if m.WorkQueues.IsUnknown() || m.WorkQueues.ElementsAs(ctx, &models, true).HasError() {

@@ -1,4 +1,4 @@
-// Package retrypipelinedata is the data source rabbitmq_retry_pipeline.
+// Package retrypipelinedata implements the data source rabbitmq_retry_pipeline.
 package retrypipelinedata
 
 import (
@@ -34,7 +34,7 @@ func New() datasource.DataSource {
 	})
 }
 
-// validate finds a name that no pipeline can have.
+// validate refuses a name that no pipeline can have.
 func validate(ctx context.Context, config tfsdk.Config) diag.Diagnostics {
 	var name types.String
 	diags := config.GetAttribute(ctx, path.Root("name"), &name)
@@ -44,16 +44,16 @@ func validate(ctx context.Context, config tfsdk.Config) diag.Diagnostics {
 	return diags
 }
 
-// attachments are the queues that are attached, as the broker has them.
+// attachments are the pipeline's attachments on the broker, by queue.
 func attachments(p pipeline.Pipeline, vhost topology.Topology) map[string]pipeline.Attachment {
 	attached := map[string]pipeline.Attachment{}
 	for _, queue := range pipeline.Attached(p.Names(), vhost) {
-		attached[queue], _ = pipeline.RecoverAttachment(p.Name, p.Vhost, queue, vhost) // is attached
+		attached[queue], _ = pipeline.RecoverAttachment(p.Name, p.Vhost, queue, vhost) // cannot fail for an attached queue
 	}
 	return attached
 }
 
-// fill reads the pipeline back from what the broker keeps.
+// fill recovers the pipeline from the broker.
 func fill(_ context.Context, m *model, vhost topology.Vhost) diag.Diagnostics {
 	p, err := pipeline.Recover(m.Name.ValueString(), m.Vhost.ValueString(), vhost.Topology)
 	if err != nil {
@@ -81,8 +81,8 @@ type model struct {
 	FailedPermissions   types.Map    `tfsdk:"failed_queue_permissions"`
 }
 
-// show sets the computed attributes. The worker has the attached queues, too: nobody else who writes its configuration
-// knows all of them.
+// show sets the computed attributes. The worker's configuration includes the attached queues, since no other writer of that
+// configuration knows them all.
 func (m *model) show(p pipeline.Pipeline, attached map[string]pipeline.Attachment) {
 	n, worker := p.Names(), p.Worker()
 	m.Engine = types.StringValue(p.EngineName())
@@ -108,7 +108,7 @@ func (m *model) show(p pipeline.Pipeline, attached map[string]pipeline.Attachmen
 	}
 }
 
-// attachmentType has the attributes of the resource, but for those that are the pipeline's.
+// attachmentType has the resource's attributes, apart from those of the pipeline.
 var attachmentType = types.ObjectType{AttrTypes: map[string]attr.Type{
 	"type":   types.StringType,
 	"attach": types.StringType,
@@ -120,7 +120,7 @@ var attachmentType = types.ObjectType{AttrTypes: map[string]attr.Type{
 	"failed_queue":           attribute.FailedQueueType,
 }}
 
-// attachmentValue is an attachment without what only a pipeline sets for a work queue.
+// attachmentValue is an attachment, without the attributes that only a pipeline has for its work queues.
 func attachmentValue(a pipeline.Attachment) attr.Value {
 	w, _ := attribute.WorkQueueValue(a.WorkQueue).(types.Object)
 	values := w.Attributes()

@@ -13,8 +13,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// refusalOf is what the broker answers if it refuses to have what a fault would make, in a vhost where
-// there is nothing else.
+// refusalOf is the broker's answer if it refuses the object that a fault would create, in an empty vhost.
 func (s Subject) refusalOf(t *testing.T, empty *brokertest.Broker, f fault) string {
 	t.Helper()
 	const name = "by hand"
@@ -45,7 +44,7 @@ func (s Subject) refusalOf(t *testing.T, empty *brokertest.Broker, f fault) stri
 	return ""
 }
 
-// cause does to the broker what the fault says.
+// cause changes the broker as the fault says.
 func (s *vhost) cause(t *testing.T, f fault) {
 	t.Helper()
 	client, ctx := acctest.Client(t, s.Broker), t.Context()
@@ -70,7 +69,7 @@ func (s *vhost) cause(t *testing.T, f fault) {
 	}
 }
 
-// endsAt reports whether a binding dies with an object.
+// endsAt reports whether the broker deletes a binding together with an object.
 func endsAt(b topology.Binding, kind, name string) bool {
 	toExchange := kind == "exchanges"
 	return b.Source != "" && (toExchange && b.Source == name || b.ToExchange == toExchange && b.Destination == name)

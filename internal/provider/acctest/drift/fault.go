@@ -9,32 +9,30 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// fault is one thing that a human changed by hand in one of the objects.
+// fault is a change that somebody made by hand to one of the objects.
 type fault struct {
-	// object is the kind and the name of the object, as in "queues orders.inbox"; what was changed
-	// of it is in what.
+	// object is the object's kind and name, such as "queues orders.inbox". what describes the change.
 	object, what string
-	// attributes of the object are what the plan must show, and no others of it, unless the object
-	// is gone or there is one too many.
+	// attributes are the object's attributes that the plan must show, and no others. It is empty if the object is missing or
+	// superfluous.
 	attributes []string
-	// goesWith are the objects that the plan shows as well, since the broker deletes them together
-	// with the object: a deleted queue or exchange takes its bindings along.
+	// goesWith are objects that the plan also shows, since the broker deletes bindings together with a queue or an exchange.
 	goesWith []string
 
-	// What is done to the broker.
+	// The change on the broker.
 	change mutation
 }
 
-// mutation is what the broker has instead of what it had: see [acctest.Remake]. Where an object is deleted for good, its bindings
-// die with it.
+// mutation has the objects to delete and the objects to create or overwrite, see [acctest.Remake]. If an object is only
+// deleted, its bindings are deleted, too.
 type mutation struct {
 	delete, remake topology.Topology
 }
 
-// remakesQueue reports whether a queue would have to be re-created to repair it.
+// remakesQueue reports whether the repair must re-create a queue.
 func (f fault) remakesQueue() bool { return len(f.change.remake.Queues) > 0 }
 
-// faults generates every fault that the objects can have, one per object and attribute.
+// faults generates every possible fault, one per object and attribute.
 func (s Subject) faults() []fault {
 	t := s.Wanted
 	var faults []fault
@@ -53,14 +51,13 @@ func (s Subject) faults() []fault {
 	return faults
 }
 
-// altered is one of the ways in which arguments can differ.
+// altered is one variation of arguments.
 type altered struct {
 	what, key string
 	arguments topology.Arguments
 }
 
-// alterations lists every way in which arguments can differ: each of them changed, of another type
-// and removed, and one too many.
+// alterations lists variations of arguments: each argument changed, of another type or removed, and one argument added.
 func alterations(arguments topology.Arguments, extra string, extraValue any) []altered {
 	var all []altered
 	for _, key := range slices.Sorted(maps.Keys(arguments)) {
@@ -83,7 +80,7 @@ type otherValue struct {
 	value any
 }
 
-// opposites are the other words of arguments that take one of two.
+// opposites map each word to another valid one.
 var opposites = map[string]string{
 	"reject-publish":     "drop-head",
 	"drop-head":          "reject-publish",
@@ -97,7 +94,7 @@ var opposites = map[string]string{
 	"headers":            "topic",
 }
 
-// otherValues are another value of the same type, and the same value as another type.
+// otherValues are another value of the same type, and the same value in another type.
 func otherValues(value any) []otherValue {
 	switch v := value.(type) {
 	case string:
@@ -113,7 +110,7 @@ func otherValues(value any) []otherValue {
 	}
 }
 
-// bindingsAt lists the bindings that die with an exchange or a queue.
+// bindingsAt lists the bindings that the broker deletes with an exchange or a queue.
 func bindingsAt(t topology.Topology, kind, name string) []string {
 	var found []string
 	for _, b := range t.Bindings {

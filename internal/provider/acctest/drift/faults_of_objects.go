@@ -7,7 +7,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// exchangeFaults: an exchange is immutable, so each of them but the first is re-created.
+// exchangeFaults are an exchange's faults. Exchanges are immutable, so each fault except the deletion re-creates the
+// exchange.
 func exchangeFaults(t topology.Topology, name string) []fault {
 	object, want := "exchanges "+name, t.Exchanges[name]
 	faults := []fault{{
@@ -40,7 +41,7 @@ func exchangeFaults(t topology.Topology, name string) []fault {
 // quorumOnly are arguments that classic queues refuse.
 var quorumOnly = []string{"x-delivery-limit", "x-dead-letter-strategy"}
 
-// queueFaults: a queue is immutable, so each of them but the first is re-created.
+// queueFaults are a queue's faults. Queues are immutable, so each fault except the deletion re-creates the queue.
 func queueFaults(t topology.Topology, name string) []fault {
 	object, want := "queues "+name, t.Queues[name]
 	faults := []fault{{
@@ -68,7 +69,7 @@ func queueFaults(t topology.Topology, name string) []fault {
 	return faults
 }
 
-// ofOtherType is the queue as one of the other type, and the arguments that this one does not take.
+// ofOtherType is the queue with the other type, and the arguments that this type refuses.
 func ofOtherType(q topology.Queue) (other topology.Queue, lost []string) {
 	other = topology.Queue{Type: opposites[q.Type], Arguments: maps.Clone(q.Arguments)}
 	if other.Type == topology.Quorum {
@@ -84,8 +85,8 @@ func ofOtherType(q topology.Queue) (other topology.Queue, lost []string) {
 	return other, lost
 }
 
-// bindingFaults: a binding is nothing but its attributes, so a changed one is one that is missing and
-// one too many.
+// bindingFaults are a binding's faults. A binding has no identity apart from its attributes, so a changed binding is a
+// missing one and a superfluous one.
 func (s Subject) bindingFaults(b topology.Binding) []fault {
 	object := "bindings " + b.String()
 	only := func(b topology.Binding) topology.Topology { return topology.Topology{Bindings: []topology.Binding{b}} }
@@ -117,7 +118,7 @@ func (s Subject) bindingFaults(b topology.Binding) []fault {
 	return faults
 }
 
-// anotherEnd is a queue, or an exchange, that other bindings like this one lead to.
+// anotherEnd is another destination of bindings like this one.
 func (s Subject) anotherEnd(b topology.Binding) string {
 	var ends []string
 	for _, other := range s.Wanted.Bindings {
@@ -130,7 +131,7 @@ func (s Subject) anotherEnd(b topology.Binding) string {
 	return ends[(slices.Index(ends, b.Destination)+1)%len(ends)]
 }
 
-// policyFaults: a policy can be written over.
+// policyFaults are a policy's faults. Policies can be overwritten.
 func (s Subject) policyFaults(name string) []fault {
 	object, want := "policies "+name, s.Wanted.Policies[name]
 	faults := []fault{{

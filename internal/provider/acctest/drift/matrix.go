@@ -13,16 +13,15 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
-// Check changes every attribute of every object that a resource owns by hand, one after the other, while
-// each queue holds messages. Each time, the plan must show that object alone, with that attribute
-// alone, and what goes with it: with a deleted queue or exchange its bindings; with a changed binding,
-// which is nothing but its attributes, the other one that it became. Apply must then repair it, lose no
-// message, and touch nothing else in the vhost: the whole listing is compared. What others had bound
-// to a deleted object went with it, and nobody can tell.
+// Check changes every attribute of every object of a resource by hand, one after the other, while each queue has messages.
+// Each time, the plan must show only that object and that attribute. It also shows the bindings of a deleted queue or
+// exchange, and the other binding that a changed binding has become. Apply must then repair the object and lose no message.
+// The whole listing is compared, so it must change nothing else in the vhost. Bindings of others to a deleted object are lost
+// with it.
 //
-// A queue can only be repaired by re-creating it. With messages in it that is refused with the reason,
-// and nothing is touched; once it was emptied, it is repaired. That takes several readings of the broker's
-// counts, so one fault of each queue is repaired together, while every plan and every refusal is checked by itself.
+// A queue can only be repaired by re-creating it. If it has messages, apply must refuse that, give the reason and change
+// nothing. Once the queue is empty, apply must repair it. That takes several readings of the broker's counts, so one fault of
+// each queue is repaired together. Every plan and every refusal is checked by itself.
 func Check(t *testing.T, subjects func(vhost string) map[string]Subject) {
 	t.Helper()
 	acctest.Require(t)
@@ -47,7 +46,7 @@ func Check(t *testing.T, subjects func(vhost string) map[string]Subject) {
 	all.report(t)
 }
 
-// possible notes the faults that the broker refuses to have, and returns the others.
+// possible records the faults that the broker refuses, and returns all others.
 func (all *results) possible(t *testing.T, kind string, subject Subject) []fault {
 	t.Helper()
 	empty := brokertest.New(t)
@@ -60,7 +59,7 @@ func (all *results) possible(t *testing.T, kind string, subject Subject) []fault
 	})
 }
 
-// quickVhosts is how many vhosts the quick repairs are spread over.
+// quickVhosts is how many vhosts share the quick repairs.
 const quickVhosts = 4
 
 func quickSequences(faults []fault) [][]fault {
@@ -71,7 +70,7 @@ func quickSequences(faults []fault) [][]fault {
 	return divided
 }
 
-// rounds gathers the faults of queues, so that a round has at most one of each queue.
+// rounds groups the faults of queues. A round has at most one fault per queue.
 func rounds(faults []fault) [][]fault {
 	var gathered [][]fault
 	next := map[string]int{}
@@ -88,7 +87,7 @@ func rounds(faults []fault) [][]fault {
 	return gathered
 }
 
-// checkInSequence checks the repair of faults one after the other. After one that was not repaired it starts afresh.
+// checkInSequence checks the repair of faults one after the other. After a failed repair it uses a new vhost.
 func (all *results) checkInSequence(t *testing.T, kind string, faults []fault) {
 	t.Helper()
 	var s *vhost
@@ -112,7 +111,7 @@ func (all *results) checkInSequence(t *testing.T, kind string, faults []fault) {
 	}
 }
 
-// checkRepair causes a fault that can be repaired at once and lets it be repaired.
+// checkRepair causes a fault that can be repaired at once, and applies the repair.
 func (s *vhost) checkRepair(t *testing.T, f fault) outcome {
 	t.Helper()
 	before, held := acctest.List(t, s.Broker), maps.Clone(s.holds)
@@ -138,8 +137,8 @@ func (s *vhost) checkRepair(t *testing.T, f fault) outcome {
 	return outcome{err: before.RequireSame(acctest.List(t, s.Broker))}
 }
 
-// planShows is an error unless the plan wants to change the objects of the faults and nothing else,
-// and of the last one nothing but its attributes.
+// planShows is an error unless the plan changes exactly the objects of the faults, and exactly the attributes of the last
+// one.
 func (s *vhost) planShows(t *testing.T, faults ...fault) (acctest.Planned, error) {
 	t.Helper()
 	plan, err := s.core.Plan(t.Context())

@@ -11,7 +11,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// results are how all cases ended.
+// results are the outcomes of all cases.
 type results struct {
 	subjects func(vhost string) map[string]Subject
 
@@ -25,7 +25,8 @@ type row struct {
 	outcome
 }
 
-// outcome is how a case ended: well if there is no error. A broker may refuse to have such an object.
+// outcome is the result of a case, which is good if err is nil. The refusal is the broker's reason for refusing such an
+// object.
 type outcome struct {
 	err     error
 	refusal string
@@ -37,7 +38,7 @@ func (all *results) add(kind string, f fault, v outcome) {
 	all.rows = append(all.rows, row{kind, f, v})
 }
 
-// report prints a table and fails the test unless every case ended well.
+// report prints a table, and fails the test unless every case ended well.
 func (all *results) report(t *testing.T) {
 	t.Helper()
 	slices.SortStableFunc(all.rows, func(a, b row) int { return strings.Compare(a.kind+a.object, b.kind+b.object) })
@@ -68,7 +69,7 @@ func (all *results) report(t *testing.T) {
 	if well+impossible != expected {
 		t.Errorf("%d cases ended well or cannot be, of %d", well+impossible, expected)
 	}
-	// Quorum queues have no flags, and arguments that brokers know have one type.
+	// Quorum queues have no flags, and an argument that brokers know accepts only one type.
 	if impossible > expected/5 {
 		t.Errorf("the broker refuses %d of %d faults: what it refuses proves nothing", impossible, expected)
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
-// checkTogether causes one fault on each of several queues. Every fault must show up in the plan by
-// itself when it is caused; with messages in the queues, the repair is refused and names each queue
-// with what it holds; emptied, all are repaired.
+// checkTogether causes one fault on each of several queues. The plan must show each fault by itself. While the queues have
+// messages, the apply must refuse the repair and name each queue with its messages. Once the queues are empty, it must repair
+// them all.
 func (all *results) checkTogether(t *testing.T, kind string, faults []fault) {
 	t.Helper()
 	s := all.newVhost(t, kind)
@@ -29,8 +29,8 @@ func (all *results) checkTogether(t *testing.T, kind string, faults []fault) {
 	}
 }
 
-// refusesToRepair fills the altered queues, each with another number of messages, and is an error for
-// each of them that the refusal does not name, and for all if anything was touched.
+// refusesToRepair fills each altered queue with another number of messages. It returns an error for each queue that the
+// refusal does not name, and for all queues if the broker was changed.
 func (s *vhost) refusesToRepair(t *testing.T, faults []fault) map[string]error {
 	t.Helper()
 	holding := s.holding(faults)
@@ -40,8 +40,8 @@ func (s *vhost) refusesToRepair(t *testing.T, faults []fault) map[string]error {
 	for i, f := range holding {
 		s.fill(t, queueOf(f), 20+i)
 	}
-	// At first the broker does not count these messages yet, and the first one that it counts is reason
-	// enough; when it counts them all, all queues are named.
+	// At first, the broker has not counted these messages, and the first counted message already causes the refusal. Once the
+	// broker has counted them all, the refusal names all queues.
 	s.core.Times = acctest.Times()
 	if _, err := s.refusal(t, faults); err != nil {
 		return forAll(faults, err)
@@ -66,7 +66,7 @@ func (s *vhost) refusesToRepair(t *testing.T, faults []fault) map[string]error {
 	return missing
 }
 
-// refusal is the error with which the repair is refused, which must leave everything as it was.
+// refusal is the error of the refused repair, which must change nothing.
 func (s *vhost) refusal(t *testing.T, faults []fault) (refusal, failure error) {
 	t.Helper()
 	before := acctest.List(t, s.Broker)
@@ -89,7 +89,7 @@ func (s *vhost) refusal(t *testing.T, faults []fault) (refusal, failure error) {
 	return refusal, nil
 }
 
-// repairs empties the altered queues and lets them be repaired.
+// repairs empties the altered queues and applies the repair.
 func (s *vhost) repairs(t *testing.T, faults []fault, before acctest.Listing) error {
 	t.Helper()
 	for _, f := range s.holding(faults) {

@@ -11,17 +11,17 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
-// vhost is a vhost with the resource, with messages in each of its queues, and with objects of others that meet
-// the resource's.
+// vhost is a vhost with the resource, with messages in each of its queues, and with objects of others that are bound to the
+// resource's objects.
 type vhost struct {
 	*brokertest.Broker
 	Subject
 	core acctest.Core
-	// applied is the resource as it was created.
+	// applied is the resource after its creation.
 	applied map[string]any
-	// foreign is what belongs to others.
+	// foreign are the objects of others.
 	foreign acctest.Listing
-	// holds are the queues that have messages, and how many.
+	// holds is the number of messages in each queue that has any.
 	holds map[string]int
 }
 
@@ -57,8 +57,8 @@ func (s *vhost) fill(t *testing.T, queue string, count int) {
 	s.holds[queue] = count
 }
 
-// keepsMessages fails unless each queue has the messages that it shall have. What an AMQP declaration
-// says of a queue's length is true at once, unless the queue is too busy to answer: then it says none.
+// keepsMessages fails unless each queue has its messages. A passive declaration over AMQP returns the current length, except
+// that it returns 0 while the queue is too busy to answer.
 func (s *vhost) keepsMessages(t *testing.T) {
 	t.Helper()
 	ch := s.Channel(t)
@@ -79,7 +79,7 @@ func (s *vhost) counted(ch *amqp.Channel) error {
 	return nil
 }
 
-// drain takes the messages out of a queue and is an error unless they are those that were put in.
+// drain takes the messages out of a queue. It returns an error unless they are the messages that were published.
 func (s *vhost) drain(t *testing.T, queue string) error {
 	t.Helper()
 	for i := range s.holds[queue] {
