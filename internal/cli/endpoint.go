@@ -64,8 +64,7 @@ func (e *Endpoint) Client() (*broker.Client, error) {
 	return broker.New(config)
 }
 
-// Management is a client for these brokers' management API. It has the user of AMQP, unless the environment names another
-// one.
+// Management is a client for these brokers' management API. It has the user of AMQP, unless the environment names a user.
 func (c *Connection) Management(url string) (*broker.Client, error) {
 	e := Endpoint{Getenv: c.getenv, Certificates: c.certificates, url: url}
 	if c.getenv(EnvUsername) == "" {

@@ -21,7 +21,7 @@ import (
 type Message struct {
 	// Queue is the queue's name.
 	Queue string
-	// Exchange and RoutingKey are those of the delivery, so they tell how the message got into the queue.
+	// Exchange and RoutingKey belong to the delivery, so they tell how the message got into the queue.
 	Exchange, RoutingKey string
 	// Redelivered says that the message was delivered before.
 	Redelivered bool

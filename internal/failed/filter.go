@@ -46,7 +46,7 @@ type Selector struct {
 	Timeless int
 
 	filter Filter
-	// routingKey is the filter's pattern, nil if there is none.
+	// routingKey is the filter's pattern, nil for no pattern.
 	routingKey *regexp.Regexp
 	// unseen are the message-ids that were not found so far, and absent the runs.
 	unseen, absent map[string]bool
@@ -187,7 +187,7 @@ func Text(v content.Value) (string, bool) {
 	return "", false
 }
 
-// pattern compiles a pattern in which * stands for any text and ? for any character.
+// pattern compiles a pattern where * stands for any text and ? for any character.
 func pattern(text string) *regexp.Regexp {
 	quoted := regexp.QuoteMeta(runes(text))
 	return regexp.MustCompile("(?s)^" + strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(quoted) + "$")

@@ -25,7 +25,7 @@ type system struct {
 	// faults are headers about a failure, which a replayed message must not have. A name that ends in * stands for all names
 	// that begin with it.
 	faults []string
-	// counter is the header in which the system's consumers count attempts, "" if there is no such header.
+	// counter is the header that counts attempts, "" if the system has no such header.
 	counter string
 }
 

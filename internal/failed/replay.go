@@ -44,7 +44,7 @@ type Replay struct {
 	Pipeline pipeline.Names
 	// Delayed is the delayed exchange whose unrouted queue has the messages, "" for any other queue.
 	Delayed delayed.Names
-	// To is the queue to send messages to, "" for the queues in which they failed.
+	// To is the queue to send messages to, "" for the queues where they failed.
 	To string
 	// ID is the run's id.
 	ID string

@@ -23,7 +23,7 @@ func UnroutedOf(queue string) delayed.Names {
 	return ownerOf[delayed.Names](queue, delayed.Names("").UnroutedQueue())
 }
 
-// AsideIn are the headers in which messages of this queue keep properties that were moved.
+// AsideIn are the headers that keep moved properties in messages of this queue.
 func AsideIn(queue string) deadletter.Aside {
 	if UnroutedOf(queue) != "" {
 		return delaying.Aside()
@@ -118,7 +118,7 @@ func (e *Entry) remaining(now time.Time) int64 {
 	return max(0, e.DelayMS-now.Sub(parked).Milliseconds())
 }
 
-// goesOn builds the message for a delayed exchange: as it was published, with the rest of its delay.
+// goesOn builds the message for a delayed exchange: the original message, with the rest of its delay.
 func (r Replay) goesOn(e *Entry, properties content.Properties, now time.Time) (Publishing, error) {
 	p := Publishing{Exchange: r.Exchange(e, now), RoutingKey: e.RoutingKey, Body: e.Body}
 	headers := set(r.headers(e, &properties, "", now), delaying.HeaderPublishID, content.Text(r.ID)) // or the sidecar drops moved properties

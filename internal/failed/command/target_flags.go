@@ -172,7 +172,7 @@ func only[W any](elements []W, id func(W) workerconfig.ID, kind, name, vhost str
 	return found, nil
 }
 
-// chooseOfPipeline sets the pipeline for whose work queues the target's queue keeps failed messages.
+// chooseOfPipeline sets the pipeline of the target. Its queue keeps failed messages of that pipeline's work queues.
 func chooseOfPipeline(t *operation.Target, name string, config workerconfig.Config) error {
 	if err := choose(t, name, config); err != nil {
 		return err

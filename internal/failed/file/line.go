@@ -1,4 +1,4 @@
-// Package file implements the format in which failed messages are kept outside of a broker: JSON, one message per line.
+// Package file implements the format of failed messages outside of a broker: JSON, one message per line.
 //
 // Tools for JSON can read and edit each line. "types" has types that JSON lacks, and "raw" has properties that JSON cannot
 // express. "raw" counts only as long as the rest of the line says the same. So an unedited line is the same message, byte for

@@ -18,7 +18,7 @@ type types map[string]string
 
 // view is how a line shows properties.
 type view struct {
-	// properties is a JSON object. types has the members of another one, without its braces.
+	// properties is a JSON object. types has the members of a JSON object, without its braces.
 	properties, types []byte
 	letters           types
 }

@@ -14,7 +14,7 @@ import (
 
 // ImportOptions say how messages of a file are imported.
 type ImportOptions struct {
-	// Replays sends the messages to the work queues in which they failed.
+	// Replays sends the messages to the work queues where they failed.
 	Replays bool
 	// Replaces replaces the messages in the queue that have the same ids.
 	Replaces bool
@@ -189,7 +189,7 @@ func (i *Import) Try() error {
 	return err
 }
 
-// Fresh is how many of the imported messages can be deleted without a loss. A message that replaced another one is the only
+// Fresh is how many of the imported messages can be deleted without a loss. A message that has replaced others is the only
 // copy.
 func (i *Import) Fresh(p transfer.Result) (n int) {
 	if i.Replays {

@@ -40,7 +40,7 @@ type Brokers struct {
 type Target struct {
 	Brokers
 	Name, Vhost string
-	// Pipeline is the pipeline that the queue belongs to, "" if there is none.
+	// Pipeline is the pipeline that the queue belongs to, "" without a pipeline.
 	Pipeline pipeline.Names
 	// Delayed is the delayed exchange whose unrouted queue this is, "" if it is another queue. [Target.Guard] finds it out.
 	Delayed delayed.Names

@@ -139,7 +139,7 @@ type Conflict struct {
 	ID string
 	// Line is the first line with the id. InFile and InQueue are the numbers of messages.
 	Line, InFile, InQueue int
-	// Queue is a message that only the queue has, nil if there is none. File is the file's first message.
+	// Queue is a message that only the queue has; it can be nil. File is the file's first message.
 	Queue *failed.Message
 	File  failed.Message
 }

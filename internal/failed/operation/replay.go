@@ -23,8 +23,8 @@ type Replay struct {
 	chosen Chosen
 }
 
-// NewReplay prepares a replay. Its queue is to, or "" for the queues in which the messages failed. Its rate is in messages
-// per second, 0 for no limit. The sink, if it is not nil, keeps the original messages.
+// NewReplay prepares a replay to the queue named to, or to the queues where the messages failed if that is "". The rate is in
+// messages per second, 0 for no limit. The sink, if it is not nil, keeps the original messages.
 func (r *Run) NewReplay(to string, rate float64, saved *Sink) *Replay {
 	return &Replay{
 		Run: r, Meant: map[string]int{}, Skipped: map[string]int{}, rate: rate, saved: saved, chosen: Chosen{},

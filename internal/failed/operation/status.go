@@ -238,7 +238,7 @@ func (s *Summary) WithoutLevels() []QueueStatus {
 	return lines
 }
 
-// Trouble is an error about the first queue with a problem, nil if there is none.
+// Trouble is an error about the first queue with a problem, nil if all queues are well.
 func Trouble(summaries []Summary) error {
 	for _, s := range summaries {
 		for _, q := range s.Queues {

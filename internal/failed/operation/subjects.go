@@ -141,7 +141,7 @@ func queuesOfPipeline(n pipeline.Names, worker *pipeline.Worker) []watched {
 	})
 }
 
-// inOrder sorts the queues: first inboxes, then queues in which messages wait, then queues of failed messages.
+// inOrder sorts the queues: first inboxes, then waiting queues, then queues of failed messages.
 func inOrder(queues []pipeline.Queue, with func(watched) watched) []watched {
 	roles := map[pipeline.Role]Role{pipeline.RoleInbox: Receives, pipeline.RoleFailed: Parks, pipeline.RoleUnrouted: Parks}
 	ordered := make([]watched, len(queues))

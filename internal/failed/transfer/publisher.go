@@ -269,8 +269,8 @@ func (o *publisher) uncertain(err error) error {
 	return err
 }
 
-// modest is the size up to which a body is sent together with others, although the broker has not accepted that size yet.
-// Waiting for each answer takes time, and hardly any broker has a lower limit.
+// modest is a size in bytes. Up to this size, a body is sent together with others although the broker has not accepted such a
+// body yet. Waiting for each answer takes time, and hardly any broker has a lower limit.
 const modest = 128 << 10
 
 // Oversized is a message whose body is larger than the broker's max_message_size. It stays in the queue.
@@ -301,8 +301,8 @@ func (o *publisher) proceed() {
 	}
 }
 
-// oversized takes the publish for whose size the broker closed the channel, and opens a new channel. If there was another
-// reason, or it is not clear which publish was too large, it returns nil and the error that closed the channel.
+// oversized takes the publish that was too large, so that the broker closed the channel, and opens a new channel. If there
+// was another reason, or it is not clear which publish was too large, it returns nil and the error that closed the channel.
 func (o *publisher) oversized(ctx context.Context) (*sent, error) {
 	reason := closedError(nil)
 	if closed := <-o.Closed; closed != nil {

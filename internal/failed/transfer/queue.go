@@ -169,9 +169,9 @@ const (
 	Classic Kind = "classic"
 )
 
-// KindOver asks for the queue's type, "" if it is none of the three. AMQP has no request for it, so KindOver consumes with a
-// stream offset. Any other type refuses that argument, and its error names the type. No message is delivered, and the user
-// needs only the permission read.
+// KindOver asks for the queue's type. AMQP has no request for it, so KindOver consumes with a stream offset. Any other type
+// than a stream refuses that argument, and its error names the type. KindOver treats unknown types as quorum. No message is
+// delivered, and the user needs only the permission read.
 func (q Queue) KindOver(ctx context.Context, conn amqpconn.Raw) (Kind, error) {
 	answer, err := ask(ctx, conn, fmt.Sprintf("ask for the type of queue %q", q.Name), func(channel *amqp.Channel) error {
 		if err := channel.Qos(1, 0, false); err != nil {

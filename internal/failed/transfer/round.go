@@ -55,7 +55,7 @@ type round struct {
 	dropped []selected
 	// again says that another round follows.
 	again bool
-	// lost is the error with which the broker ended the round.
+	// lost is the broker's error that ended the round.
 	lost error
 
 	counts   chan Count

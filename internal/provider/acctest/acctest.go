@@ -23,8 +23,8 @@ import (
 // Times returns times that fit the test broker's interval of statistics.
 func Times() apply.Times { return apply.TimesFor(brokertest.Statistics()) }
 
-// Quick returns times for tests in which no message moves while an object is deleted or detached, so that the broker's
-// lagging counts are always right. All other tests need [Times].
+// Quick returns times for tests where no message moves while an object is deleted or detached, so that the broker's lagging
+// counts are always right. All other tests need [Times].
 func Quick() apply.Times {
 	times := Times()
 	times.Settle, times.Between, times.Lag, times.Poll = 50*time.Millisecond, 50*time.Millisecond, 50*time.Millisecond, 200*time.Millisecond

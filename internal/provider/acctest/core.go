@@ -38,7 +38,7 @@ type Core struct {
 	tainted bool
 }
 
-// instance is a resource in a state file. If there is none, state is nil.
+// instance is a resource in a state file. Without a resource, state is nil.
 type instance struct {
 	state   *tfprotov6.DynamicValue
 	private []byte
@@ -241,7 +241,7 @@ func (c *Core) planFrom(ctx context.Context, running *process, prior instance) (
 	return p, err
 }
 
-// orNull sets the state to null if there is none.
+// orNull sets a missing state to null.
 func (i *instance) orNull(running *process) error {
 	if i.state != nil {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// freshListings are the listings of one vhost for changes. At most one runs, which has the turn. Another one waits for the
+// freshListings are the listings of one vhost for changes. At most one runs, which has the turn. The next one waits for the
 // turn, and callers can still join it.
 type freshListings struct {
 	turn chan struct{}

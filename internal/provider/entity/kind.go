@@ -68,7 +68,7 @@ func (k Kind) Title() string { return strings.ToUpper(string(k.Name[:1])) + stri
 // ResourceType is the type's name in configurations.
 func (k Kind) ResourceType() string { return "rabbitmq_" + k.Type }
 
-// LastPath is the attribute by which messages name a resource.
+// LastPath is the attribute that messages name a resource by.
 func (k Kind) LastPath() path.Path { return path.Root(k.Parts[len(k.Parts)-1].Name) }
 
 // inVhost reports whether resources of this kind are in a virtual host.

@@ -109,7 +109,7 @@ func (o owned[M, S, P]) remove(ctx context.Context, change apply.Change, force b
 	return o.run.Applier.Remove(ctx, change)
 }
 
-// inUse finds other users that prevent a destroy, nil if there are none.
+// inUse finds other users that prevent a destroy, nil without such users.
 func (o owned[M, S, P]) inUse(spec S, vhost topology.Topology) *InUse {
 	if o.InUse == nil {
 		return nil

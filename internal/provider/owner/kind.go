@@ -45,7 +45,7 @@ type Kind[S any] struct {
 	Check func(S) []problem.Problem
 	// Warn returns warnings that do not depend on the broker; it can be nil. Here and below, prior is nil for a new resource.
 	Warn func(run *configured.Provider, next S, prior *S) diag.Diagnostics
-	// CheckPlan compares a plan with the vhost as it was listed for the plan.
+	// CheckPlan compares a plan with the vhost that was listed for the plan.
 	CheckPlan func(run *configured.Provider, next S, prior *S, vhost topology.Vhost, lifecycle Lifecycle) diag.Diagnostics
 	// CheckLive compares a change with the vhost just before the change.
 	CheckLive func(next S, prior *S, vhost topology.Vhost) preflight.Findings
@@ -93,7 +93,7 @@ type Model[M, S any] interface {
 	// Lifecycle is how changes and destroys of the resource proceed.
 	Lifecycle(ctx context.Context) (Lifecycle, diag.Diagnostics)
 	// Compute sets the computed attributes of a plan and reports whether all inputs are known. It depends only on the inputs and
-	// the refreshed prior state, nil if there is none. Within apply, Terraform plans a second time without a refresh and
+	// the refreshed prior state, nil for a new resource. Within apply, Terraform plans a second time without a refresh and
 	// compares the results.
 	Compute(ctx context.Context, prior *M) (known bool, diags diag.Diagnostics)
 	// Specification converts a model whose inputs are known.

@@ -108,7 +108,7 @@ func (m *model) show(p pipeline.Pipeline, attached map[string]pipeline.Attachmen
 	}
 }
 
-// attachmentType has the resource's attributes, apart from those of the pipeline.
+// attachmentType has the resource's attributes, apart from the pipeline's.
 var attachmentType = types.ObjectType{AttrTypes: map[string]attr.Type{
 	"type":   types.StringType,
 	"attach": types.StringType,
