@@ -9,10 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// VhostURI is URI with the virtual host, for what takes an AMQP address as one string.
+// VhostURI is the AMQP URI with the virtual host.
 func (b *Broker) VhostURI() string { return b.URI + "/" + url.PathEscape(b.Vhost) }
 
-// Dial opens a connection of the test's own to the virtual host; it is closed when the test ends.
+// Dial opens the test's own connection to the virtual host. It is closed when the test ends.
 func (b *Broker) Dial(t testing.TB) *amqp.Connection {
 	t.Helper()
 	conn := b.dial(t)
@@ -20,7 +20,7 @@ func (b *Broker) Dial(t testing.TB) *amqp.Connection {
 	return conn
 }
 
-// Channel opens a channel on a connection that the test shares with [Broker.Get] and [Broker.Publish].
+// Channel opens a channel on the connection that [Broker.Get] and [Broker.Publish] also use.
 func (b *Broker) Channel(t testing.TB) *amqp.Channel {
 	t.Helper()
 	ch := b.channel(t)
@@ -28,7 +28,7 @@ func (b *Broker) Channel(t testing.TB) *amqp.Channel {
 	return ch
 }
 
-// Consume starts a consumer on a connection of its own, with at most so many messages in its hands.
+// Consume starts a consumer on its own connection, with this prefetch.
 func (b *Broker) Consume(t testing.TB, queue string, prefetch int) (*amqp.Channel, <-chan amqp.Delivery) {
 	t.Helper()
 	ch, err := b.Dial(t).Channel()
@@ -39,7 +39,7 @@ func (b *Broker) Consume(t testing.TB, queue string, prefetch int) (*amqp.Channe
 	return ch, deliveries
 }
 
-// Get takes one message off a queue, if there is one. It is gone from the broker: there is nothing to acknowledge.
+// Get takes a message from a queue, and returns false if the queue is empty. The message is acknowledged.
 func (b *Broker) Get(t testing.TB, queue string) (amqp.Delivery, bool) {
 	t.Helper()
 	ch := b.channel(t)
@@ -49,8 +49,8 @@ func (b *Broker) Get(t testing.TB, queue string) (amqp.Delivery, bool) {
 	return delivery, ok
 }
 
-// Publish publishes a message and waits until the broker has it. A message that no queue takes fails the test: who
-// wants that publishes on a [Broker.Channel].
+// Publish publishes a message and waits for the broker's confirm. It fails the test if no queue takes the message. To publish
+// such a message, use a [Broker.Channel].
 func (b *Broker) Publish(t testing.TB, exchange, key string, message amqp.Publishing) {
 	t.Helper()
 	ch := b.channel(t)
@@ -97,7 +97,7 @@ func (b *Broker) channel(t testing.TB) *amqp.Channel {
 		if ch, err := b.conn.Channel(); err == nil {
 			return ch
 		}
-		_ = b.conn.Close() // a test may have told the broker to cut it
+		_ = b.conn.Close() // a test can have made the broker cut it
 	}
 	b.conn = b.dial(t)
 	ch, err := b.conn.Channel()
@@ -109,6 +109,6 @@ func (b *Broker) hangUp() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.conn != nil {
-		_ = b.conn.Close() // it may be closed already
+		_ = b.conn.Close() // it can be closed already
 	}
 }

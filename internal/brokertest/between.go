@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Between is the URI of the broker behind a listener that hands over each connection together with one to the broker,
-// until the test ends. Both are closed when serve returns.
+// Between is the broker's URI behind a listener. It passes each client's connection to serve, together with a new connection
+// to the broker, and closes both when serve returns. The listener ends with the test.
 func Between(t testing.TB, uri string, serve func(client, broker net.Conn)) string {
 	t.Helper()
 	u, err := url.Parse(uri)
@@ -19,7 +19,7 @@ func Between(t testing.TB, uri string, serve func(client, broker net.Conn)) stri
 	return u.String()
 }
 
-// Listen serves connections until the test ends, and returns the address.
+// Listen calls serve with each connection until the test ends, and returns the listener's address.
 func Listen(t testing.TB, serve func(net.Conn)) string {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -27,7 +27,7 @@ func Listen(t testing.TB, serve func(net.Conn)) string {
 	return accept(t, listener, serve)
 }
 
-// accept serves connections until the test ends, and returns the listener's address.
+// accept calls serve with each connection until the test ends, and returns the listener's address.
 func accept(t testing.TB, listener net.Listener, serve func(net.Conn)) string {
 	t.Helper()
 	t.Cleanup(func() { _ = listener.Close() })
@@ -43,7 +43,7 @@ func accept(t testing.TB, listener net.Listener, serve func(net.Conn)) string {
 	return listener.Addr().String()
 }
 
-// dialing serves a client with a connection to this address.
+// dialing serves a client together with a new connection to the address.
 func dialing(address string, serve func(client, broker net.Conn)) func(client net.Conn) {
 	return func(client net.Conn) {
 		defer func() { _ = client.Close() }()
@@ -56,7 +56,7 @@ func dialing(address string, serve func(client, broker net.Conn)) func(client ne
 	}
 }
 
-// Join passes on what client and broker send until one of them closes.
+// Join copies data in both directions until client or broker closes.
 func Join(client, broker net.Conn) {
 	go func() {
 		defer func() { _ = broker.Close() }()

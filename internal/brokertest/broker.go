@@ -17,7 +17,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// A Broker is one virtual host of a running RabbitMQ, and the way to reach it.
+// A Broker is one virtual host of a running RabbitMQ, with the addresses and credentials to reach it.
 type Broker struct {
 	Vhost    string
 	Endpoint string // of the management API, such as http://127.0.0.1:15672
@@ -30,14 +30,14 @@ type Broker struct {
 	conn *amqp.Connection // shared by Channel, Get and Publish
 }
 
-// New makes a virtual host named after the test. A slash, which separates subtests, becomes a dot: use [NewNamed] to
-// test names that need escaping.
+// New makes a virtual host named after the test. A slash, which separates subtests, becomes a dot. To test names that need
+// escaping, use [NewNamed].
 func New(t testing.TB) *Broker {
 	t.Helper()
 	return NewNamed(t, strings.ReplaceAll(t.Name(), "/", "."))
 }
 
-// NewNamed is [New] with another beginning of the virtual host's name, such as "needs/escaping %".
+// NewNamed is [New] with a prefix for the virtual host's name, such as "needs/escaping %".
 func NewNamed(t testing.TB, prefix string) *Broker {
 	t.Helper()
 	b := WithoutVhost(t)
@@ -45,11 +45,11 @@ func NewNamed(t testing.TB, prefix string) *Broker {
 	t.Cleanup(func() { b.remove(t) })
 	b.create(t)
 	b.permit(t, b.Username, ".*", ".*", ".*")
-	t.Cleanup(b.hangUp) // runs before the deletion, which would cut the connection
+	t.Cleanup(b.hangUp) // before the deletion, which would cut the connection
 	return b
 }
 
-// WithoutVhost is a broker on which nothing is made.
+// WithoutVhost is a broker without a virtual host of the test.
 func WithoutVhost(t testing.TB) *Broker {
 	t.Helper()
 	b := &Broker{
@@ -70,7 +70,7 @@ func WithoutVhost(t testing.TB) *Broker {
 	return b
 }
 
-// Statistics is how often the broker gathers them.
+// Statistics is the interval at which the broker gathers statistics.
 func Statistics() time.Duration {
 	seconds, err := strconv.Atoi(os.Getenv("TEST_STATISTICS"))
 	if err != nil {
@@ -79,12 +79,12 @@ func Statistics() time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// VersionAtLeast reports whether the broker is of this release, such as "4.0", or a later one.
+// VersionAtLeast reports whether the broker's release is this one, such as "4.0", or a later one.
 func (b *Broker) VersionAtLeast(want string) bool {
 	return version.Must(version.NewVersion(b.Version)).Core().GreaterThanOrEqual(version.Must(version.NewVersion(want)))
 }
 
-// HasPlugin reports whether a plugin is enabled on the broker. One that has just started does not know yet.
+// HasPlugin reports whether a plugin is enabled on the broker. It waits for a broker that has just started.
 func (b *Broker) HasPlugin(t testing.TB, name string) bool {
 	t.Helper()
 	var nodes []struct {
@@ -100,7 +100,7 @@ func (b *Broker) HasPlugin(t testing.TB, name string) bool {
 	return slices.Contains(nodes[0].Plugins, name)
 }
 
-// unique keeps names within the 255 bytes that AMQP has for them.
+// unique returns a name of at most 255 bytes, AMQP's limit.
 func unique(prefix string) string {
 	random := make([]byte, 4)
 	_, _ = rand.Read(random) // never fails

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Patience is how long anything may take that must happen, on a machine that does other things, too. TEST_PATIENCE sets it ("10m").
+// Patience is how long a test waits for an event that must happen, on a machine that also runs other tests. TEST_PATIENCE
+// sets it, such as "10m".
 var Patience = patience()
 
 func patience() time.Duration {
@@ -17,7 +18,7 @@ func patience() time.Duration {
 	return 3 * time.Minute
 }
 
-// Polls begin close to each other and become rarer: a broker that many tests ask at once has better things to do.
+// The pauses between polls grow, so that many tests do not overload the broker.
 const (
 	firstPause = 50 * time.Millisecond
 	maxPause   = 500 * time.Millisecond
@@ -39,7 +40,8 @@ func Eventually(t testing.TB, check func() error) {
 	}
 }
 
-// Receive returns what comes from the channel, the zero value once it is closed, and fails the test if nothing does for [Patience].
+// Receive returns a value from the channel, or the zero value if the channel is closed. It fails the test if there is none
+// for [Patience].
 func Receive[T any](t testing.TB, from <-chan T) T {
 	t.Helper()
 	select {
@@ -51,7 +53,7 @@ func Receive[T any](t testing.TB, from <-chan T) T {
 	}
 }
 
-// Within returns what comes from the channel within this time, for what must not come, and for a pace.
+// Within returns a value from the channel if one comes within this time. It serves events that must not happen, and pacing.
 func Within[T any](from <-chan T, length time.Duration) (value T, came bool) {
 	select {
 	case value = <-from:
@@ -61,7 +63,7 @@ func Within[T any](from <-chan T, length time.Duration) (value T, came bool) {
 	}
 }
 
-// Bounded is the test's context, which ends after [Patience].
+// Bounded is the test's context, and ends after [Patience].
 func Bounded(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), Patience)
@@ -71,5 +73,5 @@ func Bounded(t testing.TB) context.Context {
 
 const slowness = 4
 
-// Slow is what a promise to users becomes on a machine whose processors run other tests, too.
+// Slow is the time limit for a promise to users, on a machine that also runs other tests.
 func Slow(promised time.Duration) time.Duration { return slowness * promised }

@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// One client for all tests: connections are kept alive, also between tests that run side by side.
+// client is shared by all tests, and keeps connections for tests that run in parallel.
 var client = &http.Client{
-	Timeout:   Patience, // of many tests that begin at once on a busy machine, the last waits long for its vhost
+	Timeout:   Patience, // if many tests begin at once on a busy machine, the last one waits long for its vhost
 	Transport: &http.Transport{MaxIdleConnsPerHost: 256, IdleConnTimeout: 2 * time.Second},
 }
 
-// Path is the path of an object of this virtual host in the management API, with its names escaped:
-// b.Path("queues", "a/b") is /api/queues/<vhost>/a%2Fb.
+// Path is the path of an object of this virtual host in the management API, with escaped names: b.Path("queues", "a/b") is
+// /api/queues/<vhost>/a%2Fb.
 func (b *Broker) Path(kind string, names ...string) string {
 	parts := []string{"/api", kind, url.PathEscape(b.Vhost)}
 	for _, name := range names {
@@ -30,13 +30,13 @@ func (b *Broker) Path(kind string, names ...string) string {
 	return strings.Join(parts, "/")
 }
 
-// attempts is how often a request is sent that the broker fails to answer. A node under load was seen
-// to answer one DELETE among hundreds of thousands with 500 and nothing else (3.10.8).
+// attempts is how often a request without an answer is sent. A node of RabbitMQ 3.10.8 under load answered one DELETE among
+// hundreds of thousands with an empty 500.
 const attempts = 3
 
-// Request calls the management API as the administrator. The path begins with /api, its names are escaped (see
-// [Broker.Path]); a body that is not nil is sent as JSON. Every status is an answer: only silence fails the test.
-// What can be sent again is, if the broker does not answer, or with 500 or above.
+// Request calls the management API as the administrator. The path begins with /api, and its names are escaped (see
+// [Broker.Path]). A body that is not nil is sent as JSON. Any status is an answer: the test fails only if the broker does not
+// answer. If there is no answer, or a status of 500 or above, Request repeats any request except a POST.
 func (b *Broker) Request(t testing.TB, method, path string, body any) (status int, response []byte) {
 	t.Helper()
 	for attempt := 1; ; attempt++ {
@@ -46,9 +46,9 @@ func (b *Broker) Request(t testing.TB, method, path string, body any) (status in
 		switch {
 		case err != nil && last:
 			t.Fatalf("%s %s: %v", method, path, err)
-		case err != nil: // a busy broker closes a connection on which an answer is due for a minute
+		case err != nil: // a busy broker closes a connection that has waited for an answer for a minute
 		case attempt > 1 && method == http.MethodDelete && status == http.StatusNotFound:
-			return http.StatusNoContent, nil // the attempt before did it
+			return http.StatusNoContent, nil // an earlier attempt did it
 		case last, status < http.StatusInternalServerError && !bytes.Contains(response, []byte("cluster_not_formed")):
 			return status, response
 		}
@@ -57,7 +57,7 @@ func (b *Broker) Request(t testing.TB, method, path string, body any) (status in
 	}
 }
 
-// Try is one attempt of [Broker.Request]. Unlike that, it is for any goroutine.
+// Try is one attempt of [Broker.Request]. Unlike Request, it can run in any goroutine.
 func (b *Broker) Try(method, path string, body any) (status int, response []byte, err error) {
 	var sent []byte
 	if body != nil {
@@ -65,7 +65,7 @@ func (b *Broker) Try(method, path string, body any) (status int, response []byte
 			return 0, nil, err
 		}
 	}
-	// Not the test's context: cleanups need the API after it has ended.
+	// Not the test's context, since cleanups need the API after its end.
 	request, err := http.NewRequestWithContext(context.Background(), method, b.Endpoint+path, bytes.NewReader(sent))
 	if err != nil {
 		return 0, nil, err
@@ -73,7 +73,7 @@ func (b *Broker) Try(method, path string, body any) (status int, response []byte
 	request.SetBasicAuth(b.Username, b.Password)
 	request.Header.Set("Content-Type", "application/json")
 	if method != http.MethodPost {
-		// Not sent, but net/http may then repeat what meets a connection that the broker has just closed.
+		// The header is not sent, but lets net/http repeat a request if the broker has just closed its connection.
 		request.Header["Idempotency-Key"] = nil
 	}
 	answer, err := client.Do(request)
@@ -85,8 +85,8 @@ func (b *Broker) Try(method, path string, body any) (status int, response []byte
 	return answer.StatusCode, response, err
 }
 
-// create makes the virtual host. A busy broker takes longer than it keeps a connection that waits for an answer, and makes it
-// none the less: who asks again is told that it exists, before it runs.
+// create makes the virtual host. A busy broker closes the connection before its answer, but still makes the virtual host. The
+// next request then finds a virtual host that exists but does not run yet.
 func (b *Broker) create(t testing.TB) {
 	t.Helper()
 	Eventually(t, func() error {
@@ -123,8 +123,8 @@ func (b *Broker) running() error {
 	return nil
 }
 
-// remove deletes the virtual host. A busy broker takes longer for that than the 60 s after which it closes a connection
-// that waits for an answer, and deletes it none the less: who asks again is told that it does not exist.
+// remove deletes the virtual host. A busy broker closes the connection after 60 s without an answer, but still deletes the
+// virtual host. The next request then finds that it does not exist.
 func (b *Broker) remove(t testing.TB) {
 	t.Helper()
 	Eventually(t, func() error {
@@ -136,7 +136,8 @@ func (b *Broker) remove(t testing.TB) {
 	})
 }
 
-// Call is [Broker.Request] for what has to succeed. The answer's JSON goes into what into points to, unless it is nil.
+// Call is [Broker.Request] for a request that must succeed. It decodes the answer's JSON into the variable that into points
+// to, unless into is nil.
 func (b *Broker) Call(t testing.TB, method, path string, body, into any) {
 	t.Helper()
 	status, response := b.Request(t, method, path, body)
@@ -151,7 +152,7 @@ func (b *Broker) Call(t testing.TB, method, path string, body, into any) {
 	}
 }
 
-// DeclareQueue makes a durable queue of this type, with these arguments besides.
+// DeclareQueue declares a durable queue of this type, with further arguments.
 func (b *Broker) DeclareQueue(t testing.TB, name, queueType string, arguments map[string]any) {
 	t.Helper()
 	all := map[string]any{"x-queue-type": queueType}

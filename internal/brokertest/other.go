@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// OtherBroker is the URI of a broker of this name that is not RabbitMQ: it takes connections, channels and consumers, and
-// does not answer whether a queue or an exchange exists, nor a user "nobody".
+// OtherBroker is the URI of a broker with this name that is not RabbitMQ. It accepts connections, channels and consumers. It
+// does not answer the user "nobody", or the question whether a queue or an exchange exists.
 func OtherBroker(t testing.TB, name string) string {
 	t.Helper()
 	return "amqp://guest:guest@" + Listen(t, func(conn net.Conn) {
@@ -22,7 +22,7 @@ func OtherBroker(t testing.TB, name string) string {
 	})
 }
 
-// serveOther answers until the client hangs up.
+// serveOther answers until the client closes the connection.
 func serveOther(conn net.Conn, name string) {
 	send := func(channel, method, arguments string) error {
 		_, err := conn.Write([]byte("\x01" + channel + longString(method+arguments) + "\xce"))
@@ -69,10 +69,10 @@ func longString(s string) string {
 	return string(endian.BigEndian.AppendUint32(nil, uint32(len(s)))) + s
 }
 
-// next is the method that answers this one.
+// next is the method that answers a method.
 func next(method string) string { return method[:3] + string(method[3]+1) }
 
-// Renamed is the URI of the broker, whose name over AMQP is another one.
+// Renamed is the URI of the broker under another name, as AMQP shows it.
 func (b *Broker) Renamed(t testing.TB, name string) string {
 	t.Helper()
 	return Between(t, b.URI, func(client, broker net.Conn) {
@@ -98,7 +98,7 @@ func (b *Broker) Renamed(t testing.TB, name string) string {
 	})
 }
 
-// LavinMQ is the endpoint of LavinMQ's management API, as of 2.4, without its statistics.
+// LavinMQ is the endpoint of a copy of LavinMQ's management API, release 2.4, without its statistics.
 func LavinMQ(t testing.TB) string {
 	t.Helper()
 	answers := map[string]string{

@@ -12,11 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Fault sits between a client and the management API. It reports whether the broker gets a request, and the client its
-// answer.
+// Fault acts between a client and the management API. It reports whether the broker gets the request and whether the client
+// gets the answer.
 type Fault func(r *http.Request) (forward, answer bool)
 
-// Behind is the endpoint of a management API that only this handler talks to. It stands until the test ends.
+// Behind is the endpoint of a handler in front of the management API. It exists until the test ends.
 func (b *Broker) Behind(t testing.TB, handle func(w http.ResponseWriter, r *http.Request, api http.Handler)) (endpoint string) {
 	t.Helper()
 	target, err := url.Parse(b.Endpoint)
@@ -27,12 +27,12 @@ func (b *Broker) Behind(t testing.TB, handle func(w http.ResponseWriter, r *http
 	return server.URL
 }
 
-// After is the endpoint of a management API that calls this with each request that the broker has answered, and its
-// answer, before the client gets that.
+// After is the endpoint of a management API that calls a function with each request and the broker's answer, before the
+// client gets the answer.
 func (b *Broker) After(t testing.TB, call func(*http.Request, *httptest.ResponseRecorder)) (endpoint string) {
 	t.Helper()
 	return b.Behind(t, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
-		r.Header.Del("Accept-Encoding") // the answer is plain text
+		r.Header.Del("Accept-Encoding") // so that the answer is plain text
 		answer := httptest.NewRecorder()
 		api.ServeHTTP(answer, r)
 		call(r, answer)
@@ -43,7 +43,7 @@ func (b *Broker) After(t testing.TB, call func(*http.Request, *httptest.Response
 	})
 }
 
-// Through is the endpoint of a management API with a fault. It stands until the test ends.
+// Through is the endpoint of a management API with a fault. It exists until the test ends.
 func (b *Broker) Through(t testing.TB, fault Fault) (endpoint string) {
 	t.Helper()
 	return b.Behind(t, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
@@ -59,8 +59,8 @@ func (b *Broker) Through(t testing.TB, fault Fault) (endpoint string) {
 	})
 }
 
-// Decoding is the endpoint of a management API behind a proxy that decodes paths and merges slashes, as many do unless
-// they are told not to.
+// Decoding is the endpoint of a management API behind a proxy that decodes paths and merges slashes, as many proxies do by
+// default.
 func (b *Broker) Decoding(t testing.TB) (endpoint string) {
 	t.Helper()
 	return b.Behind(t, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
@@ -72,8 +72,7 @@ func (b *Broker) Decoding(t testing.TB) (endpoint string) {
 	})
 }
 
-// Before is the endpoint of a management API that calls this with each request before the broker gets it: what it
-// does is done by then.
+// Before is the endpoint of a management API that calls a function with each request before the broker gets it.
 func (b *Broker) Before(t testing.TB, call func(*http.Request)) (endpoint string) {
 	t.Helper()
 	return b.Through(t, func(r *http.Request) (forward, answer bool) {

@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// ServerTLS has a certificate for 127.0.0.1 and example.com, which is in the file, too.
+// ServerTLS has a certificate for 127.0.0.1 and example.com. The file contains the same certificate.
 func ServerTLS(t testing.TB) (config *tls.Config, caFile string) {
 	t.Helper()
 	server := httptest.NewTLSServer(nil) // for its certificate
@@ -30,7 +30,7 @@ func ServerTLS(t testing.TB) (config *tls.Config, caFile string) {
 	return config, PEMFile(t, "CERTIFICATE", server.Certificate().Raw)
 }
 
-// PEMFile writes a file that is gone when the test ends.
+// PEMFile writes a file that is deleted when the test ends.
 func PEMFile(t testing.TB, kind string, der []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "pem")
@@ -38,7 +38,7 @@ func PEMFile(t testing.TB, kind string, der []byte) string {
 	return path
 }
 
-// ThroughTLS is the URI of the broker with TLS in front of it, and with these names and values as its parameters.
+// ThroughTLS is the URI of the broker behind TLS. The parameters are names and values in turn.
 func (b *Broker) ThroughTLS(t testing.TB, config *tls.Config, parameters ...string) string {
 	t.Helper()
 	u, err := url.Parse(b.URI)
@@ -52,7 +52,7 @@ func (b *Broker) ThroughTLS(t testing.TB, config *tls.Config, parameters ...stri
 	return u.String()
 }
 
-// EndpointThroughTLS is the management API with TLS in front of it.
+// EndpointThroughTLS is the endpoint of the management API behind TLS.
 func (b *Broker) EndpointThroughTLS(t testing.TB, config *tls.Config) string {
 	t.Helper()
 	u, err := url.Parse(b.Endpoint)
@@ -60,7 +60,7 @@ func (b *Broker) EndpointThroughTLS(t testing.TB, config *tls.Config) string {
 	return "https://" + ListenTLS(t, config, dialing(u.Host, Join))
 }
 
-// ClientCertificate makes a certificate, signed by itself, with its key: a server that has it among the trusted lets the client in.
+// ClientCertificate makes a self-signed certificate with its key. A server that trusts the pool accepts the client.
 func ClientCertificate(t testing.TB) (trusted *x509.CertPool, certFile, keyFile string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -81,7 +81,7 @@ func ClientCertificate(t testing.TB) (trusted *x509.CertPool, certFile, keyFile 
 	return trusted, PEMFile(t, "CERTIFICATE", der), PEMFile(t, "PRIVATE KEY", encoded)
 }
 
-// ListenTLS serves connections until the test ends, and returns the address.
+// ListenTLS calls serve with each connection until the test ends, and returns the address.
 func ListenTLS(t testing.TB, config *tls.Config, serve func(net.Conn)) string {
 	t.Helper()
 	listener, err := tls.Listen("tcp", "127.0.0.1:0", config)

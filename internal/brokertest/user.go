@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// User makes a user with these tags ("management", "policymaker,monitoring", "") and these permissions, regular
-// expressions, in the virtual host. It is deleted when the test ends.
+// User makes a user with these tags, such as "management" or "policymaker,monitoring". The permissions are regular
+// expressions in the virtual host. The user is deleted when the test ends.
 func (b *Broker) User(t testing.TB, tags, configure, write, read string) (name, password string) {
 	t.Helper()
 	name, password = unique("user"), unique("password")

@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// timeout is for a busy machine.
+	// timeout is long enough for a busy machine.
 	timeout = time.Minute
-	// endTimeout is more than a broker takes that says when a session has ended.
+	// endTimeout is longer than any broker takes to confirm the end of a session.
 	endTimeout = 15 * time.Second
 )
 
@@ -32,7 +32,7 @@ type Client struct {
 	plugin bool
 }
 
-// Speaks reports whether the broker speaks AMQP 1.0: RabbitMQ from 4.0 on by itself, RabbitMQ 3 with a plugin.
+// Speaks reports whether the broker speaks AMQP 1.0. RabbitMQ does since 4.0, and RabbitMQ 3 does with a plugin.
 func Speaks(t testing.TB, b *brokertest.Broker) bool {
 	t.Helper()
 	return b.VersionAtLeast("4.0") || b.HasPlugin(t, "rabbitmq_amqp1_0")
@@ -54,7 +54,7 @@ func Dial(t testing.TB, b *brokertest.Broker) *Client {
 	receiving, err := amqpconn.ConnectAMQP10(t.Context(), uri, b.Vhost, amqpconn.Client{Name: t.Name()})
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		_ = sending.Close() // either may be closed already
+		_ = sending.Close() // either can be closed already
 		_ = receiving.Close()
 	})
 	queues, plugin := "/queues/", !b.VersionAtLeast("4.0")
@@ -77,7 +77,7 @@ func begin(t testing.TB, conn *amqp.Conn) *amqp.Session {
 // Sender sends to an address.
 type Sender struct{ link *amqp.Sender }
 
-// To is a sender to an address, such as /queues/orders or /exchanges/shop/key.
+// To makes a sender to an address, such as /queues/orders or /exchanges/shop/key.
 func (c *Client) To(t testing.TB, address string) Sender {
 	t.Helper()
 	link, err := c.sending.NewSender(t.Context(), address, nil)
@@ -91,7 +91,7 @@ func (s Sender) Send(t testing.TB, raw []byte) {
 	require.NoError(t, s.Try(t, raw))
 }
 
-// Try is [Sender.Send] for what the broker may refuse.
+// Try is [Sender.Send] for a message that the broker can refuse. It returns the refusal.
 func (s Sender) Try(t testing.TB, raw []byte) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
@@ -99,7 +99,7 @@ func (s Sender) Try(t testing.TB, raw []byte) error {
 	return s.link.Send(ctx, amqp.NewMessage(raw), nil)
 }
 
-// Handle receives a number of messages from a queue, and settles them.
+// Handle receives a number of messages from a queue and settles each.
 func (c *Client) Handle(t testing.TB, queue string, messages int, settle func(context.Context, *amqp.Receiver, *amqp.Message) error) {
 	t.Helper()
 	session := begin(t, c.receiving)
@@ -127,8 +127,8 @@ func handleNext(t testing.TB, link *amqp.Receiver, settle func(context.Context, 
 	return settle(ctx, link, m)
 }
 
-// end waits until the broker has handled what was settled. RabbitMQ 3 does not say when a link is closed, and when it is busy
-// it ends a session now and then without a word: but it did handle all that came before.
+// end waits until the broker has handled all settlements. A busy RabbitMQ 3 sometimes ends a session without an answer, but
+// only after it has handled all earlier frames.
 func (c *Client) end(t testing.TB, session *amqp.Session) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), endTimeout)
@@ -138,7 +138,7 @@ func (c *Client) end(t testing.TB, session *amqp.Session) {
 	}
 }
 
-// Reject rejects a number of messages of a queue, which dead-letters them.
+// Reject rejects a number of messages of a queue, so that the broker dead-letters them.
 func (c *Client) Reject(t testing.TB, queue string, messages int) {
 	t.Helper()
 	c.Handle(t, queue, messages, func(ctx context.Context, link *amqp.Receiver, m *amqp.Message) error {

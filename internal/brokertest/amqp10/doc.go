@@ -1,3 +1,3 @@
-// Package amqp10 publishes messages of AMQP 1.0 in tests, of any content that the wire can carry: client libraries
-// cannot send all of it.
+// Package amqp10 publishes AMQP 1.0 messages in tests, with any content that the wire format allows. Client libraries cannot
+// send all of it.
 package amqp10

@@ -8,10 +8,10 @@ type Value []byte
 // Null is AMQP's null.
 var Null = Value{0x40}
 
-// Fixed is a value of a fixed size: 0x98 begins a UUID, 0x73 a char.
+// Fixed is a value with a fixed size. Its code is 0x98 for a UUID and 0x73 for a char, for example.
 func Fixed(code byte, data ...byte) Value { return append(Value{code}, data...) }
 
-// UUID is the same UUID each time.
+// UUID is always the same UUID.
 func UUID() Value {
 	return Fixed(0x98, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)
 }
@@ -19,19 +19,19 @@ func UUID() Value {
 // Text is a string.
 func Text(s string) Value { return sized(0xb1, []byte(s)) }
 
-// Symbol is a symbolic string, which keys of annotations are.
+// Symbol is a symbolic string, such as the keys of annotations.
 func Symbol(s string) Value { return sized(0xb3, []byte(s)) }
 
-// Binary is any bytes.
+// Binary is a sequence of bytes.
 func Binary(b []byte) Value { return sized(0xb0, b) }
 
-// List has these elements.
+// List is a list of values.
 func List(values ...Value) Value { return compound(0xd0, len(values), values) }
 
-// Map has keys and values in turn.
+// Map is a map. Its arguments are keys and values in turn.
 func Map(keysAndValues ...Value) Value { return compound(0xd1, len(keysAndValues), keysAndValues) }
 
-// Array has elements of one type, given without it.
+// Array is an array. Its elements have one type, whose code they omit.
 func Array(code byte, elements ...Value) Value {
 	return compound(0xf0, len(elements), append([]Value{{code}}, elements...))
 }
@@ -41,7 +41,7 @@ func Described(descriptor, value Value) Value {
 	return append(append(Value{0}, descriptor...), value...)
 }
 
-// Nested is a value in so many lists.
+// Nested is a value in depth lists.
 func Nested(depth int, value Value) Value {
 	for range depth {
 		value = List(value)
@@ -61,9 +61,9 @@ func compound(code byte, count int, values []Value) Value {
 	return sized(code, content)
 }
 
-// Message has the sections of a message, which are absent if they are nil.
+// Message has the sections of a message. A nil section is absent.
 type Message struct {
-	// Header and Properties are lists, Annotations and ApplicationProperties maps.
+	// Header and Properties are lists; Annotations and ApplicationProperties are maps.
 	Header, Annotations, Properties, ApplicationProperties Value
 	// Data is the body, unless Body has other sections.
 	Data []byte

@@ -6,11 +6,10 @@ import (
 	"net"
 )
 
-// unwrapping is a network connection that sends the data of each message as the message itself. A message has to
-// fit one frame.
+// unwrapping is a network connection that sends the data of each message as the message itself. A message must fit one frame.
 type unwrapping struct{ net.Conn }
 
-// Write sends a frame, of which the client writes one at a time.
+// Write sends a frame. The client writes one frame at a time.
 func (c unwrapping) Write(frame []byte) (int, error) {
 	const head, performative = 8, 3
 	if len(frame) <= head || !bytes.HasPrefix(frame[head:], []byte{0x00, 0x53, 0x14}) {
