@@ -20,13 +20,13 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// unconfirmed is how many messages wait for their confirms at most.
+// unconfirmed is how many messages can wait for their confirms.
 const unconfirmed = 1000
 
-// Broker has a vhost for one measurement.
+// Broker is a vhost for one measurement.
 type Broker struct {
 	*brokertest.Broker
-	// Control looks at queues, and purges them.
+	// Control reads queues' counts, and purges queues.
 	Control *amqp.Channel
 }
 
@@ -72,8 +72,8 @@ func (b Broker) AwaitConsumers(t *testing.T, queue string, n int) {
 	})
 }
 
-// Purge empties a queue that no process consumes, and returns how many messages it had. It can have some again that were moved: a
-// broker can drop the last acknowledgements of a connection that closes.
+// Purge empties a queue without consumers, and returns how many messages it had. Messages that were moved can come back,
+// since a broker can drop the last acknowledgements of a connection that closes.
 func (b Broker) Purge(t *testing.T, queue string) int {
 	t.Helper()
 	b.AwaitConsumers(t, queue, 0)
@@ -82,8 +82,8 @@ func (b Broker) Purge(t *testing.T, queue string) int {
 	return purged
 }
 
-// Watch measures how fast this many messages arrive in a queue, per second. The first ones do not count, since a process has to
-// start.
+// Watch measures how many messages per second arrive in a queue, until this many have arrived. It ignores the first messages,
+// since a process must start first.
 func (b Broker) Watch(t *testing.T, queue string, n int) (rate float64) {
 	t.Helper()
 	var first time.Time
@@ -101,7 +101,7 @@ func (b Broker) Watch(t *testing.T, queue string, n int) (rate float64) {
 	}
 }
 
-// Pipeline is one whose work queues are of a type, as all of its queues, and declared.
+// Pipeline is a pipeline with declared work queues. All of its queues have one type.
 func Pipeline(queueType string, delay time.Duration, workQueues ...string) pipeline.Pipeline {
 	p := pipeline.Pipeline{
 		Name: "bench", MaxAttempts: 5, QueueType: queueType, PolicyPriority: pipeline.DefaultPolicyPriority,
@@ -114,8 +114,8 @@ func Pipeline(queueType string, delay time.Duration, workQueues ...string) pipel
 	return p
 }
 
-// Fill publishes messages with bodies of a size, at a rate per second or, if that is 0, as fast as it can, and returns when the broker
-// has confirmed them all. After a delay it catches up with the rate.
+// Fill publishes n messages with bodies of this size in bytes, and returns when the broker has confirmed them all. The rate
+// is in messages per second, 0 for no limit. After a delay, Fill catches up with the rate.
 func (b Broker) Fill(n, size, perSecond int, address func(i int) (exchange, key string, headers amqp.Table)) error {
 	conn, err := amqp.DialConfig(b.URI, amqp.Config{Vhost: b.Vhost})
 	if err != nil {
@@ -153,5 +153,5 @@ func (b Broker) Fill(n, size, perSecond int, address func(i int) (exchange, key 
 	return nil
 }
 
-// ID is that of a message of [Broker.Fill].
+// ID is the message-id of a message of [Broker.Fill].
 func ID(i int) string { return fmt.Sprintf("message-%d", i) }

@@ -1,3 +1,3 @@
-// Package benchtest is what the benches share: vhosts that are filled and emptied, processes that are measured, rounds and tables,
-// and the bare pipe that they measure the sidecar against. It is for benches only, and has their build tag "bench".
+// Package benchtest has the common parts of the benches: vhosts, measured processes, rounds, tables, and the bare pipe that
+// the sidecar is compared with. It is only for benches, and has their build tag "bench".
 package benchtest

@@ -22,16 +22,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Usage is what a process used.
+// Usage has the resources that a process used.
 type Usage struct {
 	CPU time.Duration
-	// Peak is the most memory that was resident, in MiB.
+	// Peak is the largest resident memory, in MiB.
 	Peak float64
-	// Calls is how often it read and wrote.
+	// Calls is the number of read and write system calls.
 	Calls float64
 }
 
-// Start runs a program until it is stopped, or has ended by itself.
+// Start runs a program until stop is called, or until it ends by itself.
 func Start(t *testing.T, binary string, args []string, env ...string) (stop func() Usage) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), binary, args...)
@@ -80,13 +80,13 @@ func counters(t *testing.T, pid int, file string) map[string]float64 {
 	return found
 }
 
-// Part is what a bench's program does instead of its tests, in a process of its own.
+// Part is a task that a bench's program runs instead of its tests, in a separate process.
 type Part interface{ Run() error }
 
-// variable names the environment variable with the part, as JSON.
+// variable is the environment variable with the part, as JSON.
 func variable(part Part) string { return fmt.Sprintf("BENCH_%T", part) }
 
-// StartPart starts this program again, to play a part.
+// StartPart starts this program again to run a part.
 func StartPart(t *testing.T, part Part) (stop func() Usage) {
 	t.Helper()
 	self, err := os.Executable()
@@ -96,7 +96,7 @@ func StartPart(t *testing.T, part Part) (stop func() Usage) {
 	return Start(t, self, nil, variable(part)+"="+string(settings))
 }
 
-// Main runs the tests, or the one of these parts that this process was started for.
+// Main runs the tests, or the part for which this process was started.
 func Main(m *testing.M, parts ...Part) {
 	for _, part := range parts {
 		if settings := os.Getenv(variable(part)); settings != "" {
@@ -113,8 +113,8 @@ func Main(m *testing.M, parts ...Part) {
 	os.Exit(m.Run())
 }
 
-// Pipe does the least that loses nothing: it publishes what it consumes, as it is, and acknowledges what is confirmed. It
-// survives nothing.
+// Pipe is the simplest pipe that loses no message: it publishes each message unchanged, and acknowledges it once its copy is
+// confirmed. It does not recover from errors.
 type Pipe struct {
 	URI                  string
 	Queue, Exchange, Key string

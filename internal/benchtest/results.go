@@ -25,7 +25,7 @@ func (r Results[R]) Median(who string, of func(R) float64) float64 {
 	return median(values)
 }
 
-// Ratio returns the median of a figure divided by the other contender's in the same round, or 0 without measurements.
+// Ratio returns the median ratio of a figure to the other contender's in the same round, or 0 without measurements.
 func (r Results[R]) Ratio(who, other string, of func(R) float64) float64 {
 	var ratios []float64
 	for i := range min(len(r[who]), len(r[other])) {
@@ -52,7 +52,7 @@ type Table struct {
 	writer *tabwriter.Writer
 }
 
-// NewTable begins with a header.
+// NewTable makes a table with a header.
 func NewTable(header ...string) Table {
 	text := &strings.Builder{}
 	show := Table{text, tabwriter.NewWriter(text, 0, 0, 2, ' ', tabwriter.AlignRight)}
@@ -63,13 +63,13 @@ func NewTable(header ...string) Table {
 // Line adds a line.
 func (t Table) Line(cells ...string) { _, _ = fmt.Fprintln(t.writer, strings.Join(cells, "\t")+"\t") }
 
-// String is the table so far.
+// String is the table's text so far.
 func (t Table) String() string {
 	_ = t.writer.Flush()
 	return t.text.String()
 }
 
-// Number formats a number, or a dash if it was not measured.
+// Number formats a number, or returns a dash if it was not measured.
 func Number(value float64, decimals int) string {
 	if value == 0 {
 		return "-"
@@ -77,5 +77,5 @@ func Number(value float64, decimals int) string {
 	return fmt.Sprintf("%.*f", decimals, value)
 }
 
-// Milliseconds formats a duration.
+// Milliseconds formats a duration in milliseconds.
 func Milliseconds(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d.Microseconds())/1000) }

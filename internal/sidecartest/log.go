@@ -10,7 +10,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
 
-// Log is what a worker has written. The zero value is ready to use.
+// Log collects a worker's output. The zero value is ready to use.
 type Log struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -23,14 +23,14 @@ func (l *Log) Write(p []byte) (int, error) {
 	return l.buf.Write(p)
 }
 
-// String is all of it.
+// String is the whole output.
 func (l *Log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.buf.String()
 }
 
-// Count is how many lines have a text.
+// Count is how many lines contain a text.
 func (l *Log) Count(text string) (lines int) {
 	for line := range strings.Lines(l.String()) {
 		if strings.Contains(line, text) {
@@ -40,7 +40,7 @@ func (l *Log) Count(text string) (lines int) {
 	return lines
 }
 
-// Await waits until so many lines have a text.
+// Await waits until this many lines contain a text.
 func (l *Log) Await(t testing.TB, text string, lines int) {
 	t.Helper()
 	brokertest.Eventually(t, func() error {

@@ -1,4 +1,4 @@
-// Package sidecartest runs the sidecar as users do, as a process of its own. Like [brokertest] it is for tests only.
+// Package sidecartest runs the sidecar as users do, in a separate process. Like [brokertest], it is for tests only.
 package sidecartest
 
 import (
@@ -26,7 +26,7 @@ type Process struct {
 	err   error
 }
 
-// Launch runs a command, which writes to the log, in an environment. The end of the test kills it.
+// Launch runs a command in an environment, with its output in the log. The process is killed when the test ends.
 func Launch(t testing.TB, log *Log, env []string, args ...string) (*Process, error) {
 	t.Helper()
 	p := &Process{Cmd: exec.CommandContext(t.Context(), terraformtest.BuildSidecar(t), args...), Log: log, Ended: make(chan struct{})}
@@ -42,7 +42,8 @@ func Launch(t testing.TB, log *Log, env []string, args ...string) (*Process, err
 	return p, nil
 }
 
-// Start runs the worker in an environment, with more arguments, and waits until it consumes. The end of the test kills it.
+// Start runs the worker in an environment, with further arguments, and waits until it consumes. The process is killed when
+// the test ends.
 func Start(t testing.TB, env []string, args ...string) *Process {
 	t.Helper()
 	p, err := Launch(t, &Log{}, env, append([]string{"worker"}, args...)...)
@@ -62,14 +63,14 @@ func (p *Process) Signal(t testing.TB, signal os.Signal) {
 	require.NoError(t, p.Process.Signal(signal))
 }
 
-// End is [Process.Signal] and [Process.Wait].
+// End calls [Process.Signal] and [Process.Wait].
 func (p *Process) End(t testing.TB, signal os.Signal) int {
 	t.Helper()
 	p.Signal(t, signal)
 	return p.Wait(t)
 }
 
-// Kill ends the process as a crash would, if it has not ended already.
+// Kill ends the process as a crash would, if it still runs.
 func (p *Process) Kill() { _ = p.Process.Kill() }
 
 // Wait waits until the process ends, and returns its exit code, -1 if a signal killed it.
@@ -82,7 +83,7 @@ func (p *Process) Wait(t testing.TB) int {
 	return p.ProcessState.ExitCode()
 }
 
-// PeakMemory is the largest resident set that the process ever had, in MiB.
+// PeakMemory is the largest resident set of the process so far, in MiB.
 func (p *Process) PeakMemory(t testing.TB) float64 {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Process.Pid))

@@ -15,14 +15,13 @@ import (
 
 const module = "github.com/rabbitmq-retry/terraform-provider-rabbitmq"
 
-// BuildProvider builds the provider as it is released, but for these build tags, and returns the directory
-// that holds it.
+// BuildProvider builds the provider as for a release, with these build tags, and returns its directory.
 func BuildProvider(t testing.TB, tags ...string) string {
 	t.Helper()
 	return filepath.Dir(build(t, program{module, "terraform-provider-rabbitmq", strings.Join(tags, ",")}))
 }
 
-// BuildSidecar builds the sidecar as it is released, and returns its path.
+// BuildSidecar builds the sidecar as for a release, and returns its path.
 func BuildSidecar(t testing.TB) string {
 	t.Helper()
 	return build(t, program{module + "/cmd/rabbitmq-retry", "rabbitmq-retry", ""})
@@ -32,11 +31,11 @@ type program struct{ path, name, tags string }
 
 var (
 	mutex sync.Mutex
-	built = map[program]string{} // this process has built it: where it is
+	built = map[program]string{} // paths of the programs that this process has built
 )
 
-// build builds a program into a folder of bin/test, below the repository. The tests of all packages share it: Go links
-// it only if it is older than its source. One of them builds at a time.
+// build builds a program into a folder of bin/test in the repository, which the tests of all packages share. Go links it only
+// if its source is newer. Only one test builds at a time.
 func build(t testing.TB, p program) (binary string) {
 	t.Helper()
 	mutex.Lock()
@@ -49,7 +48,7 @@ func build(t testing.TB, p program) (binary string) {
 	dir := filepath.Join(filepath.Dir(strings.TrimSpace(string(goMod))), "bin", "test", p.tags)
 	defer lock(t, dir)()
 	binary = filepath.Join(dir, p.name)
-	// Not the test's context: others wait for it.
+	// Not the test's context, since other tests wait for the result.
 	command := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-ldflags=-s -w", "-tags="+p.tags, "-o", binary, p.path)
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if output, err := command.CombinedOutput(); err != nil {
@@ -59,7 +58,7 @@ func build(t testing.TB, p program) (binary string) {
 	return binary
 }
 
-// lock makes a directory and keeps other processes from building into it until unlock is called.
+// lock makes a directory and locks it against other processes until unlock is called.
 func lock(t testing.TB, dir string) (unlock func()) {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(dir, 0o755))

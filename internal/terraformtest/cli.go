@@ -18,22 +18,22 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/registry"
 )
 
-// patience is how long an interrupted CLI may take to finish what it has begun.
+// patience is how long an interrupted command can take to finish its work.
 const patience = time.Minute
 
 // A CLI is Terraform in a directory with a configuration and a state.
 type CLI struct {
 	Dir string
-	// Env is the environment of the commands to come.
+	// Env is the environment of later commands.
 	Env []string
 
 	binary string
-	// serve starts a provider in this process; nil if Terraform starts one.
+	// serve starts a provider in this process. If it is nil, Terraform starts the provider.
 	serve func(context.Context) (variable string, stop func(), err error)
 }
 
-// New makes an empty directory for the CLI. Provider is what [BuildProvider] returned, or ""; the environment
-// is the test's own, but for Terraform's settings, with these variables.
+// New makes an empty directory for the CLI. Provider is the result of [BuildProvider], or "". The environment is the test's,
+// without Terraform's settings, and with these variables.
 func New(t testing.TB, provider string, env ...string) *CLI {
 	t.Helper()
 	binary := os.Getenv("TF_ACC_TERRAFORM_PATH")
@@ -51,11 +51,11 @@ func New(t testing.TB, provider string, env ...string) *CLI {
 	return c
 }
 
-// Required is all that a module without other providers needs.
+// Required is the terraform block of a module that uses only this provider.
 const Required = "terraform {\n  required_providers {\n    rabbitmq = { source = \"" + registry.Source + "\" }\n  }\n}\n"
 
-// Settings writes a configuration of the CLI that makes it use a provider that [BuildProvider] built, if one is given, and returns its
-// path.
+// Settings writes a CLI configuration and returns its path. If provider, the result of [BuildProvider], is not "", the CLI
+// uses that provider.
 func Settings(t testing.TB, provider string) string {
 	t.Helper()
 	file, overrides := filepath.Join(t.TempDir(), "terraform.rc"), ""
@@ -72,7 +72,7 @@ func (c *CLI) Write(t testing.TB, name, content string) {
 	require.NoError(t, os.WriteFile(filepath.Join(c.Dir, name), []byte(content), 0o600))
 }
 
-// Run returns what the CLI prints, and fails the test if it does not succeed.
+// Run runs a command and returns its output. It fails the test if the command fails.
 func (c *CLI) Run(t testing.TB, args ...string) string {
 	t.Helper()
 	output, err := c.Try(t.Context(), args...)
@@ -80,7 +80,7 @@ func (c *CLI) Run(t testing.TB, args ...string) string {
 	return output
 }
 
-// Try returns what the CLI prints; an error has all of it.
+// Try runs a command and returns its output. An error includes the output.
 func (c *CLI) Try(ctx context.Context, args ...string) (string, error) {
 	var stdout, stderr bytes.Buffer
 	command := c.command(ctx, args)
@@ -91,7 +91,7 @@ func (c *CLI) Try(ctx context.Context, args ...string) (string, error) {
 	return stdout.String(), nil
 }
 
-// Exit returns all that the CLI prints, and its exit code.
+// Exit runs a command and returns its output and its exit code.
 func (c *CLI) Exit(t testing.TB, args ...string) (printed string, code int) {
 	t.Helper()
 	var output bytes.Buffer
@@ -106,7 +106,7 @@ func (c *CLI) Exit(t testing.TB, args ...string) (printed string, code int) {
 
 func (c *CLI) run(ctx context.Context, command *exec.Cmd) error {
 	if c.serve != nil {
-		// An interrupted command finishes what it has begun.
+		// An interrupted command needs the provider until it has finished its work.
 		variable, stop, err := c.serve(context.WithoutCancel(ctx))
 		if err != nil {
 			return err
@@ -117,7 +117,7 @@ func (c *CLI) run(ctx context.Context, command *exec.Cmd) error {
 	return command.Run()
 }
 
-// command is interrupted when the context ends, and then has time to finish what it has begun.
+// command is interrupted when the context ends, and then has time to finish its work.
 func (c *CLI) command(ctx context.Context, args []string) *exec.Cmd {
 	command := exec.CommandContext(ctx, c.binary, args...)
 	command.Dir, command.Env = c.Dir, c.Env

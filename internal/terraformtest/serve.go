@@ -13,14 +13,14 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/registry"
 )
 
-// Serve has each command of the CLI to come use a provider of this process, made for it. That is quicker than a process for each time
-// that Terraform starts one.
+// Serve makes each later command of the CLI use a new provider in this process. This is faster than the processes that
+// Terraform would start.
 func (c *CLI) Serve(t *testing.T, provider func() tfprotov6.ProviderServer) {
 	t.Helper()
 	c.serve = func(ctx context.Context) (variable string, stop func(), err error) { return serve(ctx, t, provider) }
 }
 
-// serve starts a provider, and returns the variable that has Terraform use it.
+// serve starts a provider, and returns the variable that makes Terraform use it.
 func serve(ctx context.Context, t *testing.T, provider func() tfprotov6.ProviderServer) (variable string, stop func(), err error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(ctx)
