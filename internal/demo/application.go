@@ -8,8 +8,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// application is an existing application: an exchange, a queue, a publisher and a consumer. It has no
-// code for retries.
+// application is an existing application with an exchange, a queue, a publisher and a consumer. It has no code for retries.
 type application struct {
 	conn       *amqp.Connection
 	publishing *amqp.Channel

@@ -8,7 +8,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 )
 
-// checkDelivery checks an order as the consumer gets it.
+// checkDelivery checks an order that the consumer received.
 func (s schedule) checkDelivery(p *progress, d amqp.Delivery) error {
 	if limit := p.expected(s.maxAttempts); p.deliveries > limit {
 		return fmt.Errorf("it should have been delivered %d times at most", limit)
@@ -50,7 +50,7 @@ func (s schedule) checkParked(p *progress, d amqp.Delivery) error {
 	return nil
 }
 
-// checkContent checks that retries left the content as it was.
+// checkContent checks that retries did not change the content.
 func checkContent(p *progress, d amqp.Delivery) error {
 	switch {
 	case string(d.Body) != p.body:
@@ -70,7 +70,7 @@ func checkHeader(d amqp.Delivery, name string, want any) error {
 	return nil
 }
 
-// lastQueue is the queue that the broker dead-lettered the message from last.
+// lastQueue is the queue from which the broker last dead-lettered the message.
 func lastQueue(d amqp.Delivery) string {
 	deaths, _ := d.Headers["x-death"].([]any)
 	if len(deaths) == 0 {

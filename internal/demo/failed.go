@@ -10,8 +10,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// watchFailed delivers the messages of the failed queue. None is acknowledged: when the channel closes,
-// the broker puts them back.
+// watchFailed delivers the messages of the failed queue without acknowledging them. When the channel closes, the broker puts
+// them back.
 func (a *application) watchFailed(queue string) (<-chan amqp.Delivery, func(), error) {
 	channel, err := a.conn.Channel()
 	if err != nil {
@@ -21,14 +21,14 @@ func (a *application) watchFailed(queue string) (<-chan amqp.Delivery, func(), e
 	return deliveries, func() { _ = channel.Close() }, err
 }
 
-// operator looks after the failed queue with the sidecar's commands.
+// operator handles the failed queue with the sidecar's commands.
 type operator struct {
 	*broker
 	pipeline string
 	out      *output
 }
 
-// failed runs a command for the failed queue and shows it with what it says.
+// failed runs a command for the failed queue, and shows the command and its output.
 func (o operator) failed(ctx context.Context, command string, args ...string) error {
 	args = append([]string{"failed", command, o.pipeline}, args...)
 	o.out.line("$ rabbitmq-retry %s", strings.Join(args, " "))
@@ -42,7 +42,7 @@ func (o operator) failed(ctx context.Context, command string, args ...string) er
 	return nil
 }
 
-// idOf is the id by which the commands know a parked order.
+// idOf is a parked order's id in the commands.
 func (o operator) idOf(ctx context.Context, order string) (string, error) {
 	id, err := o.command(ctx, "failed", "list", o.pipeline, "--message-id", order, "--messages", "-o", "id").Output()
 	return strings.TrimSpace(string(id)), err
@@ -54,7 +54,7 @@ func (o operator) command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// showFailed looks at what was parked, and lets one order succeed after all.
+// showFailed shows the parked orders, and makes one of them succeed.
 func (t *timeline) showFailed(ctx context.Context, b *broker) error {
 	o := operator{b, string(t.names), t.out}
 	t.out.step("what is in %s", t.names.FailedQueue())
@@ -78,7 +78,7 @@ func (t *timeline) showFailed(ctx context.Context, b *broker) error {
 	return t.processReplayed(ctx, t.orders[fixed.id])
 }
 
-// processReplayed is the application's consumer, which finds nothing wrong with a parked order any more.
+// processReplayed is the application's consumer, which now accepts a parked order.
 func (t *timeline) processReplayed(ctx context.Context, p *progress) error {
 	select {
 	case d, ok := <-t.deliveries:

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// timeout is far longer than the demo lasts on a slow machine.
+// timeout is far longer than the demo takes on a slow machine.
 const timeout = 3 * time.Minute
 
 func main() {
-	// SIGPIPE comes when nobody reads the output any more, as in `make demo | head`.
+	// SIGPIPE comes when the reader of the output exits, as in `make demo | head`.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
-	// The second signal kills the process.
+	// A second signal kills the process.
 	context.AfterFunc(ctx, stop)
 	os.Exit(run(ctx))
 }
@@ -41,7 +41,7 @@ func run(ctx context.Context) int {
 	return 1
 }
 
-// show is the demo, step by step.
+// show runs the demo, step by step.
 func show(ctx context.Context, out *output) (err error) {
 	settings, err := readSettings(os.Getenv)
 	if err != nil {
@@ -69,7 +69,7 @@ func show(ctx context.Context, out *output) (err error) {
 	})
 }
 
-// showExample applies an example, and shows what its sidecar does.
+// showExample applies an example, and shows its sidecar at work.
 func showExample(ctx context.Context, b *broker, example string, out *output, act func(workerConfig, *sidecar) error) error {
 	out.step("terraform apply: %s in the virtual host %s on RabbitMQ %s", example, b.vhost, b.version)
 	tf, err := newTerraform(b, example)
@@ -101,7 +101,7 @@ func showExample(ctx context.Context, b *broker, example string, out *output, ac
 	return tf.planIsEmpty(ctx, out)
 }
 
-// showRetries lets the application run until every order is processed or parked, and replays one of those.
+// showRetries runs the application until every order is processed or parked, and then replays a parked one.
 func showRetries(ctx context.Context, b *broker, app *application, config workerConfig, w *sidecar, out *output) error {
 	s, err := newSchedule(config.Pipelines[0])
 	if err != nil {

@@ -12,17 +12,17 @@ const (
 // always is more often than any message is delivered.
 const always = math.MaxInt
 
-// order is a message, and how often the consumer rejects it.
+// order is a message, with the number of times that the consumer rejects it.
 type order struct {
 	id         string
 	routingKey string
 	body       string
 	rejections int
-	// why the consumer rejects it.
+	// why is the reason for the rejection.
 	why string
 }
 
-// fixed is the order whose article the shop gets in the end.
+// fixed is the order whose article becomes available in the end.
 var fixed = orders[2]
 
 var orders = []order{
@@ -59,7 +59,7 @@ var orders = []order{
 // endsParked reports whether the order uses up all its attempts.
 func (o order) endsParked(maxAttempts int) bool { return o.rejections >= maxAttempts }
 
-// expected is how often the order has to be delivered.
+// expected is how often the order must be delivered.
 func (o order) expected(maxAttempts int) int {
 	if o.endsParked(maxAttempts) {
 		return maxAttempts

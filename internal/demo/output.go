@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// output prints what happens, with colour on a terminal.
+// output prints the demo's events, with colour on a terminal.
 type output struct {
 	writer  io.Writer
 	colour  bool
@@ -30,22 +30,22 @@ func newOutput(file *os.File) *output {
 
 func (o *output) elapsed() time.Duration { return time.Since(o.started).Round(time.Second / 10) }
 
-// step is the heading of what comes next.
+// step prints the heading of the next step.
 func (o *output) step(format string, args ...any) {
 	o.print(bold, "\n"+fmt.Sprintf(format, args...))
 }
 
-// line is indented below a step.
+// line prints a line, indented below a step.
 func (o *output) line(format string, args ...any) { o.print("", "  "+fmt.Sprintf(format, args...)) }
 
-// faint is a line of less weight.
+// faint prints a less important line.
 func (o *output) faint(format string, args ...any) { o.print(dim, "  "+fmt.Sprintf(format, args...)) }
 
 func (o *output) good(format string, args ...any) { o.print(green, fmt.Sprintf(format, args...)) }
 
 func (o *output) bad(format string, args ...any) { o.print(red, fmt.Sprintf(format, args...)) }
 
-// event is a line of the time line.
+// event prints a line of the time line.
 func (o *output) event(at time.Duration, message, attempt, what, colour string) {
 	o.print(colour, fmt.Sprintf("  %6.2fs  %-10s  %-14s  %s", at.Seconds(), message, attempt, what))
 }

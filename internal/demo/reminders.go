@@ -13,7 +13,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delaying"
 )
 
-// reminderQueue gets what is due.
+// reminderQueue receives the reminders that are due.
 const reminderQueue = "reminders.due"
 
 // reminder is a message that is due later.
@@ -29,7 +29,8 @@ var reminders = []reminder{
 	{"reminder-3", 2 * time.Second},
 }
 
-// showReminders publishes the reminders and waits for each. They have to arrive in the order of their due times, and none early.
+// showReminders publishes the reminders and waits for each. They must arrive in the order of their due times, and never
+// early.
 func showReminders(ctx context.Context, app *application, config workerConfig, w *sidecar, out *output) error {
 	n := delayed.Names(config.DelayedExchanges[0].Name)
 	out.step("%d reminders to the exchange %q with the header %s; the queue %q is bound to %q",
@@ -58,7 +59,7 @@ func showReminders(ctx context.Context, app *application, config workerConfig, w
 	return nil
 }
 
-// arrived checks the reminder that came.
+// arrived checks a reminder that arrived.
 func arrived(want reminder, d amqp.Delivery, ok bool, after time.Duration, out *output) error {
 	switch late := after - want.delay; {
 	case !ok:

@@ -7,7 +7,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
-// schedule is the retry schedule of the pipeline, read from the sidecar's configuration.
+// schedule is the pipeline's retry schedule, from the sidecar's configuration.
 type schedule struct {
 	names       pipeline.Names
 	maxAttempts int
@@ -26,8 +26,8 @@ func newSchedule(w pipeline.Worker) (schedule, error) {
 	return s, nil
 }
 
-// delay is how long a message waits after so many failed attempts.
+// delay is how long a message waits after this number of failed attempts.
 func (s schedule) delay(failed int) time.Duration { return s.delays[min(failed, len(s.delays))-1] }
 
-// retryQueue is where it waits.
+// retryQueue is the queue where the message waits.
 func (s schedule) retryQueue(failed int) string { return s.names.RetryQueue(s.delay(failed)) }

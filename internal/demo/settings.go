@@ -10,7 +10,7 @@ import (
 // settings come from the environment.
 type settings struct {
 	endpoint, uri, username, password string
-	// provider and sidecar are the binaries to show, terraform is the CLI that runs the provider.
+	// provider and sidecar are the binaries to show. terraform is the CLI that runs the provider.
 	provider, sidecar, terraform string
 }
 

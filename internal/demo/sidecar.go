@@ -14,7 +14,7 @@ import (
 type sidecar struct {
 	cmd     *exec.Cmd
 	logFile *os.File
-	// exited is closed when the process has ended, with err.
+	// exited is closed when the process has ended; err is its error.
 	exited chan struct{}
 	err    error
 }
@@ -44,14 +44,14 @@ func startSidecar(ctx context.Context, b *broker, config workerConfig, out *outp
 	return s, nil
 }
 
-// sidecarCommand passes the credentials in the environment: everybody can read arguments.
+// sidecarCommand passes the credentials in the environment, since all users can read arguments.
 func (b *broker) sidecarCommand(ctx context.Context, config workerConfig, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, b.sidecar, append([]string{"worker", "--config", config.file}, args...)...)
 	cmd.Env = append(os.Environ(), "RABBITMQ_URI="+b.uri)
 	return cmd
 }
 
-// stop asks the worker to stop, which has to succeed.
+// stop asks the worker to stop, and returns an error if it fails.
 func (s *sidecar) stop(ctx context.Context, out *output) error {
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return err
@@ -68,14 +68,14 @@ func (s *sidecar) stop(ctx context.Context, out *output) error {
 	return nil
 }
 
-// kill ends the worker if it is still running.
+// kill ends the worker if it still runs.
 func (s *sidecar) kill() {
 	_ = s.cmd.Process.Kill()
 	<-s.exited
 	_ = s.logFile.Close()
 }
 
-// log is what the worker wrote, for an error message.
+// log is the worker's output, for an error message.
 func (s *sidecar) log() string {
 	content, err := os.ReadFile(s.logFile.Name())
 	if err != nil {

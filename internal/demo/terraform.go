@@ -17,7 +17,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
-// The directories that are applied, relative to the repository's root, where the demo runs.
+// Directories of the examples, relative to the repository's root, where the demo runs.
 const (
 	quickstart      = "examples/quickstart"
 	delayedExchange = "examples/delayed-exchange"
@@ -29,7 +29,7 @@ var delays = []string{"1s", "2s"}
 // workerConfig is the sidecar's configuration.
 type workerConfig struct {
 	workerconfig.Config
-	// file is the path of the JSON file with it, as Terraform wrote it.
+	// file is the path of the JSON file that Terraform wrote.
 	file string
 }
 
@@ -44,7 +44,7 @@ func (c workerConfig) inbox() string {
 // terraform runs the CLI in a temporary directory with a copy of an example.
 type terraform struct {
 	binary, dir string
-	// example is the directory that is copied.
+	// example is the directory to copy.
 	example string
 	env     []string
 }
@@ -73,8 +73,8 @@ func (t *terraform) prepare(bin string) error {
 
 func (t *terraform) module() string { return filepath.Join(t.dir, filepath.Base(t.example)) }
 
-// terraformEnv is the environment without the caller's settings for Terraform, which could name
-// another workspace, other arguments or another provider.
+// terraformEnv is the environment without the caller's settings for Terraform, which could name another workspace, other
+// arguments or another provider.
 func terraformEnv(b *broker, dir string) []string {
 	var env []string
 	for _, variable := range os.Environ() {
@@ -117,7 +117,7 @@ func (t *terraform) apply(ctx context.Context, out *output) (workerConfig, error
 	return config, os.WriteFile(config.file, []byte(text), 0o600)
 }
 
-// planIsEmpty is an error unless Terraform finds nothing to do.
+// planIsEmpty is an error unless Terraform's plan is empty.
 func (t *terraform) planIsEmpty(ctx context.Context, out *output) error {
 	text, err := t.run(ctx, "plan", "-detailed-exitcode", "-input=false", "-no-color")
 	if err != nil {
@@ -127,13 +127,13 @@ func (t *terraform) planIsEmpty(ctx context.Context, out *output) error {
 	return nil
 }
 
-// run returns the standard output of the CLI; an error contains its standard error, too.
+// run returns the CLI's standard output. An error includes its standard error, too.
 func (t *terraform) run(ctx context.Context, args ...string) (string, error) {
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, t.binary, args...)
 	cmd.Dir, cmd.Env = t.module(), t.env
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	// An interrupt lets Terraform finish what it has begun.
+	// An interrupt lets Terraform finish its work.
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
 	cmd.WaitDelay = cleanUpTime
 	if err := cmd.Run(); err != nil {

@@ -19,11 +19,11 @@ type timeline struct {
 	orders  map[string]*progress
 	// open is how many orders are neither processed nor parked.
 	open int
-	// deliveries are those of the work queue.
+	// deliveries come from the work queue.
 	deliveries <-chan amqp.Delivery
 }
 
-// progress is how far an order has come.
+// progress is an order's progress.
 type progress struct {
 	order
 	deliveries int
@@ -78,7 +78,7 @@ func (t *timeline) orUnexpectedEnd(d amqp.Delivery, ok bool, handle func(*progre
 	return handle(p, d)
 }
 
-// process is the application's consumer: it acks or nacks without requeue, nothing else.
+// process is the application's consumer, which only acks, or nacks without requeue.
 func (t *timeline) process(p *progress, d amqp.Delivery) error {
 	p.deliveries++
 	if err := t.checkDelivery(p, d); err != nil {
@@ -96,7 +96,7 @@ func (t *timeline) process(p *progress, d amqp.Delivery) error {
 	return d.Nack(false, false)
 }
 
-// park records an order in the failed queue. It is not acknowledged: the message stays there.
+// park records an order in the failed queue, without acknowledging the message.
 func (t *timeline) park(p *progress, d amqp.Delivery) error {
 	if err := t.checkParked(p, d); err != nil {
 		return fmt.Errorf("%s in %s: %w", p.id, t.names.FailedQueue(), err)

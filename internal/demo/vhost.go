@@ -16,10 +16,10 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// cleanUpTime bounds the deletion of the virtual host, which also happens after an interrupt.
+// cleanUpTime limits the deletion of the virtual host, which also happens after an interrupt.
 const cleanUpTime = 30 * time.Second
 
-// broker is a virtual host of the demo's own.
+// broker is the demo's own virtual host.
 type broker struct {
 	settings
 	vhost   string
