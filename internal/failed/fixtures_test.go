@@ -12,7 +12,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 )
 
-// header is an entry of a table; its order counts.
+// header is an entry of a table. The order of entries counts.
 type header struct {
 	name  string
 	value any
@@ -74,7 +74,7 @@ func death(queue, reason, exchange, key string, at time.Time) []header {
 	}
 }
 
-// parsed fails the test for properties that nobody can read.
+// parsed fails the test if the properties cannot be read.
 func parsed(t *testing.T, encoded []byte) *content.Properties {
 	t.Helper()
 	p, err := content.Parse(encoded)
@@ -82,7 +82,7 @@ func parsed(t *testing.T, encoded []byte) *content.Properties {
 	return &p
 }
 
-// decoded is the table that the worker's client library makes of headers.
+// decoded is the table as the worker's client library decodes it.
 func decoded(t content.Table) amqp.Table {
 	h := amqp.Table{}
 	for name, value := range t.All() {

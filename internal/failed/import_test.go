@@ -23,7 +23,7 @@ func TestImportChangesNothing(t *testing.T) {
 	if before.SetHeaders(added); err != nil || changes != nil || !bytes.Equal(p.Properties, before.Encode()) {
 		t.Errorf("properties %q, changes %q, error %v", after.Encode(), changes, err)
 	}
-	// One that has no room for the id is kept, nevertheless.
+	// A message without room for the id is still imported.
 	how.FrameMax = len(m.Properties) + 20
 	p, changes, err = how.Publishing(m, "57f49eb29bd4307c")
 	assert.Truef(t, err == nil && slices.Equal(changes, []string{failed.ChangedID}) && bytes.Equal(p.Properties, m.Properties),
@@ -57,7 +57,7 @@ func TestImportChangesWhatTheBrokerDoesNotBear(t *testing.T) {
 		"moved the publisher's own user-id")
 }
 
-// An id that a publisher writes is none: only the way of an import is believed.
+// An id that a publisher writes does not count. The id counts only in messages that took an import's route.
 func TestImportKeepsTheID(t *testing.T) {
 	t.Parallel()
 	how := failed.Import{Exchange: "orders.failed", Queue: "orders.failed", Run: "ab12cd34"}
@@ -80,7 +80,7 @@ func TestImportKeepsTheID(t *testing.T) {
 	assert.NotEqual(t, failed.Digest(how.Content(parked)), failed.Digest(how.Content(imported)), "other bodies are one content")
 }
 
-// How a body is compressed is not what it says.
+// The compression of a body is not part of its content.
 func TestContentIgnoresCompression(t *testing.T) {
 	t.Parallel()
 	for _, encoding := range []string{"gzip", "deflate"} {

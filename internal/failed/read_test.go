@@ -13,7 +13,7 @@ import (
 
 var at = time.Date(2026, 11, 22, 1, 12, 4, 0, time.UTC)
 
-// parkedByWorker is what a worker makes of a message that failed four times.
+// parkedByWorker is a message that failed four times and that a worker parked.
 func parkedByWorker(more ...header) failed.Message {
 	return message("orders.failed", append([]header{
 		{"tenant", "a"},
@@ -50,7 +50,7 @@ func TestReadWhatAWorkerParked(t *testing.T) {
 		e.Exception == "NoArticle: 7", "entry %+v", e)
 }
 
-// What has come by way of the refused queue reads as it was parked.
+// A message that passed through the refused queue reads like one that did not.
 func TestReadWhatAQueueRefused(t *testing.T) {
 	t.Parallel()
 	refused := death("orders.retry.0.refused", "expired", "orders.retry", "order.created.eu", at.Add(time.Minute))
@@ -59,7 +59,7 @@ func TestReadWhatAQueueRefused(t *testing.T) {
 		e.FirstExchange == "shop" && e.FailedAt.Equal(at), "entry %+v", e)
 }
 
-// A due message that waited in one level and passed the next one keeps the exchange of the second.
+// A due message that waited in one level and passed the next one keeps the exchange of the second level.
 func TestReadWhatADelayedExchangeCannotRoute(t *testing.T) {
 	t.Parallel()
 	waited := death("events.delay.100ms.1", "expired", "events.delay.100ms.1", "order.paid", at)
@@ -132,7 +132,7 @@ func TestReadWhatTheBrokerParked(t *testing.T) {
 		"past an unbound dead-letter exchange: %+v", e)
 }
 
-// Each has what its system writes on a real message that failed.
+// Each message has the headers that its system writes on a real failed message.
 var foreign = map[string]struct {
 	message failed.Message
 	want    failed.Entry
@@ -192,7 +192,7 @@ var foreign = map[string]struct {
 	"nobody": {message("any"), failed.Entry{}},
 }
 
-// A consumer that counts has parked the message, in the pipeline's failed queue or in that of its team.
+// A consumer that counts attempts parked the message, in the pipeline's failed queue or in its team's.
 func TestReadWhatAConsumerParked(t *testing.T) {
 	t.Parallel()
 	waited, rejected := death("orders.retry.5s", "expired", "orders.retry", "return:created", at), death("created", "rejected", "shop", "order.created", at)
@@ -212,7 +212,7 @@ func TestReadForeign(t *testing.T) {
 	}
 }
 
-// What is not as it should be counts as absent.
+// A header of the wrong type counts as absent.
 func TestReadHostile(t *testing.T) {
 	t.Parallel()
 	void := content.Value{Type: 'V'}
@@ -241,7 +241,7 @@ func TestReadHostile(t *testing.T) {
 	assert.Truef(t, e.Unreadable != nil && e.ID != "", "unreadable: %+v", e)
 }
 
-// The id is that of the message, not that of a delivery, a broker or its release.
+// The id depends on the message, and not on its delivery, broker or release.
 func TestID(t *testing.T) {
 	t.Parallel()
 	m := message("orders.failed", header{"b", 1}, header{"a", []header{{"z", 1}, {"y", 2}}}, header{"l", content.Value{Type: 'L', Bytes: make([]byte, 8)}})

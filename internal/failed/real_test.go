@@ -15,11 +15,11 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/file"
 )
 
-// realFile has messages that other systems, not their documentation, have left in a queue: amqplib 0.10.9, Rascal 21.0.1,
-// @moleculer/channels 0.1.8, Watermill 1.5.1 with watermill-amqp 3.0.0, and Celery 5.2.6, on RabbitMQ 4.0.5. It is an export.
+// realFile is an export of messages that other systems really left in a queue: amqplib 0.10.9, Rascal 21.0.1,
+// @moleculer/channels 0.1.8, Watermill 1.5.1 with watermill-amqp 3.0.0, and Celery 5.2.6, on RabbitMQ 4.0.5.
 const realFile = "other-systems.jsonl"
 
-// realMessages are those of the file, in its order.
+// realMessages are the file's messages, in its order.
 func realMessages(t *testing.T) (all []failed.Message) {
 	t.Helper()
 	f, err := os.Open(filepath.Join("testdata", realFile))
@@ -37,7 +37,7 @@ func TestRealMessages(t *testing.T) {
 	t.Parallel()
 	want := []struct {
 		entry failed.Entry
-		// headers are those that a replay leaves, besides its own.
+		// headers are the headers that a replay keeps.
 		headers []string
 	}{
 		{failed.Entry{System: failed.SystemBroker, Reason: "rejected", WorkQueue: "plain.work"}, []string{"n"}},
@@ -70,7 +70,8 @@ func TestRealMessages(t *testing.T) {
 	}
 }
 
-// Rascal rejects what it has marked so, until the broker has counted another death. A replay has no deaths, so it has no mark.
+// Rascal rejects marked messages until the broker has counted another death. A replayed message has no deaths, so it must
+// have no mark.
 func TestReplayOfWhatRascalHasMarked(t *testing.T) {
 	t.Parallel()
 	m := realMessages(t)[1]
@@ -88,11 +89,11 @@ func TestReplayOfWhatRascalHasMarked(t *testing.T) {
 	}
 }
 
-// Watermill takes messages whose headers are all texts, and no others.
+// Watermill accepts a message only if all headers are texts.
 func TestReplayOfWhatWatermillTakes(t *testing.T) {
 	t.Parallel()
 	m := realMessages(t)[3]
-	for range 2 { // it fails again, with the headers that the replay has added
+	for range 2 { // it fails again, with the replay's headers
 		p := replayed(t, failed.Replay{}, m)
 		headers := parsed(t, p.Properties).Headers()
 		for name, value := range headers.All() {

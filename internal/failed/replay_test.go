@@ -65,15 +65,15 @@ func TestReplayThroughThePipeline(t *testing.T) {
 		"properties %q", p.Properties)
 }
 
-// A routing key that could be an address of the return exchange's is not published.
+// A replay escapes a routing key that could be one of the return exchange's addresses.
 func TestReplayEscapesTheKey(t *testing.T) {
 	t.Parallel()
 	m := message("orders.failed", header{"dead-letter-reason", "expired"}, header{"retry-queue", "q"}, header{"retry-routing-key", "return:x"})
 	assert.Equal(t, pipeline.EscapedKey, replayed(t, failed.Replay{Pipeline: "orders"}, m).RoutingKey)
 }
 
-// failsAgain is how a worker reads a replayed message that its consumer has rejected, and one that its queue's
-// binding was missing for.
+// failsAgain returns the letters that a worker reads after a replayed message was rejected again, and after its queue's
+// binding was missing.
 func failsAgain(t *testing.T, name string, p failed.Publishing, queue string) (again, lost deadletter.Letter) {
 	t.Helper()
 	w, err := deadletter.NewPipeline(pipeline.Worker{
@@ -88,7 +88,7 @@ func failsAgain(t *testing.T, name string, p failed.Publishing, queue string) (a
 	return w.Read(&amqp.Delivery{Exchange: name + ".dlx", RoutingKey: p.RoutingKey, Headers: headers}), lost
 }
 
-// Wherever it goes, a replayed message has all of its attempts again.
+// A replayed message has all of its attempts again, whatever its route.
 func TestReplayedMessagesCountFromOne(t *testing.T) {
 	t.Parallel()
 	inbox := message("orders.failed", header{"x-death", []any{
@@ -148,7 +148,7 @@ func TestReplayForeign(t *testing.T) {
 	}
 }
 
-// Only the block goes, wherever it stands.
+// A replay removes only the dead_letter object, wherever it is in the body.
 func TestBabelQueueBodies(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{
@@ -181,7 +181,7 @@ func TestReplayRefuses(t *testing.T) {
 	}
 }
 
-// FuzzReplay shows that no message is too odd to be read and replayed, and that a replayed one begins again.
+// FuzzReplay shows that every message can be read and replayed, and that a replayed one counts from 1.
 func FuzzReplay(f *testing.F) {
 	for _, c := range foreign {
 		f.Add("orders.failed", c.message.Properties, c.message.Body)

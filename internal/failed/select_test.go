@@ -91,7 +91,7 @@ func TestGroups(t *testing.T) {
 	require.Error(t, err, "no error for an unknown column")
 }
 
-// Errors that differ in what belongs to a message are one failure.
+// Errors that differ only in a message's own values are the same failure.
 func TestFailure(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -113,7 +113,8 @@ func TestFailure(t *testing.T) {
 	}
 }
 
-// Equal messages share an id; each listing takes one. A message-id is accepted where an id is, and means all messages that have it.
+// Equal messages share an id, and each listing of the id selects one. A list of ids also accepts a message-id, which selects
+// all messages that have it.
 func TestIDsAreTakenAsOftenAsListed(t *testing.T) {
 	t.Parallel()
 	const id, absent = "57f49eb29bd4307c", "000000000000000a"

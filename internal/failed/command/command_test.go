@@ -12,7 +12,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
-// inspecting is a look at a queue, and what it says.
+// inspecting is an inspection, and its output.
 func inspecting() (*inspection, *strings.Builder) {
 	var said strings.Builder
 	target := &operation.Target{Name: "orders.failed"}
@@ -21,7 +21,8 @@ func inspecting() (*inspection, *strings.Builder) {
 	}, &said
 }
 
-// A message that is too large can be found, and many of them leave the rest of the summary on the screen.
+// A message that is too large is named so that it can be found. Many such messages leave the rest of the summary on the
+// screen.
 func TestSayOversized(t *testing.T) {
 	t.Parallel()
 	s, said := inspecting()
@@ -42,7 +43,7 @@ func TestSayOversized(t *testing.T) {
 	assert.Equal(t, 21, strings.Count(said.String(), "\n"))
 }
 
-// What the summary says of duplicates, and of messages that did not come, is what the record says.
+// The summary and the record give the same numbers of duplicates, and of messages that did not come.
 func TestDuplicatesInSummaryAndRecord(t *testing.T) {
 	t.Parallel()
 	const total = 9
@@ -74,7 +75,7 @@ func TestDuplicatesInSummaryAndRecord(t *testing.T) {
 	}
 }
 
-// A shell makes the same text of what is pasted, which has nothing that acts on a terminal.
+// A shell reads pasted text as the same text, and no character of it acts on a terminal.
 func TestPasted(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

@@ -17,7 +17,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/file"
 )
 
-// everyType has a value of each type that brokers read, the largest of each among them.
+// everyType has a value of each type that brokers read, including the largest values.
 const everyType = "\x01at\x01\x01bb\x80\x01cB\xff\x01ds\x80\x00\x01eu\xff\xff\x01fI\x80\x00\x00\x00\x01gi\xff\xff\xff\xff" +
 	"\x01hl\x80\x00\x00\x00\x00\x00\x00\x00\x02hhl\x00\x00\x00\x00\x00\x00\x00\x07\x01iL\x00\x00\x00\x00\x00\x00\x00\x07" +
 	"\x01jf\x3f\x80\x00\x00\x02jjf\x3d\xcc\xcc\xcd\x01kd\x3f\xf0\x00\x00\x00\x00\x00\x00\x02kkd\x80\x00\x00\x00\x00\x00\x00\x00" +
@@ -32,7 +32,7 @@ func long(text string) string {
 
 func headersOnly(table string) []byte { return []byte("\x20\x00" + long(table)) }
 
-// all has each property.
+// all has every property.
 var all = []byte("\xff\xfc" + "\x00" + "\x04gzip" + long(everyType) + "\x00" + "\x00" + "\x00" + "\x05reply" + "\x0510000" + "\x02id" +
 	"\xff\xff\xff\xff\xff\xff\xff\xff" + "\x04type" + "\x05guest" + "\x03app" + "\x07cluster")
 
@@ -96,7 +96,7 @@ func TestRoundTripIsExact(t *testing.T) {
 		assert.Truef(t, err == nil && bytes.Equal(got.Properties, c.properties) && string(got.Body) == "body",
 			"%s: %x, error %v", name, got.Properties, err)
 		assert.Equalf(t, c.raw, strings.Contains(text, `"raw"`), "%s: %s", name, text)
-		// As tools sort it.
+		// Tools sort members like this.
 		var sorted map[string]any
 		require.NoError(t, json.Unmarshal([]byte(text), &sorted))
 		again, _ := json.Marshal(sorted)
@@ -116,7 +116,7 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// Who edits a line means it.
+// An edited line is the message that the editor wants.
 func TestEditsWin(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ from, old, new, want string }{
@@ -200,7 +200,7 @@ func TestReaderEnds(t *testing.T) {
 	assert.Truef(t, errors.Is(err, io.EOF) && r.Line == 2, "line %d, error %v", r.Line, err)
 }
 
-// FuzzEncode shows that every message survives the file.
+// FuzzEncode shows that the file preserves every message.
 func FuzzEncode(f *testing.F) {
 	for _, properties := range [][]byte{all, {0, 3}, headersOnly(nested(101)), headersOnly("\x01aV\x01aV"), headersOnly("\x01\xffI1234\x03�I1234")} {
 		f.Add(properties, "key", []byte("body"))
@@ -217,7 +217,7 @@ func FuzzEncode(f *testing.F) {
 	})
 }
 
-// FuzzDecode shows that no file is too odd to be read or refused, and that what was read can be written.
+// FuzzDecode shows that every file is either read or refused, and that a message that was read can be written.
 func FuzzDecode(f *testing.F) {
 	m := message(all, "body")
 	text, err := file.Encode(m, failed.Digest(m))
@@ -239,7 +239,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// BenchmarkEncode is what an exported message of 1 KiB costs that a worker has parked.
+// BenchmarkEncode measures the export of a message of 1 KiB that a worker has parked.
 func BenchmarkEncode(b *testing.B) {
 	m := message(headersOnly("\x0bretry-countl\x00\x00\x00\x00\x00\x00\x00\x04\x0bretry-queueS"+long("orders.created")+
 		"\x0dretry-historyS"+long(strings.Repeat(`{"attempt":3,"at":1795256159986},`, 4))), strings.Repeat(`{"order":1003,"x":"y"}`, 47))
@@ -251,7 +251,7 @@ func BenchmarkEncode(b *testing.B) {
 	}
 }
 
-// endless gives one byte indefinitely.
+// endless returns one byte indefinitely.
 type endless byte
 
 func (e endless) Read(data []byte) (int, error) {
@@ -261,7 +261,7 @@ func (e endless) Read(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// What has no end is given up.
+// The reader gives up on an endless line.
 func TestReadWhatNeverEnds(t *testing.T) {
 	t.Parallel()
 	_, err := file.NewReader(endless(0)).Next()
@@ -272,7 +272,7 @@ func TestReadWhatNeverEnds(t *testing.T) {
 	require.EqualError(t, err, "line 2: is longer than 1048576 bytes, as no message is")
 }
 
-// A body without its encoding can be edited, and gets it again.
+// An editor can change a decoded body, and the import encodes it again.
 func TestDecodedBody(t *testing.T) {
 	t.Parallel()
 	body, err := failed.Encoded("gzip", []byte(`{"currency":"EURO"}`))

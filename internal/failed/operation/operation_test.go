@@ -36,7 +36,7 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-// park puts messages into the failed queue, with these bodies.
+// park puts messages with these bodies into the failed queue.
 func (b *bench) park(t *testing.T, bodies ...string) {
 	t.Helper()
 	for _, body := range bodies {
@@ -53,7 +53,7 @@ func (b *bench) guard(t *testing.T, o operation.Options) *operation.Run {
 	return r
 }
 
-// left are the bodies in the failed queue.
+// left are the bodies of the messages in the failed queue.
 func (b *bench) left(t *testing.T) (bodies []string) {
 	t.Helper()
 	_, err := b.guard(t, operation.Options{}).Look(t.Context(), failed.Filter{}, func(e *failed.Entry) (enough bool) {
@@ -64,7 +64,7 @@ func (b *bench) left(t *testing.T) (bodies []string) {
 	return bodies
 }
 
-// has waits until so many messages are in the failed queue.
+// has waits until the failed queue has this many messages.
 func (b *bench) has(t *testing.T, want int) {
 	t.Helper()
 	brokertest.Eventually(t, func() error {
@@ -78,7 +78,7 @@ func (b *bench) has(t *testing.T, want int) {
 
 var exhausted = failed.Filter{Reasons: []string{"exhausted"}}
 
-// What is acted on was there when it was looked at, however well others match the filter.
+// A run acts only on messages that the look has seen, even if later messages match the filter.
 func TestChosenMessagesAlone(t *testing.T) {
 	t.Parallel()
 	t.Run("replay", func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestChosenMessagesAlone(t *testing.T) {
 		look, err := r.Look(t.Context(), exhausted)
 		require.NoError(t, err)
 		assert.Equal(t, []int{3, 3, 2}, []int{look.Selected, r.Found(), r.Total()})
-		d, _ := b.Get(t, "orders.failed") // another takes what was chosen
+		d, _ := b.Get(t, "orders.failed") // another consumer takes a chosen message
 		require.Equal(t, "first", string(d.Body))
 		b.park(t, "later")
 		b.has(t, 3)
@@ -116,7 +116,7 @@ func TestChosenMessagesAlone(t *testing.T) {
 	})
 }
 
-// A whole id ends the look, and the beginning of one does not: another message may have it, too.
+// A whole id ends the look. The beginning of an id does not, since another message can have the same beginning.
 func TestFindLooksNoFurther(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -145,7 +145,7 @@ func TestFindLooksNoFurther(t *testing.T) {
 	}
 }
 
-// What was looked at lies behind all others then, if the queue has no delivery limit. It is found there.
+// In a queue without a delivery limit, messages that were read lie behind all others afterwards. The run still finds them.
 func TestChosenMessagesThatLieBehindOthers(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -169,7 +169,7 @@ func TestChosenMessagesThatLieBehindOthers(t *testing.T) {
 	assert.ElementsMatch(t, []string{"2", "3", "4", "5", "6", "7", "8"}, b.left(t))
 }
 
-// A count needs one connection per vhost, with a look at what has failed first.
+// A count needs one connection per vhost, even if it looks at the first failed messages.
 func TestCountingOverOneConnection(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -194,7 +194,7 @@ func TestCountingOverOneConnection(t *testing.T) {
 	b.has(t, 1)
 }
 
-// A count says that the first message is one over which the broker closes the connection, rather than that.
+// If the broker closes the connection over the first message, the error says that the message is unreadable.
 func TestCountingOfAnUnreadableMessage(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/operation"
 )
 
-// fullDisk is a file with room for so many bytes.
+// fullDisk is a file with limited room.
 type fullDisk struct {
 	*os.File
 	room int
@@ -30,7 +30,7 @@ func (f *fullDisk) Write(data []byte) (int, error) {
 	return n, syscall.ENOSPC
 }
 
-// sinkOf is a sink on a disk with room for so many bytes, and the file.
+// sinkOf is a sink on a disk with room for this many bytes, and its file's name.
 func sinkOf(t *testing.T, room int) (s *operation.Sink, name string) {
 	t.Helper()
 	name = filepath.Join(t.TempDir(), "failed.jsonl")
@@ -39,7 +39,7 @@ func sinkOf(t *testing.T, room int) (s *operation.Sink, name string) {
 	return operation.NewSink(&fullDisk{f, room}, name), name
 }
 
-// Half a line would make a file unreadable that has the only copies of what was taken out.
+// A partial line would make a file unreadable, which can have the only copies of removed messages.
 func TestSinkOfAFullDisk(t *testing.T) {
 	t.Parallel()
 	s, name := sinkOf(t, 500)
@@ -56,7 +56,7 @@ func TestSinkOfAFullDisk(t *testing.T) {
 	assert.Truef(t, err == nil && len(lines) == 2 && lines[1] == "", "error %v, file:\n%s", err, text)
 }
 
-// A file in which nothing is would keep the same command from being run again.
+// An empty file would prevent the same command from running again.
 func TestSinkWithoutRoomForAnything(t *testing.T) {
 	t.Parallel()
 	s, name := sinkOf(t, 10)

@@ -23,9 +23,9 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
-// proxy stands between the run and the broker, on the connections for one purpose.
+// proxy is between the run and the broker, on the connections for one purpose.
 type proxy struct {
-	// muted says that nothing reaches the broker any more.
+	// muted says that no data reaches the broker.
 	muted atomic.Bool
 
 	mu    sync.Mutex
@@ -55,7 +55,7 @@ func (u unlessMuted) Write(p []byte) (int, error) {
 	return u.Writer.Write(p)
 }
 
-// cut ends the connections that there are. Later ones are not muted.
+// cut closes the current connections. Later ones are not muted.
 func (x *proxy) cut() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -65,7 +65,7 @@ func (x *proxy) cut() {
 	x.conns = nil
 }
 
-// block says that the broker accepts no messages, or does again.
+// block tells the run that the broker accepts no messages, or accepts them again.
 func (x *proxy) block(active bool) {
 	frame := "\x01\x00\x00\x00\x00\x00\x09\x00\x0a\x00\x3c\x04test\xce"
 	if !active {
@@ -78,7 +78,7 @@ func (x *proxy) block(active bool) {
 	}
 }
 
-// through has connections for a purpose go through a proxy.
+// through routes connections for a purpose through a proxy.
 func (b *bench) through(t *testing.T, x *proxy, purpose string) {
 	t.Helper()
 	direct, proxied := b.Open, *b
@@ -91,7 +91,7 @@ func (b *bench) through(t *testing.T, x *proxy, purpose string) {
 	}
 }
 
-// A cut connection loses acknowledgements, and no message: the run says how many may be in both queues.
+// A cut connection loses acknowledgements, but no message. The run reports how many messages can be in both queues.
 func TestCut(t *testing.T) {
 	t.Parallel()
 	types(t, func(t *testing.T, b bench) {
@@ -109,7 +109,7 @@ func TestCut(t *testing.T) {
 	})
 }
 
-// A connection that is cut while acknowledgements are awaited may have lost them.
+// If the connection is cut while acknowledgements are awaited, they can be lost.
 func TestCutInTheEnd(t *testing.T) {
 	t.Parallel()
 	types(t, func(t *testing.T, b bench) {
@@ -133,7 +133,7 @@ func TestCutInTheEnd(t *testing.T) {
 	})
 }
 
-// replayCut loses all acknowledgements, and then the connection, after so many confirms.
+// replayCut loses all acknowledgements, and then the connection, after this many confirms.
 func (b *bench) replayCut(t *testing.T, job transfer.Job, after int) (transfer.Result, error) {
 	t.Helper()
 	x, n := &proxy{}, 0
@@ -153,7 +153,7 @@ func (b *bench) replayCut(t *testing.T, job transfer.Job, after int) (transfer.R
 	return transfer.Run(t.Context(), b.Queue, job)
 }
 
-// While the broker accepts no messages, a run waits and says so; it goes on afterwards.
+// While the broker accepts no messages, a run waits and reports that. It continues afterwards.
 func TestAlarm(t *testing.T) {
 	t.Parallel()
 	types(t, func(t *testing.T, b bench) {
@@ -185,10 +185,10 @@ func TestAlarm(t *testing.T) {
 	})
 }
 
-// envChild has the vhost for a process that is killed.
+// envChild is the variable with the vhost for the process to kill.
 const envChild = "PASS_TEST_CHILD"
 
-// TestChild is the process.
+// TestChild is the process to kill.
 func TestChild(t *testing.T) {
 	t.Parallel()
 	vhost := os.Getenv(envChild)
@@ -200,7 +200,7 @@ func TestChild(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// benchIn is a bench in the vhost of the process that started this one.
+// benchIn is the bench of the process that started this one.
 func benchIn(vhost string) bench {
 	b := bench{Broker: &brokertest.Broker{Vhost: vhost, URI: os.Getenv("RABBITMQ_URI")}}
 	b.uri = b.URI
@@ -208,7 +208,7 @@ func benchIn(vhost string) bench {
 	return b
 }
 
-// A process that is killed loses nothing, and doubles no more than it had under way.
+// A killed process loses no message, and duplicates no more messages than it had in flight.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	types(t, func(t *testing.T, b bench) {
@@ -223,7 +223,7 @@ func killed(t *testing.T, b bench, n int) {
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestChild$")
 	child.Env = append(os.Environ(), envChild+"="+b.Vhost)
 	require.NoError(t, child.Start())
-	// It is killed in the middle.
+	// Kill the process halfway.
 	work := transfer.Queue{Name: target, Open: b.open}
 	brokertest.Eventually(t, func() error {
 		count, err := work.Count(t.Context())
@@ -251,7 +251,7 @@ func killed(t *testing.T, b bench, n int) {
 
 var errTooFew = errors.New("too few messages have moved")
 
-// peak is how much memory this process has used at most, in MiB.
+// peak is the largest memory that this process has used, in MiB.
 func peak(t *testing.T) int {
 	t.Helper()
 	status, err := os.ReadFile("/proc/self/status")

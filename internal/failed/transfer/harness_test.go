@@ -19,13 +19,13 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
-// quiet is how long nothing comes from a queue that is empty.
+// quiet is how long a queue delivers no message before it counts as empty.
 const quiet = 300 * time.Millisecond
 
-// noProperties are the encoded properties of a message that has none.
+// noProperties are the encoded properties of a message without properties.
 var noProperties = []byte{0, 0}
 
-// bench is a queue to go over, and one to publish to.
+// bench is a queue to go over, and a queue to publish to.
 type bench struct {
 	*brokertest.Broker
 	transfer.Queue
@@ -37,7 +37,7 @@ const (
 	target = "work"
 )
 
-// types are all on which a run must do the same.
+// types runs the test on every type of queue, since a run must act the same on all of them.
 func types(t *testing.T, do func(*testing.T, bench)) {
 	t.Helper()
 	for _, queueType := range []string{"quorum", "classic"} {
@@ -75,7 +75,7 @@ func (b *bench) kind(t *testing.T) (transfer.Kind, error) {
 	return b.KindOver(t.Context(), conn)
 }
 
-// fill publishes messages to the queue with these bodies.
+// fill publishes messages with these bodies to the queue.
 func (b *bench) fill(t *testing.T, bodies ...string) {
 	t.Helper()
 	ch := b.Channel(t)
@@ -98,7 +98,7 @@ func wait(t *testing.T, confirm *amqp.DeferredConfirmation) {
 	require.Truef(t, ok && err == nil, "not confirmed: %v", err)
 }
 
-// numbered are distinct bodies.
+// numbered returns n distinct bodies.
 func numbered(prefix string, n int) []string {
 	bodies := make([]string, n)
 	for i := range bodies {
@@ -114,7 +114,7 @@ func moveTo(exchange, key string, e *failed.Entry) transfer.Verdict {
 	return transfer.Verdict{Publish: &failed.Publishing{Exchange: exchange, RoutingKey: key, Properties: noProperties, Body: e.Body}}
 }
 
-// only publishes what has this in its body.
+// only publishes messages whose bodies contain this part.
 func only(part string) func(*failed.Entry) transfer.Verdict {
 	return func(e *failed.Entry) transfer.Verdict {
 		if !strings.Contains(string(e.Body), part) {
@@ -124,7 +124,7 @@ func only(part string) func(*failed.Entry) transfer.Verdict {
 	}
 }
 
-// look goes over the queue without doing anything.
+// look goes over the queue without any change.
 func (b *bench) look(ctx context.Context, t *testing.T) transfer.Result {
 	t.Helper()
 	result, err := transfer.Run(ctx, b.Queue, transfer.Job{Decide: func(*failed.Entry) transfer.Verdict { return transfer.Verdict{} }})
@@ -140,7 +140,7 @@ func (b *bench) replay(ctx context.Context, t *testing.T, job transfer.Job) (tra
 	return transfer.Run(ctx, b.Queue, job)
 }
 
-// drain takes what is in a queue, sorted by body.
+// drain takes all messages of a queue, and returns their bodies, sorted.
 func (b *bench) drain(t *testing.T, queue string) []string {
 	t.Helper()
 	ch := b.Channel(t)
@@ -159,7 +159,7 @@ func (b *bench) drain(t *testing.T, queue string) []string {
 				continue
 			}
 			require.NoError(t, ch.Cancel("drain", false))
-			for d := range deliveries { // what has come and was not handed over
+			for d := range deliveries { // delivered, but not handed over yet
 				bodies = append(bodies, string(d.Body))
 			}
 			slices.Sort(bodies)

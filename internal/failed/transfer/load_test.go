@@ -29,7 +29,7 @@ func TestLoad(t *testing.T) {
 
 const envScan = "PASS_TEST_SCAN"
 
-// TestScan is a process of its own, whose memory is measured.
+// TestScan runs in a separate process, whose memory is measured.
 func TestScan(t *testing.T) {
 	t.Parallel()
 	vhost := os.Getenv(envScan)
@@ -46,7 +46,7 @@ func TestScan(t *testing.T) {
 	assert.LessOrEqual(t, peak(t), 60, "MiB")
 }
 
-// Ten of 200,000 messages are replayed in little memory, and the others are back.
+// A replay of ten messages out of 200,000 needs little memory, and the others are back afterwards.
 func TestLoadMemory(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "quorum")
@@ -72,8 +72,8 @@ func TestLoadMemory(t *testing.T) {
 	})
 }
 
-// A rate is kept for five minutes, although messages that are not meant have to be put back meanwhile: on a broker that lets
-// consumers hold messages for two minutes only, too.
+// A run keeps its rate for five minutes although it must put back other messages meanwhile. This holds even on a broker that
+// lets consumers hold messages for only two minutes.
 func TestLoadRate(t *testing.T) {
 	t.Parallel()
 	types(t, func(t *testing.T, b bench) {

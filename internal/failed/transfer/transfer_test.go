@@ -39,7 +39,7 @@ func TestLook(t *testing.T) {
 	})
 }
 
-// What is meant is published once; the rest stays.
+// A replay publishes each selected message once, and leaves the rest.
 func TestReplaySome(t *testing.T) {
 	t.Parallel()
 	types(t, func(t *testing.T, b bench) {
@@ -55,7 +55,7 @@ func TestReplaySome(t *testing.T) {
 	})
 }
 
-// What is not meant is read by the look and by the replay, and not once more. Each leaves nothing to wait for.
+// The look and the replay each read the other messages once. Each ends without anything left to wait for.
 func TestOrderlyEndReadsNothingAgain(t *testing.T) {
 	t.Parallel()
 	types(t, func(t *testing.T, b bench) {
@@ -74,7 +74,7 @@ func TestOrderlyEndReadsNothingAgain(t *testing.T) {
 	})
 }
 
-// Others park messages, and a second operator replays, too: each message is replayed once.
+// While workers park messages and a second operator replays, too, each message is replayed once.
 func TestReplayInCompany(t *testing.T) {
 	t.Parallel()
 	types(t, func(t *testing.T, b bench) {
@@ -82,7 +82,7 @@ func TestReplayInCompany(t *testing.T) {
 	})
 }
 
-// company replays so many messages, while others come and a second operator replays.
+// company replays n messages, while others arrive and a second operator replays.
 func company(t *testing.T, b bench, n int) {
 	t.Helper()
 	bodies, later := numbered("m", n), numbered("later", n*3/20)
@@ -99,7 +99,7 @@ func company(t *testing.T, b bench, n int) {
 	}
 	b.fill(t, later...)
 	wg.Wait()
-	// One that looked while the other held everything saw less.
+	// A run that looked while the other one held all messages saw fewer.
 	result, err := b.replay(t.Context(), t, transfer.Job{Decide: only("m-")})
 	require.NoError(t, err, result)
 	b.expect(t, target, bodies)
@@ -135,7 +135,7 @@ func interrupted(t *testing.T, b bench, n int) {
 	b.expect(t, source, nil)
 }
 
-// Equal messages share an id, and one of them is not taken for the copy of the other.
+// Equal messages share an id, but one of them does not count as the copy of another.
 func TestLimitAmongEqualMessages(t *testing.T) {
 	t.Parallel()
 	types(t, func(t *testing.T, b bench) {
@@ -168,7 +168,7 @@ func TestReturned(t *testing.T) {
 	})
 }
 
-// What is dropped has been kept before.
+// A message is dropped only after it has been kept.
 func TestDrop(t *testing.T) {
 	t.Parallel()
 	types(t, func(t *testing.T, b bench) {
@@ -213,7 +213,7 @@ func TestMissingQueue(t *testing.T) {
 	require.ErrorContains(t, err, `queue "nowhere" does not exist`)
 }
 
-// The broker's refusals quote the queue, whose name decides nothing.
+// The broker's refusals quote the queue's name, which must not change how they are understood.
 func TestNamesDecideNothing(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "quorum")
@@ -242,10 +242,10 @@ func TestMissingExchange(t *testing.T) {
 	})
 }
 
-// soon is how long a run takes at most that finds out that messages have vanished.
+// soon is the time limit for a run to notice that messages have vanished.
 var soon = brokertest.Slow(6 * time.Second)
 
-// purge takes away what nobody holds.
+// purge removes the ready messages.
 func (b *bench) purge(t *testing.T) {
 	t.Helper()
 	ch := b.Channel(t)
@@ -255,7 +255,7 @@ func (b *bench) purge(t *testing.T) {
 	}
 }
 
-// Somebody purges the queue while a run goes over it: it ends soon, and says how many messages did not come.
+// If the queue is purged during a run, the run ends soon and reports how many messages did not come.
 func TestPurgedMeanwhile(t *testing.T) {
 	t.Parallel()
 	types(t, func(t *testing.T, b bench) {
@@ -282,7 +282,7 @@ func TestPurgedMeanwhile(t *testing.T) {
 	})
 }
 
-// maxMessageSize is what a broker takes unless it is set otherwise.
+// maxMessageSize is the broker's default limit in bytes.
 func (b *bench) maxMessageSize() int {
 	if b.VersionAtLeast("4.0") {
 		return 16 << 20
@@ -290,7 +290,7 @@ func (b *bench) maxMessageSize() int {
 	return 128 << 20
 }
 
-// What is larger than the broker takes stays, and nothing else: nothing is published twice, or unconfirmed.
+// Only messages that are too large stay. No message is published twice, or stays unconfirmed.
 func TestOversized(t *testing.T) {
 	t.Parallel()
 	types(t, func(t *testing.T, b bench) {
@@ -322,7 +322,7 @@ func TestOversized(t *testing.T) {
 	})
 }
 
-// The same of what comes from no queue. The first one is too large, too.
+// The same holds for messages that come from no queue. The first one is too large, too.
 func TestSendOversized(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "quorum")
