@@ -17,7 +17,7 @@ func auditEnv(b *brokertest.Broker) map[string]string {
 	return map[string]string{cli.EnvEndpoint: b.Endpoint, cli.EnvUsername: b.Username, cli.EnvPassword: b.Password}
 }
 
-// faulty makes a queue that loses what is rejected from it.
+// faulty makes a queue whose rejected messages are lost.
 func faulty(t *testing.T, b *brokertest.Broker) {
 	t.Helper()
 	arguments := map[string]any{"x-queue-type": "classic", "x-dead-letter-exchange": "missing"}
@@ -39,7 +39,7 @@ func TestAuditFinds(t *testing.T) {
 	assert.Truef(t, code == exitOK && stdout == "nothing found\n" && stderr == "", "ignored: exit code %d: %s%s", code, stdout, stderr)
 }
 
-// A definition that somebody has damaged loses no message, but no import can read it.
+// A damaged definition loses no message, but prevents an import.
 func TestAuditFindsADamagedDefinition(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -70,7 +70,7 @@ func TestAuditAsJSON(t *testing.T) {
 		Warnings int `json:"warning_count"`
 	}
 	require.NoError(t, json.Unmarshal([]byte(stdout), &got), stdout+stderr)
-	// The user sees this one vhost only.
+	// The user can access only this vhost.
 	require.Truef(t, code == exitFound && got.Errors == 1 && got.Warnings == 0 && len(got.Findings) == 1, "exit code %d: %+v", code, got)
 	f := got.Findings[0]
 	assert.Truef(t, f.Vhost == b.Vhost && f.Severity == "error" && f.Rule == "dead-letter-exchange-missing" && f.Object.Kind == "queue" &&

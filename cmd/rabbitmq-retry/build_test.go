@@ -12,12 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The sidecar shares code with the provider, but must never carry Terraform's libraries along.
+// The sidecar shares code with the provider, but must never include Terraform's libraries.
 func TestImportsNothingOfTerraform(t *testing.T) {
 	t.Parallel()
 	output, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
 	require.NoError(t, err)
-	// The client of the management API repeats what failed on the way.
+	// The management API's client repeats requests that failed on the way.
 	harmless := []string{"github.com/hashicorp/go-retryablehttp", "github.com/hashicorp/go-cleanhttp"}
 	for dependency := range strings.Lines(string(output)) {
 		dependency = strings.TrimSpace(dependency)

@@ -16,12 +16,12 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// deployment is one of the ways in examples/ to run the worker.
+// deployment is one of the deployments of the worker in examples/.
 type deployment struct {
 	args []string
-	// grace is how long the worker may take to stop before it is killed.
+	// grace is how long the worker can take to stop before it is killed.
 	grace time.Duration
-	// mounts are the directories of the container that are not the image's.
+	// mounts are the mounted directories of the container.
 	mounts []string
 }
 
@@ -47,7 +47,7 @@ func TestExamplesUseFlagsThatExist(t *testing.T) {
 	}
 }
 
-// A file whose directory is not mounted as a whole is missing, or never updated.
+// A file is missing, or never updated, unless its whole directory is mounted.
 func TestExamplesMountWhatTheirFlagsName(t *testing.T) {
 	t.Parallel()
 	for name, d := range map[string]deployment{"Kubernetes": kubernetes(t), "Compose": compose(t)} {
@@ -62,7 +62,7 @@ const examples = "../../examples/sidecar/"
 // object is a part of a YAML document.
 type object map[string]any
 
-// in follows keys, and the first element of lists.
+// in follows keys, and takes the first element of each list.
 func (o object) in(keys ...string) object {
 	var at any = o
 	for _, key := range keys {
@@ -137,7 +137,7 @@ func texts(list any) (all []string) {
 	return all
 }
 
-// Nothing else would notice that a probe asks for a port that is not there.
+// No other test would find a probe of a missing port.
 func TestKubernetesManifestIsConsistent(t *testing.T) {
 	t.Parallel()
 	all := documents(t, "kubernetes/worker.yaml")

@@ -13,7 +13,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
 
-// What is parked after somebody has agreed to a number of messages stays, however long the run takes.
+// If messages are parked after a user has agreed to a number of messages, they stay, however long the run takes.
 func TestNoMoreThanWasAnnounced(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "quorum")
@@ -42,7 +42,7 @@ func TestNoMoreThanWasAnnounced(t *testing.T) {
 	}
 }
 
-// A queue that looks empty since others hold its messages is not one in which nothing is to be done.
+// If others hold all messages of a queue, it looks empty, but the commands do not call it done.
 func TestMessagesThatOthersHold(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "quorum")

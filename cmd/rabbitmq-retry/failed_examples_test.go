@@ -15,7 +15,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
-// shell runs a script as somebody would who pastes it, in the broker's vhost.
+// shell runs a pasted script, in the broker's vhost.
 func (o orders) shell(t *testing.T, dir, script string) (output string, err error) {
 	t.Helper()
 	if _, err := exec.LookPath("jq"); err != nil {
@@ -31,7 +31,7 @@ func (o orders) shell(t *testing.T, dir, script string) (output string, err erro
 	return strings.ReplaceAll(string(text), " --vhost "+o.Vhost, ""), err
 }
 
-// The examples of --help work when they are pasted, one after the other.
+// The examples of --help work when they are pasted one after the other.
 func TestExamplesOfHelp(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "quorum")
@@ -43,7 +43,7 @@ func TestExamplesOfHelp(t *testing.T) {
 	o.park(t, "unrecoverable", "order-2")
 	ids, _ := o.run(t, exitOK, "failed list orders --reason exhausted -o id")
 	id := strings.TrimSpace(ids)
-	// What differs here: the id, the time to wait, and whether the worker runs and its configuration is there.
+	// The test changes the id, the time to wait, and whether a worker and its configuration exist.
 	here := strings.NewReplacer("57f49eb29bd4307c", id, "57f4", id[:6], "--wait --config", "--wait=1s --config", "--wait ", "--wait=1s ")
 	dir := t.TempDir()
 	o.DeclareQueue(t, "orders.retry.5s", "classic", nil)
@@ -66,7 +66,7 @@ func TestExamplesOfHelp(t *testing.T) {
 	}
 }
 
-// Each command says which permissions it needs.
+// Each command's help names the permissions that it needs.
 func TestHelpNamesPermissions(t *testing.T) {
 	t.Parallel()
 	needs := regexp.MustCompile(`(?m)^Needs: `)

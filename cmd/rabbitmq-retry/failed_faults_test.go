@@ -26,7 +26,7 @@ func TestFailedThroughTLS(t *testing.T) {
 	server, ca := brokertest.ServerTLS(t)
 	trusted, cert, key := brokertest.ClientCertificate(t)
 	server.ClientAuth, server.ClientCAs = tls.RequireAndVerifyClientCert, trusted
-	server.MaxVersion = tls.VersionTLS12 // which tells a client during the handshake that it is refused
+	server.MaxVersion = tls.VersionTLS12 // TLS 1.2 tells a client during the handshake that it is refused
 	with := func(parameters ...string) orders {
 		other := o
 		other.env = map[string]string{cli.EnvURI: o.ThroughTLS(t, server, parameters...)}
@@ -49,8 +49,8 @@ func TestFailedThroughTLS(t *testing.T) {
 	with("cacertfile", ca).says(t, exitError, "failed list orders", "remote error: tls: ")
 }
 
-// The environment and the flags name certificates in place of the URI: for all commands alike, as files and as text. A
-// URI that names its own keeps it.
+// For all commands alike, the environment and the flags name certificates, as files and as text. A URI with its own
+// certificates keeps them.
 func TestCertificatesOfEnvironmentAndFlags(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "quorum")
@@ -71,7 +71,7 @@ func TestCertificatesOfEnvironmentAndFlags(t *testing.T) {
 		uri  string
 		env  map[string]string
 		args []string
-		want string // "" if TLS lets the command through
+		want string // "" if TLS accepts the command
 	}{
 		"worker, files in the environment": {uri, map[string]string{"RABBITMQ_CACERT": ca, "RABBITMQ_CLIENTCERT": cert, "RABBITMQ_CLIENTKEY": key}, []string{"worker", "--check"}, ""},
 		"worker, text":                     {uri, inText, []string{"worker", "--check"}, ""},
@@ -98,7 +98,7 @@ func TestCertificatesOfEnvironmentAndFlags(t *testing.T) {
 	}
 }
 
-// What cannot be replayed is named, and stays.
+// Messages that cannot be replayed are named, and stay.
 func TestReplayTexts(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -120,7 +120,7 @@ func TestReplayTexts(t *testing.T) {
 			[]string{`3 messages returned, since no queue is bound for them: there is no queue "nowhere"`},
 			3,
 		},
-		// It goes to the inbox, where a worker would take it.
+		// The message goes to the inbox, where a worker would take it.
 		"no binding and no worker": {
 			func(t *testing.T, o orders) { o.unbind(t) },
 			" --wait=10ms",
@@ -157,14 +157,14 @@ func TestReplayTexts(t *testing.T) {
 	}
 }
 
-// unbind takes the work queue's binding to the pipeline away.
+// unbind removes the work queue's binding to the pipeline.
 func (o orders) unbind(t *testing.T) {
 	t.Helper()
 	require.NoError(t, o.Channel(t).QueueUnbind("orders.created", "return:orders.created", "orders.return", nil))
 }
 
-// What AMQP 0-9-1 cannot carry ends each command with a text that says what to do, and is replaced by a copy that it can;
-// nothing else changes.
+// If AMQP 0-9-1 cannot carry a message, each command fails with advice. repair replaces the message by a copy that AMQP 0-9-1
+// can carry, and changes nothing else.
 func TestRepair(t *testing.T) {
 	t.Parallel()
 	for _, queueType := range []string{"quorum", "classic"} {
@@ -224,7 +224,7 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// A broker closes the channel over direct reply-to, in the middle of what is under way.
+// A broker closes the channel over direct reply-to, in the middle of other publishes.
 func TestReplayOfDirectReplyTo(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "quorum")

@@ -32,7 +32,7 @@ func (o orders) queue(name string) transfer.Queue {
 	}}
 }
 
-// publishRaw publishes properties as they are.
+// publishRaw publishes properties without re-encoding them.
 func (o orders) publishRaw(t *testing.T, publishings ...failed.Publishing) {
 	t.Helper()
 	result, err := transfer.Send(t.Context(), o.queue("any"), transfer.Sending{Next: func() (p failed.Publishing, ok bool, err error) {
@@ -46,7 +46,7 @@ func (o orders) publishRaw(t *testing.T, publishings ...failed.Publishing) {
 		"published %+v, error %v", result, err)
 }
 
-// contents are the messages in the failed queue by what tells them apart.
+// contents are the messages in the failed queue, by all parts that identify them.
 func (o orders) contents(t *testing.T) map[string]failed.Message {
 	t.Helper()
 	messages := map[string]failed.Message{}
@@ -60,7 +60,8 @@ func (o orders) contents(t *testing.T) map[string]failed.Message {
 	return messages
 }
 
-// oddMessages are what a client library does not keep: each type of a value, and what is there and empty.
+// oddMessages have properties that a client library does not preserve: each type of a value, and properties that are present
+// but empty.
 func oddMessages() map[string][]byte {
 	var each content.Table
 	for i, v := range []content.Value{
@@ -103,7 +104,7 @@ func oddMessages() map[string][]byte {
 	return map[string][]byte{"typed": typed.Encode(), "empty": empty.Encode(), "deep": deep.Encode(), "none": {0, 0}}
 }
 
-// failOdd has odd messages fail, one with no body, and one with a binary body of this size.
+// failOdd makes odd messages fail, one of them without a body, and one with a binary body of this size in bytes.
 func (o orders) failOdd(t *testing.T, size int) {
 	t.Helper()
 	for name, properties := range oddMessages() {
@@ -114,7 +115,7 @@ func (o orders) failOdd(t *testing.T, size int) {
 	}
 }
 
-// What is deleted with an export is the same again after an import, to the last byte.
+// A message that is deleted with an export is the same after an import, to the last byte.
 func TestExportDeleteImport(t *testing.T) {
 	t.Parallel()
 	for _, queueType := range []string{"quorum", "classic"} {
@@ -151,7 +152,7 @@ func TestExportDeleteImport(t *testing.T) {
 	}
 }
 
-// uncounted drops the headers in which a quorum queue counts deliveries, and the headers that an import adds.
+// uncounted removes the headers in which a quorum queue counts deliveries, and the headers that an import adds.
 func uncounted(encoded []byte) []byte {
 	properties, err := content.Parse(encoded)
 	if err != nil {
@@ -164,7 +165,7 @@ func uncounted(encoded []byte) []byte {
 	return properties.Encode()
 }
 
-// failedExchange declares the one that an import publishes to.
+// failedExchange declares the exchange that an import publishes to.
 func (o orders) failedExchange(t *testing.T) {
 	t.Helper()
 	ch := o.Channel(t)
@@ -190,7 +191,7 @@ func TestImportReplaysEditedLines(t *testing.T) {
 	d, ok := o.Get(t, "orders.created")
 	assert.Truef(t, ok && d.MessageId == "order-2" && d.RoutingKey == "order.created.eu" && d.Expiration == "" &&
 		d.Headers["retry-count"] == nil, "delivery %+v", d)
-	// Nothing of a damaged file.
+	// A damaged file imports no message.
 	o.says(t, exitUsage, "failed import orders "+write(t, string(text)+string(text[:len(text)-9]))+" --yes", "line 2: is not a message")
 	assert.Len(t, o.contents(t), 1)
 }
@@ -221,14 +222,14 @@ func TestFileTexts(t *testing.T) {
 	assert.Len(t, o.contents(t), 1)
 }
 
-// exported is a file with what is in the failed queue.
+// exported is a file with the messages of the failed queue.
 func exported(t *testing.T, o orders) string {
 	t.Helper()
 	out, _ := o.run(t, exitOK, "failed export orders")
 	return write(t, out)
 }
 
-// A message that is larger than the broker takes is named, and the others are imported, once.
+// If a message is too large for the broker, the import names it, and imports each of the others once.
 func TestImportOfWhatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "quorum")

@@ -12,7 +12,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
 
-// Looks at a queue that deletes what is looked at too often end before anything is deleted. RabbitMQ 4.3 does not count looks.
+// If a queue deletes messages after too many looks, a look refuses before that happens. RabbitMQ 4.3 does not count looks.
 func TestLooksAtAForeignQueue(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "quorum")
@@ -46,7 +46,7 @@ func TestLooksAtAForeignQueue(t *testing.T) {
 	}
 }
 
-// has is an error unless so many messages are ready.
+// has is an error unless this many messages are ready.
 func (o orders) has(t *testing.T, queue string, messages int) error {
 	t.Helper()
 	count, err := o.queue(queue).Count(t.Context())
@@ -56,7 +56,7 @@ func (o orders) has(t *testing.T, queue string, messages int) error {
 	return err
 }
 
-// What was counted by another queue, or is not counted, is no reason to refuse.
+// A count of another queue, or a queue that does not count, is no reason to refuse.
 func TestLooksThatCostNothing(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "quorum")
@@ -72,7 +72,7 @@ func TestLooksThatCostNothing(t *testing.T) {
 	}
 }
 
-// A stream gives its messages to whoever asks for them from the beginning, and to no others.
+// A stream keeps its messages and delivers them only to consumers that ask for them from an offset.
 func TestStreamIsRefused(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "classic")
@@ -83,7 +83,7 @@ func TestStreamIsRefused(t *testing.T) {
 	}
 }
 
-// What nobody else may use is not a matter of permissions.
+// An error about an exclusive queue or consumer does not mention permissions.
 func TestExclusiveUse(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "classic")
@@ -101,7 +101,8 @@ func TestExclusiveUse(t *testing.T) {
 	o.says(t, exitError, "failed list --queue orders.failed", `a consumer has queue "orders.failed" to itself`)
 }
 
-// A queue with a low delivery limit deletes what is looked at; then the look says so. RabbitMQ 4.3 does not count looks.
+// A queue with a low delivery limit deletes messages after a look, and the look reports that. RabbitMQ 4.3 does not count
+// looks.
 func TestLookThatLosesSaysSo(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "quorum")

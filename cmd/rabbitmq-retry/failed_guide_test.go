@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// failedElsewhere fills the queues of the guide with what other systems put there.
+// failedElsewhere fills the guide's queues with messages from other systems.
 func (o orders) failedElsewhere(t *testing.T) {
 	t.Helper()
 	o.DeclareQueue(t, "billing_error", "quorum", nil)
@@ -50,7 +50,7 @@ func (o orders) failedElsewhere(t *testing.T) {
 	o.holds(t, "celery.dead", 1)
 }
 
-// The guide has what its commands print, apart from ids, ages and records.
+// The guide shows its commands' real output, apart from ids, ages and records.
 func TestGuideOfOtherSystems(t *testing.T) {
 	t.Parallel()
 	guide, err := os.ReadFile(filepath.Join("..", "..", "templates", "guides", "failed-queues-of-other-systems.md.tmpl"))
@@ -76,7 +76,7 @@ func TestGuideOfOtherSystems(t *testing.T) {
 	assert.Truef(t, ok && string(d.Body) == "from nowhere", "replayed %+v", d)
 }
 
-// withoutVariations leaves out what differs between two runs.
+// withoutVariations removes parts that differ between two runs.
 func withoutVariations(output string) string {
 	for pattern, with := range map[string]string{
 		`(?m)^\{"at".*\n`:                    "",
@@ -90,6 +90,6 @@ func withoutVariations(output string) string {
 		output = regexp.MustCompile(pattern).ReplaceAllString(output, with)
 	}
 	lines := strings.Split(strings.TrimSpace(output), "\n")
-	slices.Sort(lines) // old brokers keep the order of headers, which the client does not have
+	slices.Sort(lines) // old brokers keep the order of headers, which the client does not
 	return strings.Join(lines, "\n")
 }

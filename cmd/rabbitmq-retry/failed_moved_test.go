@@ -21,7 +21,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// movable is a vhost in which pipelines come and go around the work queue "created", whose consumer rejects everything.
+// movable is a vhost where pipelines come and go around the work queue "created", whose consumer rejects everything.
 type movable struct {
 	orders
 	deliveries chan amqp.Delivery
@@ -40,13 +40,13 @@ func newMovable(t *testing.T) movable {
 	go func() {
 		for d := range deliveries {
 			m.deliveries <- d
-			_ = d.Reject(false) // or it comes again, and the test sees one attempt too many
+			_ = d.Reject(false) // otherwise it comes again, and the test sees one attempt too many
 		}
 	}()
 	return m
 }
 
-// create makes a pipeline of this name around the work queue, and starts its worker.
+// create creates a pipeline around the work queue, and starts its worker.
 func (m movable) create(t *testing.T, name string) {
 	t.Helper()
 	spec := pipeline.Pipeline{
@@ -95,14 +95,14 @@ func (m movable) startWorker(t *testing.T, config string) {
 	})
 }
 
-// detach takes the work queue from a pipeline, as a change of its work_queues does.
+// detach detaches the work queue from a pipeline, as a change of its work_queues does.
 func (m movable) detach(t *testing.T, name string) {
 	t.Helper()
 	m.Call(t, http.MethodDelete, m.Path("policies", "retry/"+name+"/queues"), nil, nil)
 	require.NoError(t, m.Channel(t).QueueUnbind("created", "return:created", name+".return", nil))
 }
 
-// awaitParked waits until the message is in the failed queue of a pipeline, after all of its attempts.
+// awaitParked waits until the message is in the pipeline's failed queue, after all of its attempts.
 func (m movable) awaitParked(t *testing.T, name string) {
 	t.Helper()
 	m.holds(t, name+".failed", 1)
@@ -112,11 +112,12 @@ func (m movable) awaitParked(t *testing.T, name string) {
 	}
 }
 
-// A message of a work queue that has moved on fails in the pipeline that has the queue now, with attempts that count from 1.
+// If a work queue has moved to another pipeline, a replayed message fails in the new pipeline, with attempts that count from
+// 1.
 func TestReplayToWhatHasMoved(t *testing.T) {
 	t.Parallel()
 	for name, move := range map[string]func(t *testing.T, m movable){
-		// The binding is gone: the message goes through the inbox, and its worker sends it to its queue by name.
+		// The binding is gone, so the message goes to the inbox, and the worker sends it to its queue by name.
 		"to another pipeline": func(t *testing.T, m movable) {
 			m.detach(t, "orders")
 			m.create(t, "shop")
@@ -163,7 +164,7 @@ func TestReplayToWhatHasMoved(t *testing.T) {
 	}
 }
 
-// A message whose work queue is gone comes back, with a reason, and the wait says so.
+// If a message's work queue is gone, the message comes back with a reason, and the wait reports that.
 func TestReplayToAQueueThatIsGone(t *testing.T) {
 	t.Parallel()
 	m := newMovable(t)

@@ -17,7 +17,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
-// as is the commands run by a user with these permissions.
+// as runs the commands as a user with these permissions.
 func (o orders) as(t *testing.T, write, read string) orders {
 	t.Helper()
 	name, password := o.User(t, "", "", write, read)
@@ -26,15 +26,15 @@ func (o orders) as(t *testing.T, write, read string) orders {
 	return other
 }
 
-// needs are the permissions of a command, and how --help spells what they are on.
+// needs are a command's permissions, and their names in --help.
 type needs struct {
 	args        string
 	write, read []string
 	help        []string
 }
 
-// Each command needs exactly the permissions that its --help names; the guide "Permissions" has the same. It names the one
-// that it lacks, and does nothing then.
+// Each command needs exactly the permissions that its --help and the guide "Permissions" name. If a permission is missing,
+// the command names it and changes nothing.
 func TestPermissions(t *testing.T) {
 	t.Parallel()
 	failed, returned, direct := []string{"orders.failed"}, []string{"orders.return"}, []string{"amq.default"}
@@ -105,7 +105,7 @@ func (n needs) check(t *testing.T) {
 		o.as(t, without(n.write, i), only(n.read)).says(t, exitError, line, `needs: write on "`+name+`"`)
 	}
 	for i, name := range n.read {
-		if help == "status" && !o.VersionAtLeast("4.3") { // counts for everybody who may see the vhost
+		if help == "status" && !o.VersionAtLeast("4.3") { // any user with access to the vhost can count
 			break
 		}
 		o.as(t, only(n.write), without(n.read, i)).says(t, refused, line, `needs: read on "`+name+`"`)
@@ -115,12 +115,12 @@ func (n needs) check(t *testing.T) {
 	o.prints(t, exitOK, help+" --help", n.help...)
 }
 
-// newIDs makes other messages of the lines of an export.
+// newIDs turns the lines of an export into other messages.
 func newIDs(lines string) string {
 	return regexp.MustCompile(`"id":"[0-9a-f]{8}`).ReplaceAllString(lines, `"id":"00000000`)
 }
 
-// spoilTo parks a message that is to be repaired, where the broker has any.
+// spoilTo parks a message to repair, if the broker has such messages.
 func (n needs) spoilTo(t *testing.T, o orders, queue string) {
 	t.Helper()
 	if !o.VersionAtLeast("4.0") {
@@ -131,8 +131,8 @@ func (n needs) spoilTo(t *testing.T, o orders, queue string) {
 	}.Encode())
 }
 
-// Each command runs with the permissions that operator_permissions has for it, whether a worker runs or not, and says which
-// one it lacks.
+// Each command works with its permissions in operator_permissions, with and without a running worker. If a permission is
+// missing, the command names it.
 func TestOperatorPermissions(t *testing.T) {
 	t.Parallel()
 	orders := pipeline.Pipeline{Name: "orders", WorkQueues: map[string]pipeline.WorkQueue{"orders.created": {FailedQueue: "orders.given-up"}}}
@@ -188,7 +188,7 @@ func checkOperator(t *testing.T, command, line string, permissions pipeline.Perm
 	}
 	read, write := granted(permissions.Read), granted(permissions.Write)
 	for i, name := range read {
-		if command == "status" && !o.VersionAtLeast("4.3") { // counts for everybody who may see the vhost
+		if command == "status" && !o.VersionAtLeast("4.3") { // any user with access to the vhost can count
 			break
 		}
 		out, errs := o.as(t, permissions.Write, without(read, i)).run(t, refused, line)
@@ -200,7 +200,7 @@ func checkOperator(t *testing.T, command, line string, permissions pipeline.Perm
 		}
 	}
 	for range write {
-		if command != "repair" { // which publishes only what it repairs: see [TestPermissions]
+		if command != "repair" { // repair publishes only messages that it repairs: see [TestPermissions]
 			o.as(t, "^$", permissions.Read).says(t, exitError, line, `needs: write on "`+write[0]+`"`)
 		}
 	}
@@ -211,7 +211,8 @@ func checkOperator(t *testing.T, command, line string, permissions pipeline.Perm
 	}
 }
 
-// Without a worker there is no inbox, which is certain only for a user who may ask for the exchange that leads to it.
+// Without a worker there is no inbox. A command knows that for certain only if the user can see the exchange that leads to
+// the inbox.
 func TestOperatorPermissionsWithoutWorker(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "quorum")

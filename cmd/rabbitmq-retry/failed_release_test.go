@@ -21,12 +21,12 @@ import (
 
 var update = flag.Bool("update", false, "write "+exportedByOld+" again; only against RabbitMQ 3.10")
 
-// exportedByOld is a file of RabbitMQ 3.10.8: each type of a value, properties that are there and empty, headers nested deep,
-// and bodies of no byte and of several frames.
+// exportedByOld is an export from RabbitMQ 3.10.8. It has values of each type, empty properties, deeply nested headers, an
+// empty body, and bodies of several frames.
 const exportedByOld = "testdata/failed-3.10.8.jsonl.gz"
 
-// What was exported on the oldest release is the same on each: the same lines come out again, to the last byte. Only RabbitMQ 4,
-// and quorum queues before it, spell headers in their own way, which an id does not depend on.
+// An export from the oldest release stays the same on each release: the same lines come out again, to the last byte. RabbitMQ
+// 4, and quorum queues before it, encode headers in their own way, but ids do not depend on that.
 func TestFileOfTheOldestRelease(t *testing.T) {
 	t.Parallel()
 	for _, queueType := range []string{"quorum", "classic"} {
@@ -54,8 +54,8 @@ func lines(text string) []string {
 	return slices.Sorted(strings.Lines(text))
 }
 
-// respelled are the lines without what an import adds, as after a broker that has decoded headers. It may sort them, and
-// writes AMQP's two 64-bit integer types, L and l, as l. The encoded original keeps both.
+// respelled are the lines without an import's additions, as a broker returns them that decodes headers. It can sort headers,
+// and writes AMQP's 64-bit integer types, L and l, both as l. The encoded original keeps both.
 func respelled(t *testing.T, text string) string {
 	t.Helper()
 	var all strings.Builder
@@ -82,7 +82,7 @@ func respelled(t *testing.T, text string) string {
 	return all.String()
 }
 
-// writeExport makes the file.
+// writeExport creates the file.
 func (o orders) writeExport(t *testing.T) {
 	t.Helper()
 	require.False(t, o.VersionAtLeast("3.11"), "this is not the oldest release")

@@ -24,7 +24,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
-// Whoever does not read what is exported keeps neither the messages from the queue, nor the command from its end.
+// If the output of an export is not read, the messages are still put back, and the command can still end.
 func TestExportThatNobodyReads(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "classic")
@@ -48,7 +48,7 @@ func TestExportThatNobodyReads(t *testing.T) {
 	assert.Equal(t, exitError, brokertest.Receive(t, code))
 }
 
-// program is the command as it is installed.
+// program is the installed command.
 func (o orders) program(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	program := exec.CommandContext(t.Context(), terraformtest.BuildSidecar(t), append(args, "--vhost", o.Vhost)...)
@@ -58,7 +58,7 @@ func (o orders) program(t *testing.T, args ...string) *exec.Cmd {
 	return program
 }
 
-// closedPipe is what a reader has left.
+// closedPipe is a pipe whose reader has exited.
 func closedPipe(t *testing.T) *os.File {
 	t.Helper()
 	reader, writer, err := os.Pipe()
@@ -68,7 +68,7 @@ func closedPipe(t *testing.T) *os.File {
 	return writer
 }
 
-// As with `2>&1 | true`: without a record nothing is done, and with one everything.
+// With `2>&1 | true`, a run without a record changes nothing, and a run with a record finishes.
 func TestStderrThatNobodyReads(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "quorum")
@@ -113,7 +113,7 @@ func recordsIn(t *testing.T, name string) (records []operation.Record) {
 	return records
 }
 
-// A run that is killed has left a record.
+// A killed run has left a record.
 func TestKilledRunLeavesARecord(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "classic")
@@ -136,7 +136,7 @@ func TestKilledRunLeavesARecord(t *testing.T) {
 		records[0].Command == "replay" && records[0].User == o.Username && records[0].ReplayID != "", "records %+v", records)
 }
 
-// Files are looked at before the queue is: nothing was delivered when one is refused.
+// Files are checked first: if one is refused, no message was delivered.
 func TestFilesAreRefusedFirst(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "classic")
@@ -164,13 +164,13 @@ func TestFilesAreRefusedFirst(t *testing.T) {
 	assert.Truef(t, ok && !d.Redelivered, "the message was looked at, or is gone: %+v", d)
 }
 
-// exportedLine is a file with a message.
+// exportedLine is a file with one message.
 func exportedLine(t *testing.T) string {
 	t.Helper()
 	return write(t, `{"version":1,"id":"57f49eb29bd4307c","queue":"orders.failed","exchange":"","routing_key":"k","properties":{"headers":{"n":1}},"body":"x"}`+"\n")
 }
 
-// Nothing is published of a file with a message over which the broker would close the channel.
+// If the broker would close the channel over a message of a file, no message of the file is published.
 func TestImportChecksWhatBrokersRefuse(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "classic")
@@ -192,7 +192,7 @@ func TestImportChecksWhatBrokersRefuse(t *testing.T) {
 	o.run(t, exitOK, "failed import orders "+write(t, good)+" --yes")
 }
 
-// A dry run knows what the connection does not carry.
+// A dry run counts the messages that do not fit the connection's frames.
 func TestImportCountsBeforeItPublishes(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "classic")
@@ -207,7 +207,7 @@ func TestImportCountsBeforeItPublishes(t *testing.T) {
 	require.NoError(t, o.has(t, "orders.failed", 0))
 }
 
-// What was named and is not there is no success.
+// A run is no success if a named id has no message.
 func TestIDsThatAreNotFound(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "classic")
@@ -244,7 +244,7 @@ func names(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// What a publisher writes does nothing to the terminal of who reads it.
+// A publisher's texts do not act on the reader's terminal.
 func TestNothingActsOnTheTerminal(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "classic")
@@ -275,7 +275,7 @@ func TestNothingActsOnTheTerminal(t *testing.T) {
 	assert.Equal(t, "\u009b2J"+evil, out)
 }
 
-// What is no text is shown as in a file.
+// A body that is not text is shown as in a file.
 func TestShowBinaryBody(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "classic")
@@ -287,7 +287,7 @@ func TestShowBinaryBody(t *testing.T) {
 	o.prints(t, exitOK, "failed show orders "+strings.TrimSpace(ids), `"\xff\x00\x01"`, "--raw writes the bytes")
 }
 
-// A wait that is interrupted says that nobody knows what came back.
+// An interrupted wait says that it is not known which messages came back.
 func TestInterruptedWait(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "classic")
@@ -317,7 +317,7 @@ func TestInterruptedWait(t *testing.T) {
 	assert.Contains(t, records[1].Error, "stopped")
 }
 
-// A variable that is not set must not mean all messages, nor that nothing is kept.
+// An unset variable must not select all messages, or turn off a copy.
 func TestEmptyFlagsAreRefused(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "classic")
@@ -336,7 +336,7 @@ func TestEmptyFlagsAreRefused(t *testing.T) {
 	assert.True(t, ok, "the message is gone")
 }
 
-// A URI in the wrong place has a password.
+// A URI in the wrong place has a password, so errors must not show it.
 func TestURIsAreNoNames(t *testing.T) {
 	t.Parallel()
 	const uri = "amqp://user:topsecret@host"
@@ -353,7 +353,7 @@ func TestURIsAreNoNames(t *testing.T) {
 	}
 }
 
-// What cannot be replayed stays, which is no success.
+// Messages that cannot be replayed stay, so the run is no success.
 func TestSkippedMessagesAreNoSuccess(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "classic")
@@ -363,7 +363,7 @@ func TestSkippedMessagesAreNoSuccess(t *testing.T) {
 	o.says(t, exitError, "failed replay orders --all --yes", "replayed 1 of 1", "1 skipped: ")
 }
 
-// What another consumer holds may be present, and would be duplicated.
+// If another consumer holds messages, an import could duplicate them.
 func TestImportSeesAllOrNothing(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "classic")

@@ -22,7 +22,7 @@ func (o orders) parkIn(t *testing.T, queue, id string) {
 	o.Publish(t, "", queue, message)
 }
 
-// declaring knows, by the worker's configuration, that the pipeline declares these failed queues.
+// declaring has a worker's configuration with these failed queues, which the pipeline declares.
 func (o orders) declaring(t *testing.T, queues ...string) orders {
 	t.Helper()
 	worker := pipeline.Worker{
@@ -38,7 +38,7 @@ func (o orders) declaring(t *testing.T, queues ...string) orders {
 	return o
 }
 
-// A team looks after its own failed queue with the permissions for that alone.
+// A team can handle its own failed queue with only the permissions for that queue.
 func TestFailedQueueOfATeam(t *testing.T) {
 	t.Parallel()
 	for _, queueType := range []string{"quorum", "classic"} {
@@ -67,7 +67,7 @@ func TestFailedQueueOfATeam(t *testing.T) {
 			o.run(t, exitOK, "failed import"+of+" --yes "+file)
 			assert.Equal(t, 2, o.left(t, "orders.given-up"))
 
-			// Without the pipeline's name, messages say where they belong.
+			// Without the pipeline's name, messages name their work queue themselves.
 			o.run(t, exitOK, "failed replay --queue orders.given-up --all --yes")
 			d, ok = o.Get(t, "orders.created")
 			assert.Truef(t, ok && d.Exchange == "orders.return" && d.RoutingKey == "order.created.eu", "delivery %+v", d)
@@ -77,7 +77,7 @@ func TestFailedQueueOfATeam(t *testing.T) {
 	}
 }
 
-// Two teams share a pipeline. With the permissions for its own failed queue, neither can do anything with the other's.
+// Two teams share a pipeline. With the permissions for its own failed queue, each team has no access to the other's.
 func TestTeamsCannotTouchEachOthersFailedQueues(t *testing.T) {
 	t.Parallel()
 	queues := []string{"created.failures", "paid.failures"}
@@ -109,7 +109,7 @@ func TestTeamsCannotTouchEachOthersFailedQueues(t *testing.T) {
 	}
 }
 
-// The worker's configuration knows the failed queues of work queues.
+// The worker's configuration names the work queues' failed queues.
 func TestStatusOfTeams(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "quorum")
@@ -122,8 +122,8 @@ func TestStatusOfTeams(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(out, "orders.given-up"), out)
 }
 
-// A queue of a pipeline that it may not declare is looked at as carefully as anybody else's, and one that it does declare as often
-// as anybody likes.
+// If a pipeline does not declare the failed queue, looks are limited as for any other queue. If it declares the queue, looks
+// are unlimited.
 func TestLooksAtFailedQueuesOfTeams(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "quorum")

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// terminal records what it shows, and types nothing.
+// terminal records its output, and types nothing.
 func terminal(t *testing.T) (slave, master *os.File) {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
@@ -31,7 +31,7 @@ func terminal(t *testing.T) (slave, master *os.File) {
 	return slave, master
 }
 
-// A signal is an answer: nothing is done.
+// A signal during a question means no, so nothing changes.
 func TestSignalAtTheQuestion(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "classic")
@@ -67,7 +67,7 @@ func TestSignalAtTheQuestion(t *testing.T) {
 	}
 }
 
-// The record of a run is for a file: at a terminal there is the summary.
+// At a terminal, a run without a named file writes only the summary, and no record.
 func TestNoRecordAtATerminal(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "classic")

@@ -15,7 +15,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 )
 
-// orders is what the commands need of a pipeline.
+// orders is the part of a pipeline that the commands need.
 type orders struct {
 	*brokertest.Broker
 	env map[string]string
@@ -54,7 +54,7 @@ func parked(reason, id string) amqp.Publishing {
 	}}
 }
 
-// run executes a command line against the broker, with more arguments as they are, and fails unless it ends with this code.
+// run executes a command line, with further arguments, and fails unless its exit code is this one.
 func (o orders) run(t *testing.T, code int, command string, more ...string) (stdout, stderr string) {
 	t.Helper()
 	args := append(append(strings.Fields(command), more...), "--vhost", o.Vhost)
@@ -63,14 +63,14 @@ func (o orders) run(t *testing.T, code int, command string, more ...string) (std
 	return stdout, stderr
 }
 
-// says runs a command line, and fails unless all of this is on stderr.
+// says runs a command line, and fails unless stderr has all of these texts.
 func (o orders) says(t *testing.T, code int, command string, want ...string) {
 	t.Helper()
 	_, stderr := o.run(t, code, command)
 	contains(t, stderr, want...)
 }
 
-// prints is the same for stdout.
+// prints runs a command line, and fails unless stdout has all of these texts.
 func (o orders) prints(t *testing.T, code int, command string, want ...string) {
 	t.Helper()
 	stdout, _ := o.run(t, code, command)
@@ -91,7 +91,7 @@ func lacks(t *testing.T, text string, parts ...string) {
 	}
 }
 
-// An incident: what failed, one message in full, one tried, and the others.
+// In an incident, an operator lists failed messages, shows one in full, replays one, and then the others.
 func TestIncident(t *testing.T) {
 	t.Parallel()
 	for _, queueType := range []string{"quorum", "classic"} {
@@ -134,7 +134,7 @@ func TestIncident(t *testing.T) {
 	}
 }
 
-// The ids of a list, or lines of it, say what is replayed.
+// The ids or the lines of a list select the messages to replay.
 func TestReplayIDs(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "classic")
@@ -151,7 +151,7 @@ func TestReplayIDs(t *testing.T) {
 	}
 }
 
-// What is missing is named.
+// Errors name the missing thing.
 func TestFailedTexts(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "classic")
@@ -185,14 +185,14 @@ func TestListOfNothing(t *testing.T) {
 	newOrders(t, "classic").prints(t, exitOK, "failed list orders -o json", `"groups": []`, `"rows": []`)
 }
 
-// consume holds what comes to a queue, and does nothing.
+// consume holds the messages of a queue without acknowledging them.
 func (o orders) consume(t *testing.T, queue string) {
 	t.Helper()
 	_, err := o.Channel(t).Consume(queue, "", false, false, false, false, nil)
 	require.NoError(t, err)
 }
 
-// A wait is as long as the pipeline retries, and says what it cannot know.
+// A wait takes as long as the pipeline retries, and says which outcome it does not know.
 func TestReplayWait(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "classic")

@@ -26,14 +26,14 @@ import (
 
 var failures = flag.Int("failures", 1000, "how many messages have failed in the test of an incident")
 
-// malformed is how many of them cannot be read by their consumer.
+// malformed is how many messages their consumer cannot read.
 const malformed = 20
 
-// incident is a failed queue with messages of three kinds, a third of them compressed, and malformed ones.
+// incident is a failed queue with malformed messages and messages of three kinds. A third of these are compressed.
 func incident(t *testing.T) orders {
 	t.Helper()
 	o := newOrders(t, "quorum")
-	// As the provider declares it: a limit that no look reaches.
+	// The provider declares the queue like this, with a limit that looks never reach.
 	o.Call(t, http.MethodDelete, o.Path("queues", "orders.failed"), nil, nil)
 	o.DeclareQueue(t, "orders.failed", "quorum", map[string]any{"x-delivery-limit": topology.UnreachableDeliveryLimit})
 	o.failedExchange(t)
@@ -56,7 +56,7 @@ func incident(t *testing.T) orders {
 	return o
 }
 
-// parkedMessage is one as a worker parks it.
+// parkedMessage is a message as a worker parks it.
 func parkedMessage(t *testing.T, n int, reason, problem string, compressed bool) failed.Publishing {
 	t.Helper()
 	headers := content.Table{}.With("dead-letter-at", content.Long(time.Now().UnixMilli())).With("retry-count", content.Long(4))
@@ -79,7 +79,7 @@ func parkedMessage(t *testing.T, n int, reason, problem string, compressed bool)
 	return failed.Publishing{Exchange: "orders.failed.route", RoutingKey: "order.created", Properties: p.Encode(), Body: body}
 }
 
-// bodies reads the failed queue: each message's body by message-id, and the number of messages with each id.
+// bodies reads the failed queue, and returns the bodies by message-id and the number of messages by id.
 func (o orders) bodies(t *testing.T) (byMessageID map[string]string, byID map[string]int) {
 	t.Helper()
 	byMessageID, byID = map[string]string{}, map[string]int{}
@@ -93,7 +93,7 @@ func (o orders) bodies(t *testing.T) (byMessageID map[string]string, byID map[st
 	return byMessageID, byID
 }
 
-// edited is a copy of a file with a text in place of another.
+// edited is a copy of a file with one text replaced.
 func edited(t *testing.T, name, from, to string) string {
 	t.Helper()
 	text, err := os.ReadFile(name)
@@ -102,7 +102,7 @@ func edited(t *testing.T, name, from, to string) string {
 	return write(t, strings.ReplaceAll(string(text), from, to))
 }
 
-// runOf is the run that a command says of itself.
+// runOf is the run's id in a command's output.
 func runOf(t *testing.T, text string) string {
 	t.Helper()
 	found := regexp.MustCompile(`"run":"([0-9a-f]{8})"`).FindStringSubmatch(text)
@@ -110,8 +110,7 @@ func runOf(t *testing.T, text string) string {
 	return found[1]
 }
 
-// Everything is told, from the list to the last undo: ids and counts are the same before and after, nothing is lost, and
-// nothing is there twice but what is told.
+// Ids and counts stay the same from the list to the last undo. No message is lost, and only reported messages are duplicated.
 func TestUndo(t *testing.T) {
 	t.Parallel()
 	o := incident(t)
@@ -125,7 +124,7 @@ func TestUndo(t *testing.T) {
 	}
 	require.Truef(t, len(before) == all && len(ids) == all, "%d ids of %d messages", len(ids), len(before))
 
-	// What it says: four failures, and each message readable.
+	// The list shows four failures, and each message is readable.
 	out, errs := o.run(t, exitOK, "failed list orders")
 	contains(t, out, "order <n> not found", "TimeoutError: after <n>s", "no stock in <uuid> since <time>", "20", "unknown currency EURO")
 	assert.Equal(t, 5, strings.Count(out, "\n"), out)
@@ -151,7 +150,7 @@ func TestUndo(t *testing.T) {
 		t.Errorf("%s: %v", out, err)
 	}
 
-	// Out and in again.
+	// Export all messages and import them again.
 	file := filepath.Join(t.TempDir(), "all.jsonl")
 	o.run(t, exitOK, "failed delete orders --all --export "+file+" --yes")
 	o.says(t, exitUsage, "failed import orders "+file, "write --yes")
@@ -166,7 +165,7 @@ func TestUndo(t *testing.T) {
 	lacks(t, errs, "To undo", " of them: ")
 	same("the same import again", before)
 
-	// The malformed ones are edited, and take the places of those that they were.
+	// Edit the malformed messages, and replace the originals.
 	odd := filepath.Join(t.TempDir(), "malformed.jsonl")
 	o.run(t, exitOK, "failed export orders --reason malformed --decode --file "+odd)
 	o.says(t, exitOK, "failed import orders "+odd+" --yes", "imported 0 of 20 messages", "20 messages in the queue already")
@@ -189,7 +188,7 @@ func TestUndo(t *testing.T) {
 		"imported 0 of 20 messages", "20 messages in the queue already")
 	same("the same replacement again", want)
 
-	// A replay forgets where they were, and a file keeps it.
+	// A replay removes the headers about the failure, but a file keeps them.
 	saved := filepath.Join(t.TempDir(), "replayed.jsonl")
 	o.says(t, exitOK, "failed replay orders --reason malformed --to elsewhere --dry-run",
 		"With --to the messages lose the queue that they failed in, reason, error and history: --export FILE keeps them")
@@ -204,7 +203,7 @@ func TestUndo(t *testing.T) {
 	_, errs = o.run(t, exitOK, "failed import orders "+saved+" --yes")
 	same("an import of what was replayed", want)
 
-	// An import is taken back.
+	// Undo an import.
 	run := runOf(t, errs)
 	o.prints(t, exitOK, "failed list orders --run "+run, "20     malformed")
 	o.says(t, exitOK, "failed delete orders --run "+run+" --discard --yes", "deleted 20 of 20")
@@ -213,7 +212,7 @@ func TestUndo(t *testing.T) {
 	assert.Truef(t, left["order-0"] == before["order-0"] && left[fmt.Sprintf("order-%d", *failures)] == "", "%d messages", len(left))
 }
 
-// A run of which nothing is there is no success, and the ones that are there can be listed.
+// A command fails if its run has no messages. The existing runs can be listed.
 func TestRunThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "classic")
@@ -242,7 +241,7 @@ func (o orders) killed(t *testing.T, begun func() bool, args ...string) {
 	ended := make(chan error, 1)
 	go func() { ended <- program.Wait() }()
 	for !begun() && len(ended) == 0 {
-		time.Sleep(time.Millisecond) // it takes no longer than some of these
+		time.Sleep(time.Millisecond) // some of these commands take no longer
 	}
 	_ = program.Process.Kill()
 	if err := <-ended; err == nil {
@@ -250,8 +249,8 @@ func (o orders) killed(t *testing.T, begun func() bool, args ...string) {
 	}
 }
 
-// A delete and an import that are killed go on where they were: the file and the queue have everything together, and what is
-// in both is not imported twice.
+// A killed delete or import can be continued. File and queue together have every message, and the import skips messages that
+// are in both.
 func TestKilledUndo(t *testing.T) {
 	t.Parallel()
 	o := incident(t)
@@ -265,7 +264,7 @@ func TestKilledUndo(t *testing.T) {
 	o.run(t, exitOK, "failed delete orders --all --export "+second+" --yes")
 	text, err := os.ReadFile(first)
 	require.NoError(t, err)
-	// Of the line that was being written, the message is in the other file.
+	// The message of a partial line is in the other file.
 	whole := write(t, string(text[:bytes.LastIndexByte(text, '\n')+1]))
 	o.killed(t, func() bool { return o.left(t, "orders.failed") > 0 }, "failed", "import", "orders", whole, "--yes")
 	o.awaitStill(t)
@@ -279,7 +278,7 @@ func TestKilledUndo(t *testing.T) {
 	assert.Truef(t, maps.Equal(after, before) && maps.Equal(again, ids), "%d messages of %d ids", len(after), len(again))
 }
 
-// awaitStill waits until what a killed command held is counted again.
+// awaitStill waits until the broker again counts the messages that a killed command held.
 func (o orders) awaitStill(t *testing.T) {
 	t.Helper()
 	last, since := -1, time.Now()

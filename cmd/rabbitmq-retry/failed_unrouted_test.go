@@ -32,7 +32,7 @@ func newEvents(t *testing.T) orders {
 	return o
 }
 
-// expand puts the delayed exchange on the broker.
+// expand creates the delayed exchange on the broker.
 func (o orders) expand(t *testing.T) {
 	t.Helper()
 	o.create(t, delayed.Exchange{
@@ -41,7 +41,7 @@ func (o orders) expand(t *testing.T) {
 	}.Expand())
 }
 
-// create puts objects on the broker.
+// create creates objects on the broker.
 func (o orders) create(t *testing.T, objects topology.Topology) {
 	t.Helper()
 	for name, p := range objects.Policies {
@@ -65,7 +65,7 @@ func (o orders) create(t *testing.T, objects topology.Topology) {
 	}
 }
 
-// arguments are not null, over which brokers fail.
+// arguments replaces nil, since brokers fail if the arguments are null.
 func arguments(a map[string]any) map[string]any {
 	if a == nil {
 		return map[string]any{}
@@ -73,20 +73,20 @@ func arguments(a map[string]any) map[string]any {
 	return a
 }
 
-// bind has a queue of an application get what is due.
+// bind makes an application's queue receive due messages.
 func (o orders) bind(t *testing.T, queue, key string) {
 	t.Helper()
 	o.DeclareQueue(t, queue, "quorum", nil)
 	require.NoError(t, o.Channel(t).QueueBind(queue, key, "events.deliver", false, nil))
 }
 
-// holds waits until so many messages are ready: large ones that were put back come late.
+// holds waits until this many messages are ready, since large messages come back late.
 func (o orders) holds(t *testing.T, queue string, want int) {
 	t.Helper()
 	brokertest.Eventually(t, func() error { return o.has(t, queue, want) })
 }
 
-// tooLong parks a message as the sidecar does with one that asks for more than max_delay.
+// tooLong parks a message as the sidecar does if its delay exceeds max_delay.
 func (o orders) tooLong(t *testing.T, id string, delay time.Duration, parked time.Time) {
 	t.Helper()
 	o.Publish(t, unrouted, "order.paid", amqp.Publishing{MessageId: id, Body: []byte(id), Headers: amqp.Table{
@@ -94,13 +94,13 @@ func (o orders) tooLong(t *testing.T, id string, delay time.Duration, parked tim
 	}})
 }
 
-// Whatever comes to the unrouted queue says why, and goes on from there: at once if it is due, and else not before.
+// Each message in the unrouted queue has a reason, and can be replayed: at once if it is due, and otherwise not early.
 func TestUnrouted(t *testing.T) {
 	t.Parallel()
 	o := newEvents(t)
 	o.tooLong(t, "next year", 365*24*time.Hour, time.Now().Add(-24*time.Hour))
 	o.tooLong(t, "yesterday", time.Hour, time.Now().Add(-24*time.Hour))
-	// Due at once, and after a wait, as the sidecar publishes them.
+	// One message is due at once and one after a wait, as the sidecar publishes them.
 	o.Publish(t, "events.deliver", "order.paid", amqp.Publishing{
 		MessageId: "at once", Headers: amqp.Table{"x-delay": int64(-5), "CC": []any{"order.copied"}},
 	})
@@ -126,7 +126,7 @@ func TestUnrouted(t *testing.T) {
 	o.says(t, exitUsage, "failed replay --queue "+unrouted+" --all --to events.delay.100ms.3 --yes",
 		"one of the delayed exchange's own queues")
 
-	// No queue is bound: the broker brings back at once what is due.
+	// No queue is bound, so the broker returns due messages at once.
 	o.says(t, exitError, "failed replay --queue "+unrouted+" --reason unroutable --yes",
 		"After 0s: 2 back in "+unrouted+". 2 unroutable.", "Bind a queue to events.deliver for the routing keys of the unroutable ones")
 	o.bind(t, "paid", "order.paid")
@@ -152,7 +152,7 @@ func TestUnrouted(t *testing.T) {
 	o.holds(t, unrouted, 0)
 }
 
-// delayOf is the delay that a message has, of whatever width.
+// delayOf is a message's delay, whatever its integer type.
 func delayOf(d amqp.Delivery) int64 {
 	switch delay := d.Headers["x-delay"].(type) {
 	case int32:
@@ -163,8 +163,8 @@ func delayOf(d amqp.Delivery) int64 {
 	return 0
 }
 
-// What expired before the sidecar took it in says so, and a replay sends it on with the rest of its delay. The delay of what is
-// due is one that each client reads.
+// A message that expired before the sidecar took it has the reason expired, and a replay sends it on with the rest of its
+// delay. Every client can read the delay of a due message.
 func TestUnroutedExpired(t *testing.T) {
 	t.Parallel()
 	o := newEvents(t)
@@ -187,7 +187,7 @@ func TestUnroutedExpired(t *testing.T) {
 	assert.Equal(t, int32(-3_600_000), d.Headers["x-delay"])
 }
 
-// What is exported and removed comes back as it was, with its routing key and its reason.
+// A message that is exported and removed comes back unchanged, with its routing key and its reason.
 func TestUnroutedThroughAFile(t *testing.T) {
 	t.Parallel()
 	o := newEvents(t)
@@ -213,7 +213,7 @@ func TestUnroutedThroughAFile(t *testing.T) {
 	o.holds(t, "events.delay.inbox", 1)
 }
 
-// The queue deletes nothing, however often it is looked at, and needs no more than the permission to read it.
+// The unrouted queue deletes no messages, however often they are read. A look needs only the permission to read it.
 func TestUnroutedQueueIsKnown(t *testing.T) {
 	t.Parallel()
 	o := newEvents(t)
@@ -229,16 +229,17 @@ func TestUnroutedQueueIsKnown(t *testing.T) {
 	assert.Equalf(t, exitOK, code, "the configuration says the vhost: %s", errs)
 	o.says(t, exitUsage, "failed list events --config "+config, `"events" is a delayed exchange: write --queue `+unrouted)
 
-	// Its name may be on the command line, too.
+	// The delayed exchange's name can be on the command line, too.
 	o.says(t, exitOK, "failed replay events --all --queue "+unrouted+" --dry-run", "would replay 1 message to events")
 
-	// Another queue of such a name is anybody's.
+	// Another queue with such a name is an ordinary queue.
 	o.DeclareQueue(t, "other.delay.unrouted", "quorum", map[string]any{"x-delivery-limit": 5})
 	o.Publish(t, "", "other.delay.unrouted", amqp.Publishing{Body: []byte("1")})
 	o.says(t, exitOK, "failed list --queue other.delay.unrouted", "may count against its delivery limit")
 }
 
-// What somebody rejects in the unrouted queue stays, and what cannot get to the inbox is there, too: it is not due.
+// A message that is rejected in the unrouted queue stays there, and so does a message that cannot reach the inbox. Neither is
+// due.
 func TestUnroutedIsNeverEarly(t *testing.T) {
 	t.Parallel()
 	o := newEvents(t)
@@ -263,7 +264,7 @@ func TestUnroutedIsNeverEarly(t *testing.T) {
 		"replayed 1 of 1 to events (for the rest of their delay)", "After 0s: 1 back in "+unrouted+". 1 no_inbox.",
 		"events.delay.inbox is not bound to events: run terraform apply")
 	o.holds(t, "paid", 0)
-	// The worker drops a header of its own that comes without a publish id.
+	// The worker drops its own headers from a message without a publish id.
 	d, _ := o.Get(t, unrouted)
 	assert.Equal(t, o.Username, d.Headers["delay-user-id"])
 	assert.NotNil(t, d.Headers["delay-publish-id"])
@@ -303,7 +304,7 @@ func TestUnroutedPermissions(t *testing.T) {
 				}
 			}
 			for i := range n.read {
-				if !strings.Contains(n.args, "FILE --replay") || o.VersionAtLeast("4.3") { // anybody hears of the exchange
+				if !strings.Contains(n.args, "FILE --replay") || o.VersionAtLeast("4.3") { // any user can see the exchange
 					o.as(t, only(n.write), without(n.read, i)).run(t, exitError, line)
 				}
 			}
@@ -312,7 +313,7 @@ func TestUnroutedPermissions(t *testing.T) {
 	}
 }
 
-// Each command runs with the permissions that operator_permissions of the delayed exchange has for it.
+// Each command works with its permissions in the delayed exchange's operator_permissions.
 func TestOperatorPermissionsOfADelayedExchange(t *testing.T) {
 	t.Parallel()
 	commands := map[string]string{

@@ -25,11 +25,10 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
-// imageUser is the user of the Dockerfile.
+// imageUser is the user in the Dockerfile.
 const imageUser = 65532
 
-// The command lines of the examples work where there is nothing but what the image holds and what is
-// mounted, and nothing can be written.
+// The examples' command lines work in a container that has only the image's files and the mounts, all read-only.
 func TestExamplesRunInAnEmptyImage(t *testing.T) {
 	t.Parallel()
 	for name, deployment := range map[string]deployment{"Kubernetes": kubernetes(t), "Compose": compose(t)} {
@@ -56,7 +55,7 @@ func TestExamplesRunInAnEmptyImage(t *testing.T) {
 			worker.Stderr = &log
 			require.NoError(t, worker.Start())
 			t.Cleanup(func() {
-				_ = worker.Wait() // the test's context has ended it, if nothing else did
+				_ = worker.Wait() // the end of the test's context can have ended it already
 				if t.Failed() {
 					t.Logf("the worker's log:\n%s", &log)
 				}
@@ -70,7 +69,7 @@ func TestExamplesRunInAnEmptyImage(t *testing.T) {
 	}
 }
 
-// stage makes what the worker needs to consume.
+// stage creates the objects that the worker needs to consume.
 func stage(t *testing.T, b *brokertest.Broker, names pipeline.Names) {
 	t.Helper()
 	b.Request(t, http.MethodPut, b.Path("queues", names.Inbox()), map[string]any{"durable": true})
@@ -88,10 +87,10 @@ func config(t *testing.T, vhost string, names pipeline.Names) []byte {
 	return data
 }
 
-// image is a root file system that its user can read at most.
+// image is a root file system that its user can only read.
 type image struct{ root string }
 
-// newImage has the program, and nothing else.
+// newImage makes an image with only the program.
 func newImage(t *testing.T) image {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -110,7 +109,8 @@ func (i image) add(t *testing.T, path string, content []byte, mode os.FileMode) 
 	require.NoError(t, os.Chown(path, 0, imageUser))
 }
 
-// writeProgram writes a file that can be run at once: no process that is forked meanwhile inherits it open for writing.
+// writeProgram writes an executable file. A process that is forked meanwhile does not inherit the open file, so the program
+// can run at once.
 func writeProgram(t *testing.T, path string, content []byte, mode os.FileMode) {
 	t.Helper()
 	syscall.ForkLock.RLock()
@@ -121,10 +121,10 @@ func writeProgram(t *testing.T, path string, content []byte, mode os.FileMode) {
 // command is the entry point of the image, run as its user.
 func (i image) command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	// A directory of the test may be closed to others.
+	// A test's directory can be closed to other users.
 	require.NoError(t, os.Chmod(i.root, 0o755))
 	command := exec.CommandContext(t.Context(), "/rabbitmq-retry", args...)
-	command.Err = nil // of having looked for the program outside
+	command.Err = nil // exec looked for the program outside of the image
 	command.Dir, command.Env = "/", []string{}
 	command.SysProcAttr = &syscall.SysProcAttr{
 		Chroot: i.root, Credential: &syscall.Credential{Uid: imageUser, Gid: imageUser},
@@ -159,7 +159,7 @@ func read(t *testing.T, name string) []byte {
 	return data
 }
 
-// The certificate authorities are those that the Dockerfile copies to where Go looks for them.
+// The image has the certificate authorities in the folder where Go looks for them.
 func TestImageTrustsTheCertificatesThatItHolds(t *testing.T) {
 	t.Parallel()
 	b, names := brokertest.New(t), pipeline.Names("orders")
@@ -177,7 +177,7 @@ func TestImageTrustsTheCertificatesThatItHolds(t *testing.T) {
 	require.NoError(t, err, string(output))
 }
 
-// The command that the guide runs in a pod finds the program, the broker and the operator's credentials.
+// The guide's command for a pod finds the program, the broker and the operator's credentials.
 func TestCommandsRunInThePod(t *testing.T) {
 	t.Parallel()
 	guide := string(read(t, "../../templates/guides/reading-a-dead-letter.md.tmpl"))
@@ -209,7 +209,7 @@ func TestCommandsRunInThePod(t *testing.T) {
 	assert.Truef(t, err == nil && strings.Contains(string(output), "0 messages in orders.failed"), "%q: %v\n%s", words, err, output)
 }
 
-// The image has what the examples rely on, and is built with a compiler that is new enough.
+// The image has everything that the examples rely on. The compiler that builds it is new enough.
 func TestDockerfileFits(t *testing.T) {
 	t.Parallel()
 	language := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(string(read(t, "../../go.mod")))

@@ -29,7 +29,7 @@ func execute(ctx context.Context, env map[string]string, args ...string) (code i
 	return code, out.String(), errs.String()
 }
 
-// refuses fails unless the command ends with this code, a text on stderr, and the password s3cret nowhere.
+// refuses fails unless the command ends with this code and this text on stderr, without showing the password s3cret.
 func refuses(t *testing.T, code int, env map[string]string, args []string, want string) (stdout string) {
 	t.Helper()
 	got, stdout, stderr := execute(t.Context(), env, args...)
@@ -46,7 +46,7 @@ func write(t *testing.T, content string) string {
 	return name
 }
 
-// with is the environment with one more variable.
+// with is the environment with another variable.
 func with(env map[string]string, key, value string) map[string]string {
 	env = maps.Clone(env)
 	env[key] = value
@@ -105,7 +105,7 @@ func TestWrongUsageExitsWithTwo(t *testing.T) {
 	}
 }
 
-// Whatever place a URI is written in by mistake, no error repeats it.
+// No error repeats a URI, in whatever wrong place the user has written it.
 func TestCredentialsAreNeverShown(t *testing.T) {
 	t.Parallel()
 	const uri = "amqp://user:s3cret@127.0.0.1:1"
@@ -198,8 +198,8 @@ func TestHelpShowsTheConnectionLast(t *testing.T) {
 	}
 }
 
-// Every command that needs a broker says of one that is not RabbitMQ what it is, and ends, although that broker does not answer
-// what it is asked next.
+// Every command that needs a broker names a broker that is not RabbitMQ, and ends although that broker does not answer its
+// next request.
 func TestOtherBrokersAreNamed(t *testing.T) {
 	t.Parallel()
 	const needed = "RabbitMQ 3.10 or later is needed"

@@ -17,7 +17,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
-// What waits in a delayed exchange is counted by level, with the time at which the last of it is due.
+// The messages in a delayed exchange are counted by level, with the time when the last of them is due.
 func TestStatusOfADelayedExchange(t *testing.T) {
 	t.Parallel()
 	o := newEvents(t)
@@ -61,10 +61,10 @@ func TestStatusOfADelayedExchange(t *testing.T) {
 		}
 	}
 
-	// Without a configuration the levels are not known.
+	// Without a configuration, the levels are not known.
 	o.prints(t, exitOK, "status events",
 		"events.delay.inbox     0      1          -", "events.delay.*         ?      ?          not counted", "events.delay.unrouted  1      0          -")
-	// A pipeline of the same name is another matter.
+	// A pipeline with the same name is separate.
 	o.DeclareQueue(t, "events.inbox", "quorum", nil)
 	o.DeclareQueue(t, "events.failed", "quorum", nil)
 	require.NoError(t, o.Channel(t).ExchangeDeclare("events.return", "direct", true, false, false, false, nil))
@@ -75,7 +75,7 @@ func TestStatusOfADelayedExchange(t *testing.T) {
 	o.prints(t, exitFound, "status events --config "+config+" --levels", level+"      ?      ?          does not exist")
 }
 
-// All pipelines and delayed exchanges are in one table, by the configuration or by the management API.
+// One table has all pipelines and delayed exchanges, from the configuration or the management API.
 func TestStatusOfAll(t *testing.T) {
 	t.Parallel()
 	o := orders{Broker: brokertest.New(t)}
@@ -119,7 +119,7 @@ func TestStatusOfAll(t *testing.T) {
 		}
 	}
 	o.prints(t, exitFound, "status", "mails   pipeline          -      -          -        0       -")
-	// The name of a vhost is not needed where the URI has it.
+	// The vhost's name is optional if the URI has it.
 	code, out, errs := execute(t.Context(), with(byAPI, cli.EnvURI, o.VhostURI()), "status")
 	assert.Equal(t, exitFound, code, errs)
 	contains(t, out, "orders  pipeline          0      0          1        3")
@@ -142,7 +142,8 @@ func TestStatusOfAll(t *testing.T) {
 	o.says(t, exitUsage, "failed list --reason exhausted", "which pipeline or delayed exchange?")
 }
 
-// The vhost comes from the flag, the configuration or the AMQP URI, in this order; without them it is "/". A refusal names the flag.
+// The vhost comes from the flag, the configuration or the AMQP URI, in this order, and is "/" otherwise. An error about
+// access names the flag.
 func TestVhost(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "classic")
@@ -180,7 +181,7 @@ func TestVhost(t *testing.T) {
 	}
 }
 
-// A vhost that the user may not enter hides no other.
+// A vhost that the user may not access does not hide the others.
 func TestStatusOfSeveralVhosts(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "classic")
