@@ -176,7 +176,7 @@ func TestNoBrokerIsAFailure(t *testing.T) {
 	}
 }
 
-// failure is the message that a helper fails a test with.
+// failure is the message with which a helper fails a test.
 func failure(t *testing.T, helper func(testing.TB)) string {
 	t.Helper()
 	f := &failing{TB: t}
@@ -204,7 +204,7 @@ func (f *failing) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// The fault is made by a server of ours, since a broker cannot be made to answer so.
+// A test server makes the fault, since a broker cannot be made to answer like this.
 func TestRequestsThatFailAreSentAgain(t *testing.T) {
 	t.Parallel()
 	for method, want := range map[string]struct{ status, requests int }{

@@ -12,7 +12,7 @@ var threeAttempts = schedule{names: "orders", maxAttempts: 3, delays: []time.Dur
 
 var rejectedAlways = order{id: "1", routingKey: "order.created.eu", body: "{}", rejections: always}
 
-// delivery is the second one of the order, as it should be, but for the changes.
+// delivery is a correct second delivery of the order, with these changes.
 func delivery(change func(*amqp.Delivery)) amqp.Delivery {
 	d := amqp.Delivery{
 		RoutingKey: "order.created.eu", ContentType: "application/json", Body: []byte("{}"),
@@ -61,7 +61,7 @@ func TestCheckParked(t *testing.T) {
 	requireError(t, threeAttempts.checkParked(&progress{order: rejectedAlways, deliveries: 3}, parked), "worker_error instead of exhausted")
 }
 
-// requireError fails unless the error contains the text; without a text there must be none.
+// requireError fails unless the error contains the text. If the text is "", err must be nil.
 func requireError(t *testing.T, err error, want string) {
 	t.Helper()
 	if want == "" {

@@ -29,7 +29,7 @@ func TestRemindersThatAreNotDueFail(t *testing.T) {
 	}
 }
 
-// acknowledged is a broker that takes every acknowledgement.
+// acknowledged accepts every acknowledgement, as a broker does.
 type acknowledged struct{}
 
 func (acknowledged) Ack(uint64, bool) error        { return nil }
