@@ -14,7 +14,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider"
 )
 
-// server is the provider as Terraform talks to it, with the types of what it is configured with.
+// server is the provider's server, with the types of its configuration.
 type server struct {
 	tfprotov6.ProviderServer
 	schema *tfprotov6.GetProviderSchemaResponse
@@ -29,7 +29,7 @@ func newServer(t *testing.T) server {
 	return server{made, schema}
 }
 
-// object has these attributes; the others are null.
+// object has these attributes. All others are null.
 func object(t *testing.T, schema *tfprotov6.Schema, values map[string]any) *tfprotov6.DynamicValue {
 	t.Helper()
 	is, ok := schema.ValueType().(tftypes.Object)
@@ -50,7 +50,7 @@ func object(t *testing.T, schema *tfprotov6.Schema, values map[string]any) *tfpr
 	return &encoded
 }
 
-// configure configures the provider, and returns what it says.
+// configure configures the provider, and returns its messages.
 func (s server) configure(t *testing.T, deferrals bool, values map[string]any) string {
 	t.Helper()
 	response, err := s.ConfigureProvider(t.Context(), &tfprotov6.ConfigureProviderRequest{
@@ -71,19 +71,19 @@ func said(diagnostics []*tfprotov6.Diagnostic) string {
 
 const privateKey = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIJ7\n-----END PRIVATE KEY-----\n"
 
-// away is a broker that nobody runs.
+// away is a configuration for a broker that does not run.
 func away(more map[string]any) map[string]any {
 	values := map[string]any{"endpoint": "http://127.0.0.1:1", "username": "guest", "password": "s3cret"}
 	maps.Copy(values, more)
 	return values
 }
 
-// What is wrong in the configuration is said before the broker is needed, by the attribute's name.
+// Configuration errors come before the first connection, and name the attribute.
 func TestConfigureChecksCertificates(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		values map[string]any
-		want   string // "" if nothing is wrong
+		want   string // "" for no error
 	}{
 		"nothing wrong":         {nil, ""},
 		"key in place of file":  {map[string]any{"clientkey_file": privateKey, "clientcert_file": "client.crt"}, "clientkey_file must be the name of a file, and has the contents of one: clientkey_pem takes those"},
@@ -102,7 +102,7 @@ func TestConfigureChecksCertificates(t *testing.T) {
 	}
 }
 
-// As long as the endpoint is not known, a client that can wait is asked to, and another one plans without the broker.
+// If the endpoint is not known yet, a client with deferral defers, and any other client plans without the broker.
 func TestUnknownEndpoint(t *testing.T) {
 	t.Parallel()
 	for _, deferrals := range []bool{true, false} {
@@ -151,7 +151,7 @@ func null(t *testing.T, schema *tfprotov6.Schema) *tfprotov6.DynamicValue {
 	return &value
 }
 
-// A timeout is a time to wait.
+// Timeouts must be durations.
 func TestTimeoutsAreDurations(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)

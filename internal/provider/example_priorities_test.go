@@ -19,7 +19,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
-// priorities is the example, applied and with the sidecar at work.
+// priorities is the applied example with a running sidecar.
 type priorities struct {
 	example
 	broker *brokertest.Broker
@@ -35,7 +35,7 @@ func newPriorities(t *testing.T, delay string) *priorities {
 	return p
 }
 
-// has waits until a queue has as many messages as wanted.
+// has waits until a queue has the wanted number of messages.
 func (p *priorities) has(t *testing.T, queue string, wanted int) *amqp.Channel {
 	t.Helper()
 	ch := p.broker.Channel(t)
@@ -49,7 +49,7 @@ func (p *priorities) has(t *testing.T, queue string, wanted int) *amqp.Channel {
 	return ch
 }
 
-// take waits until a queue has as many messages as wanted, and receives them in the order in which the queue delivers them.
+// take waits until a queue has the wanted number of messages, and receives them in the queue's order.
 func (p *priorities) take(t *testing.T, queue string, wanted int) (*amqp.Channel, []amqp.Delivery) {
 	t.Helper()
 	ch := p.has(t, queue, wanted)
@@ -64,7 +64,7 @@ func (p *priorities) take(t *testing.T, queue string, wanted int) (*amqp.Channel
 	return ch, taken
 }
 
-// rejectAll rejects messages in the order in which they came.
+// rejectAll rejects messages in the order of their arrival.
 func rejectAll(t *testing.T, deliveries []amqp.Delivery) {
 	t.Helper()
 	for _, d := range deliveries {
@@ -72,7 +72,8 @@ func rejectAll(t *testing.T, deliveries []amqp.Delivery) {
 	}
 }
 
-// rejectInto rejects messages in the order in which they came, each when the one before is in the queue that is next.
+// rejectInto rejects messages in the order of their arrival. It waits for each message in the next queue before it rejects
+// another.
 func (p *priorities) rejectInto(t *testing.T, next string, deliveries []amqp.Delivery) {
 	t.Helper()
 	for i := range deliveries {
@@ -81,7 +82,8 @@ func (p *priorities) rejectInto(t *testing.T, next string, deliveries []amqp.Del
 	}
 }
 
-// Two queues, one for each priority, in one pipeline: each message comes back to its queue. A hundred messages of low priority that fail at the same time do not delay one of high priority.
+// One pipeline has two queues, one for each priority, and each message comes back to its queue. If a hundred messages of low
+// priority fail at the same time, they do not delay one of high priority.
 func TestAcc_ExampleOfAQueuePerPriority(t *testing.T) {
 	t.Parallel()
 	const many, few, delay = 100, 5, 2 * time.Second
@@ -110,10 +112,10 @@ func TestAcc_ExampleOfAQueuePerPriority(t *testing.T) {
 	}
 }
 
-// given are the priorities of messages in the order in which they are published.
+// given are the messages' priorities in the order of publishing.
 var given = []any{nil, 1, 9, 4, 5, 0}
 
-// publishGiven publishes them through the management API, since amqp091-go cannot write priority 0.
+// publishGiven publishes the messages through the management API, since amqp091-go cannot write priority 0.
 func (p *priorities) publishGiven(t *testing.T, queue string) {
 	t.Helper()
 	for _, priority := range given {
@@ -131,19 +133,19 @@ func (p *priorities) publishGiven(t *testing.T, queue string) {
 	}
 }
 
-// orders are those in which the messages come at first, after a retry, in the failed queue, and after a replay.
+// orders are the orders of the messages at first, after a retry, in the failed queue, and after a replay.
 type orders [4]string
 
 func same(order string) orders { return orders{order, order, order, order} }
 
-// sorted is how the queues of this release sort the messages, which are named after their priorities.
+// sorted is how this release's queues sort the messages, which are named after their priorities.
 func sorted(b *brokertest.Broker, queue string) orders {
 	switch {
-	case queue == "texts" && b.VersionAtLeast("4.3"): // a classic queue takes none for 0; the failed queue, a quorum queue, for 4
+	case queue == "texts" && b.VersionAtLeast("4.3"): // a classic queue treats none as 0, the failed queue, a quorum queue, as 4
 		return orders{"9 5 4 1 unset 0", "9 5 4 1 unset 0", "9 5 4 unset 0 1", "9 5 4 1 unset 0"}
 	case queue == "texts":
 		return same("9 5 4 1 unset 0")
-	case b.VersionAtLeast("4.3"): // a quorum queue takes none for 4, and so 0 after the retry
+	case b.VersionAtLeast("4.3"): // a quorum queue treats none as 4, and so it treats 0 after the retry
 		return orders{"9 5 unset 4 1 0", "9 5 unset 4 0 1", "9 5 unset 4 0 1", "9 5 unset 4 0 1"}
 	case b.VersionAtLeast("4.0"): // two messages with a priority above 4 for each other one
 		return same("9 5 unset 1 4 0")
@@ -152,14 +154,14 @@ func sorted(b *brokertest.Broker, queue string) orders {
 	}
 }
 
-// Each message keeps its priority through retries, the failed queue and a replay, and each queue on its way sorts by it as
-// its type does. Only 0 comes back as no priority at all.
+// Each message keeps its priority through retries, the failed queue and a replay. Each queue on its route sorts by priority
+// as its type does. Only priority 0 comes back as no priority.
 func TestAcc_ExampleOfPrioritiesInOneQueue(t *testing.T) {
 	t.Parallel()
-	for _, queue := range []string{"emails", "texts"} { // each in the pipeline of that name
+	for _, queue := range []string{"emails", "texts"} { // each in the pipeline with the same name
 		t.Run(queue, func(t *testing.T) {
 			t.Parallel()
-			const delay = "20s" // all six have to be there at the same time
+			const delay = "20s" // all six must be there at the same time
 			p := newPriorities(t, delay)
 			want := sorted(p.broker, queue)
 			p.publishGiven(t, queue)
@@ -181,7 +183,7 @@ func TestAcc_ExampleOfPrioritiesInOneQueue(t *testing.T) {
 	}
 }
 
-// inOrder compares the order of deliveries, and each one's priority with its name.
+// inOrder compares the order of deliveries, and each message's priority with its name.
 func inOrder(t *testing.T, when string, deliveries []amqp.Delivery, want string) {
 	t.Helper()
 	var names []string
@@ -196,8 +198,9 @@ func inOrder(t *testing.T, when string, deliveries []amqp.Delivery, want string)
 	}
 }
 
-// Messages of high priority that fail later keep one of low priority waiting on RabbitMQ 4.0 to 4.2: only the message that
-// is next in the retry queue expires, and they are. On other releases it comes back when its delay is over.
+// On RabbitMQ 4.0 to 4.2, messages of high priority that fail later keep a message of low priority waiting. Only the next
+// message in the retry queue expires, and that is one of high priority. On other releases, the message comes back after its
+// delay.
 func TestAccEveryRelease_PrioritiesWhileWaiting(t *testing.T) {
 	t.Parallel()
 	for _, queue := range []string{"emails", "texts"} {

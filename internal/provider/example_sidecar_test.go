@@ -17,8 +17,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
-// What the example's script makes is what the sidecar needs: the user that the pipeline asks for, with
-// a password that is nowhere but in its file, and another one each time.
+// The example's script creates the user that the pipeline's sidecar needs. Its password is only in its file, and is new each
+// time.
 func TestAccEveryRelease_ExampleOfTheSidecarsUser(t *testing.T) {
 	t.Parallel()
 	b := brokertest.NewNamed(t, "a vhost/ü %")
@@ -66,7 +66,7 @@ func TestAccEveryRelease_ExampleOfTheSidecarsUser(t *testing.T) {
 	}
 }
 
-// failsToMakeUser looks at what the script says and leaves when it cannot do its work.
+// failsToMakeUser checks the script's messages and leftovers when it cannot do its work.
 func (e example) failsToMakeUser(t *testing.T, credentials string) {
 	t.Helper()
 	for want, c := range map[string]struct{ arguments, env []string }{
@@ -87,7 +87,7 @@ func (e example) failsToMakeUser(t *testing.T, credentials string) {
 	}
 }
 
-// example is a copy of an example, and how to run programs in it.
+// example is a copy of an example, with a way to run programs in it.
 type example struct{ *terraformtest.CLI }
 
 func newExample(t *testing.T, name string) example {
@@ -97,7 +97,7 @@ func newExample(t *testing.T, name string) example {
 	return e
 }
 
-// run returns what a program prints to its standard output.
+// run returns a program's standard output.
 func (e example) run(t *testing.T, program string, args ...string) string {
 	t.Helper()
 	var stderr strings.Builder
@@ -117,8 +117,7 @@ func readFile(t *testing.T, name string) string {
 	return string(content)
 }
 
-// The example's script takes the certificates that the provider takes: of a private authority, and those with which a
-// client has to identify itself.
+// The example's script accepts the same certificates as the provider: a private authority's, and client certificates.
 func TestAcc_ExampleOfTheSidecarsUserWithClientCertificates(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)

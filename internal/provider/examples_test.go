@@ -17,9 +17,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
-// Every example can be planned as it stands, with the provider that users get. Import blocks are
-// left out: they need something to import. Of what needs other providers, there is only what it
-// takes from ours.
+// Every example can be planned with the provider that users get. Import blocks are removed, since they need existing objects.
+// If an example needs other providers, only the values from our resources remain.
 func TestAcc_ExamplesCanBePlanned(t *testing.T) {
 	t.Parallel()
 	brokertest.WithoutVhost(t)
@@ -36,7 +35,7 @@ func TestAcc_ExamplesCanBePlanned(t *testing.T) {
 	}
 }
 
-// rootModules lists the folders of examples that say which provider they need.
+// rootModules lists the example folders that name their provider.
 func rootModules(t *testing.T) []string {
 	t.Helper()
 	var files []string
@@ -70,9 +69,8 @@ func copyWithoutImports(t *testing.T, example, dir string) {
 	}
 }
 
-// replaceOtherProviders leaves what an example takes from our resources, as outputs, of the files that
-// need another provider. Such an example has its providers in versions.tf, and our resources in files
-// without any other.
+// replaceOtherProviders replaces files that need another provider by outputs of the values that they take from our resources.
+// Such an example has its providers in versions.tf, and our resources in separate files.
 func replaceOtherProviders(t *testing.T, tf *terraformtest.CLI) {
 	t.Helper()
 	if _, err := os.Stat(filepath.Join(tf.Dir, "versions.tf")); err != nil {
@@ -103,7 +101,7 @@ func replaceOtherProviders(t *testing.T, tf *terraformtest.CLI) {
 	}
 }
 
-// The example's check block warns of a fault, in words that say what to do, and of nothing else. It is no change.
+// The example's check block warns only of a fault, and gives a remedy. It is no change.
 func TestAcc_CheckBlock(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)

@@ -29,7 +29,7 @@ removed {
 }
 `
 
-// What Terraform forgets, in either of two ways, keeps its messages on the broker, and an import brings it back.
+// If Terraform forgets a resource, in either of two ways, its messages stay on the broker, and an import restores it.
 func TestAcc_ForgottenAndImportedAgain(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)

@@ -15,7 +15,7 @@ const (
 	dropped     = "Rejected messages are dropped"
 )
 
-// A plan that cannot read the broker says so, and the apply says what the plan could not.
+// If the plan cannot read the broker, it says so, and the apply gives the plan's other warnings.
 func TestAcc_WarningsOfAnUnknownEndpoint(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
@@ -39,7 +39,7 @@ provider "rabbitmq" { endpoint = substr("%[2]s${terraform_data.broker.id}", 0, l
 	}
 }
 
-// A saved plan of a destroy does not know what has left the queue since.
+// A saved plan of a destroy does not know which messages have left the queue since.
 func TestAcc_SavedDestroySaysWhatItLetsGo(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
@@ -68,7 +68,7 @@ func TestAcc_SavedDestroySaysWhatItLetsGo(t *testing.T) {
 	}
 }
 
-// Each provider block has a process of its own, and does not know what the other plans.
+// Each provider block has its own process, which does not know the other's plans.
 func TestAcc_OwnersInTwoProcessesReleaseAQueue(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)

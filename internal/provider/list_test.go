@@ -15,7 +15,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
-// Terraform before 1.14 has no query, so the protocol is spoken here.
+// Terraform before 1.14 has no query, so this test uses the plugin protocol.
 func TestAcc_ListOfPipelinesAndAttachments(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)

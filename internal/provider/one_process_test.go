@@ -11,7 +11,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
-// From 1.15 on, `terraform test` runs all operations of a file in one process, which is configured once.
+// Since 1.15, `terraform test` runs all operations of a file in one process, which is configured once.
 func TestAcc_OneProcessForManyOperations(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)

@@ -33,12 +33,12 @@ import (
 
 const root = "../../"
 
-// publicNames is the list of all names that users write or read, and that a later release keeps.
+// publicNames is the list of all names that users write or read, and that later releases keep.
 const publicNames = root + "design/public-names.txt"
 
 var updateNames = flag.Bool("update", false, "write "+publicNames+" again")
 
-// The list of public names has those of the product, and no others, so that a change of one is seen in a diff.
+// The list has exactly the product's public names, so that a change of a name appears in a diff.
 func TestPublicNames(t *testing.T) {
 	t.Parallel()
 	var list bytes.Buffer
@@ -85,7 +85,7 @@ func difference(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(line string) bool { return slices.Contains(b, line) })
 }
 
-// schemaNames are the attributes of everything that the provider has, with their types, and its functions.
+// schemaNames are the attributes of the provider, its resources and data sources with their types, and its functions.
 func schemaNames(t *testing.T) (names []string) {
 	t.Helper()
 	server := newServer(t)
@@ -133,7 +133,7 @@ func typeName(of tftypes.Type) string {
 	return strings.ToLower(strings.ReplaceAll(of.String(), "tftypes.", ""))
 }
 
-// commandNames are the commands of the sidecar, with the flags that their help shows.
+// commandNames are the sidecar's commands, with the flags that their help shows.
 func commandNames(t *testing.T) (names []string) {
 	t.Helper()
 	binary := terraformtest.BuildSidecar(t)
@@ -155,7 +155,7 @@ func commandNames(t *testing.T) (names []string) {
 		_, available, _ := strings.Cut(listed, "Available Commands:\n")
 		available, _, _ = strings.Cut(available, "\n\n")
 		for _, c := range commands.FindAllStringSubmatch(available, -1) {
-			if c[1] != "completion" && c[1] != "help" { // the library's
+			if c[1] != "completion" && c[1] != "help" { // commands of the library
 				visit(append(slices.Clone(command), c[1])...)
 			}
 		}
@@ -164,7 +164,7 @@ func commandNames(t *testing.T) (names []string) {
 	return names
 }
 
-// sources are the Go files of the product in these folders.
+// sources are the product's Go files in these folders.
 func sources(t *testing.T, folders ...string) (files []string) {
 	t.Helper()
 	for _, folder := range folders {
@@ -179,7 +179,7 @@ func sources(t *testing.T, folders ...string) (files []string) {
 	return files
 }
 
-// matches are what the pattern's group finds in the files, sorted.
+// matches are the texts of the pattern's group in the files, sorted.
 func matches(t *testing.T, pattern string, files ...string) (found []string) {
 	t.Helper()
 	compiled := regexp.MustCompile(pattern)
@@ -206,7 +206,7 @@ func declarations(t *testing.T, folder string, visit func(ast.Node) bool) {
 	}
 }
 
-// constants are the values of those with such a name.
+// constants are the values of the constants whose names match.
 func constants(t *testing.T, name *regexp.Regexp, folders ...string) (values []string) {
 	t.Helper()
 	for _, folder := range folders {
@@ -230,7 +230,7 @@ func constants(t *testing.T, name *regexp.Regexp, folders ...string) (values []s
 	return slices.Compact(values)
 }
 
-// jsonKeys are those of the structures in these folders.
+// jsonKeys are the JSON keys of the structs in these folders.
 func jsonKeys(t *testing.T, folders ...string) (keys []string) {
 	t.Helper()
 	for _, folder := range folders {
@@ -250,7 +250,7 @@ func jsonKeys(t *testing.T, folders ...string) (keys []string) {
 	return slices.Compact(keys)
 }
 
-// objectNames are what a pipeline and a delayed exchange with everything are on the broker.
+// objectNames are the names of a complete pipeline's and delayed exchange's objects on the broker.
 func objectNames() []string {
 	const name = "NAME"
 	p := pipeline.Pipeline{

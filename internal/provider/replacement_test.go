@@ -47,7 +47,7 @@ resource "rabbitmq_delayed_exchange" "it" {
 }
 `
 
-// Terraform plans a replacement that it was told to make as a creation, and shows only errors of that plan.
+// Terraform plans a forced replacement as a creation, and shows only errors of that plan.
 func TestAcc_ForcedReplacements(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
@@ -88,7 +88,7 @@ func TestAcc_ForcedReplacements(t *testing.T) {
 		tf.Run(t, "plan", "-destroy", "-refresh=false")
 		tf.Run(t, "untaint", address)
 	}
-	configure("2h", false) // which makes max_age unknown
+	configure("2h", false) // it makes max_age unknown
 	refused("replace_triggered_by", []string{"work", "attached", "events.deliver -> due"}, "plan")
 	configure("1h", false)
 	if output := tf.Run(t, "plan", "-no-color"); !strings.Contains(output, "No changes.") {
@@ -104,7 +104,7 @@ func TestAcc_ForcedReplacements(t *testing.T) {
 	tf.Run(t, "destroy", "-auto-approve", "-refresh=false", "-target=rabbitmq_retry_pipeline.it")
 }
 
-// A creation of what the broker has already is an error of the plan if messages could be lost by it.
+// If a creation of existing objects could lose messages, the plan fails.
 func TestAcc_CreationOfWhatIsInUse(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)

@@ -32,7 +32,7 @@ resource "rabbitmq_retry_pipeline" "orders" {
 }
 `
 
-// What needs no broker works without one. What does says so, and changes nothing.
+// Operations that need no broker work without one. All others fail with a clear error, and change nothing.
 func TestAcc_WithoutABroker(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -65,7 +65,7 @@ func TestAcc_WithoutABroker(t *testing.T) {
 	tf.Run(t, "destroy", "-auto-approve", "-input=false")
 }
 
-// A broker that only looks like RabbitMQ gets nothing, and one that is RabbitMQ under another name gets a warning.
+// A broker that only looks like RabbitMQ gets no writes. RabbitMQ under another name causes a warning.
 func TestAcc_OtherBrokers(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -102,7 +102,7 @@ data "rabbitmq_dead_letter_audit" "all" {
 	tf.Run(t, "destroy", "-auto-approve", "-input=false")
 }
 
-// fails runs what has to end with this error.
+// fails runs a command that must end with this error.
 func fails(t *testing.T, tf *terraformtest.CLI, want string, args ...string) {
 	t.Helper()
 	_, err := tf.Try(t.Context(), args...)
@@ -115,7 +115,7 @@ func fails(t *testing.T, tf *terraformtest.CLI, want string, args ...string) {
 	}
 }
 
-// inOneLine is what Terraform prints, without its frames and line breaks.
+// inOneLine is Terraform's output without its frames and line breaks.
 func inOneLine(printed string) string {
 	return strings.Join(strings.Fields(strings.NewReplacer("│", "", "╷", "", "╵", "").Replace(printed)), " ")
 }

@@ -96,7 +96,7 @@ func TestErrorsOfListingsAreNotRemembered(t *testing.T) {
 	}
 }
 
-// Each of two owners who leave a queue has to know of the other.
+// Each of two owners who leave a queue must know of the other.
 func TestPoliciesThatGoFromAQueue(t *testing.T) {
 	t.Parallel()
 	s := Unconnected()
@@ -146,7 +146,7 @@ func TestMakingOneObjectAtATime(t *testing.T) {
 	})
 }
 
-// slowly is a provider whose listings take a second and tell when they began, by the number of nodes.
+// slowly is a provider whose listings take a second. The number of nodes is the time when a listing began.
 func slowly(calls *atomic.Int32, now func() int) *Provider {
 	s := New(nil, apply.DefaultTimes())
 	s.list = func(ctx context.Context, _ string) (topology.Vhost, error) {
@@ -160,7 +160,7 @@ func slowly(calls *atomic.Int32, now func() int) *Provider {
 	return s
 }
 
-// A change must see everything that was there when it began, as if it read for itself.
+// A change must see every object that existed when it began, as if it read the vhost itself.
 func TestFreshBeginsAfterTheCall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -203,7 +203,7 @@ func TestFreshIsNotRemembered(t *testing.T) {
 	})
 }
 
-// Whoever reads for all may be cancelled; the others read again.
+// If the caller that reads for all is cancelled, the others read again.
 func TestFreshSurvivesTheCancellationOfAnother(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -235,7 +235,7 @@ func TestFreshSurvivesTheCancellationOfAnother(t *testing.T) {
 	})
 }
 
-// What an apply does first can start the broker that the rest of it needs.
+// An apply's first steps can start the broker that its later steps need.
 func TestAnApplyAsksAgainAfterAFailure(t *testing.T) {
 	t.Parallel()
 	asked := 0

@@ -25,7 +25,7 @@ func value(name string, want knownvalue.Check) statecheck.StateCheck {
 	return statecheck.ExpectKnownValue(address, tfjsonpath.New(name), want)
 }
 
-// faulty makes a queue whose dead-letter exchange is missing, and one that empties itself.
+// faulty makes a queue whose dead-letter exchange is missing, and a queue that dead-letters to itself.
 func faulty(t *testing.T, b *brokertest.Broker) {
 	t.Helper()
 	b.DeclareQueue(t, "work", "classic", map[string]any{"x-dead-letter-exchange": "missing"})
@@ -78,7 +78,7 @@ func TestAcc_FindsADamagedDefinition(t *testing.T) {
 	})
 }
 
-// The audit is about what the apply has made, although the vhost was listed for the plan.
+// The audit sees the objects that the apply has created, although the vhost was listed for the plan.
 func TestAcc_HealthyPipelineHasNoFinding(t *testing.T) {
 	t.Parallel()
 	for _, queueType := range []string{"quorum", "classic"} {
@@ -113,7 +113,7 @@ func TestAcc_WrongInput(t *testing.T) {
 	)
 }
 
-// The least user that the management API lets in may audit.
+// An audit needs only a user whom the management API admits.
 func TestAcc_NeedsNoMoreThanToSeeTheVhost(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)

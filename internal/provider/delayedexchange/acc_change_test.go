@@ -21,7 +21,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
-// delay publishes a message to the level that it enters at, as the sidecar does.
+// delay publishes a message to its first level, as the sidecar does.
 func delay(t *testing.T, b *brokertest.Broker, of delayed.Names, wait, unit time.Duration, key, body string) (due time.Time) {
 	t.Helper()
 	due = time.Now().Add(wait)
@@ -30,7 +30,7 @@ func delay(t *testing.T, b *brokertest.Broker, of delayed.Names, wait, unit time
 	return due
 }
 
-// entering is a message as the sidecar publishes it, and the level that it enters at.
+// entering is a message as the sidecar publishes it, with its first level.
 func entering(of delayed.Names, wait, unit time.Duration, body string) (level string, m amqp.Publishing) {
 	way := delayed.WayOf(wait, unit)
 	m = amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte(body), Headers: amqp.Table{}}
@@ -40,7 +40,7 @@ func entering(of delayed.Names, wait, unit time.Duration, body string) (level st
 	return of.Level(way.Entry), m
 }
 
-// arrives waits until a message is in the work queue, and fails if it was there before it was due.
+// arrives waits until a message is in the work queue, and fails if it arrives early.
 func arrives(t *testing.T, b *brokertest.Broker, body string, due time.Time) {
 	t.Helper()
 	brokertest.Eventually(t, func() error {
@@ -55,7 +55,7 @@ func arrives(t *testing.T, b *brokertest.Broker, body string, due time.Time) {
 	})
 }
 
-// levelsOf lists the exchanges and queues that are levels.
+// levelsOf lists the exchanges and queues of the levels.
 func levelsOf(t *testing.T, b *brokertest.Broker) []string {
 	t.Helper()
 	var found []string
@@ -86,8 +86,8 @@ func eventuallyReported(t *testing.T, b *brokertest.Broker, queue string, want i
 	})
 }
 
-// levelsAreReportedEmpty waits until the reports of all levels have said for a while that they are empty. An older report can
-// follow one that did.
+// levelsAreReportedEmpty waits until the reports on all levels have said for a while that they are empty. An older report can
+// follow a newer one.
 func levelsAreReportedEmpty(t *testing.T, b *brokertest.Broker) {
 	t.Helper()
 	since := time.Now()
@@ -113,8 +113,8 @@ func levelsAreReportedEmpty(t *testing.T, b *brokertest.Broker) {
 	})
 }
 
-// A message that waits in a level which is not needed any more is on time, and goes through all below. The levels go when
-// all are empty, and no sooner.
+// A message that waits in a retired level is on time, and passes through all lower levels. The levels are deleted when all
+// are empty, and not earlier.
 func TestAccEveryRelease_LevelsThatAreNotNeededDrain(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -139,7 +139,7 @@ func TestAccEveryRelease_LevelsThatAreNotNeededDrain(t *testing.T) {
 				resource.TestStep{
 					PreConfig: func() {
 						bind(t, b, "events.deliver", "work", "mail", nil)
-						// In the uppermost level for 48 s, which are enough for two applies.
+						// In the uppermost level for 48 s, which is enough for two applies.
 						due = delay(t, b, "events", 63*time.Second, 3*time.Second, "mail", "reminder")
 						eventuallyReported(t, b, "events.delay.3s.4", 1)
 						whole = levelsOf(t, b)
@@ -180,8 +180,9 @@ func TestAccEveryRelease_LevelsThatAreNotNeededDrain(t *testing.T) {
 	}
 }
 
-// A sidecar that does not know yet that a level is retired publishes there while it is proved to be empty. What a level takes
-// just before it is unbound keeps all of them as they were, and is on time; what comes later goes back to the sidecar.
+// A sidecar that does not know yet that a level is retired publishes there during the proof that it is empty. If a level
+// accepts a message just before it is unbound, all levels stay, and the message is on time. A later message goes back to the
+// sidecar.
 func TestAcc_MessageForALevelThatIsBeingRemoved(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -236,12 +237,12 @@ func TestAcc_MessageForALevelThatIsBeingRemoved(t *testing.T) {
 	)
 }
 
-// through is a provider that sends its requests elsewhere.
+// through is a provider whose requests go through this endpoint.
 func through(endpoint string) string {
 	return fmt.Sprintf("provider \"rabbitmq\" {\n  endpoint = %q\n}\n", endpoint)
 }
 
-// What is configured as before is not touched, and what is raised is added above.
+// Levels that were configured before are not changed, and new ones are added above.
 func TestAcc_MaxDelayRaised(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)

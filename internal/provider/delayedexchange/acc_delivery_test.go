@@ -28,10 +28,10 @@ import (
 
 const unrouted = "events.delay.unrouted"
 
-// keys are the routing keys, which are the values of a header, too.
+// keys are the routing keys, and also the values of a header.
 var keys = []string{"orders.created", "orders.paid", "users.created", "users.deleted"}
 
-// routing is how queues are bound to what is due, and which of them get a message with a key.
+// routing says how queues are bound to the delivering exchange, and which queues get a message with a key.
 type routing struct {
 	bound []bound
 	to    map[string][]string
@@ -74,8 +74,8 @@ var routings = map[string]routing{
 	},
 }
 
-// 2,000 messages with random delays up to 20 s, 500 for each type of exchange: each comes once to each of the right queues, never
-// early, as it was published. The plan is empty before, while they wait, and after.
+// There are 2,000 messages with random delays up to 20 s, 500 for each type of exchange. Each arrives once in each of the
+// right queues, never early, and unchanged. The plan is empty before, while they wait, and after.
 func TestAccEveryRelease_EachMessageComesOnceWhenItIsDue(t *testing.T) {
 	t.Parallel()
 	for exchange, r := range routings {
@@ -108,7 +108,7 @@ func TestAccEveryRelease_EachMessageComesOnceWhenItIsDue(t *testing.T) {
 	}
 }
 
-// published is a message that was published, and when it is due at the earliest.
+// published is a published message, with the earliest time when it is due.
 type published struct {
 	amqp.Publishing
 	key string
@@ -138,7 +138,7 @@ func publish(t *testing.T, b *brokertest.Broker, n int) map[string]published {
 	return sent
 }
 
-// expect takes what comes until each message has come to each of its queues, and a while longer.
+// expect takes messages until each message has come to each of its queues, and for a while longer.
 func expect(t *testing.T, b *brokertest.Broker, r routing, sent map[string]published) {
 	t.Helper()
 	missing := map[string]bool{}
@@ -154,7 +154,7 @@ func expect(t *testing.T, b *brokertest.Broker, r routing, sent map[string]publi
 	}
 	arrivals := make(chan arrival)
 	for _, queue := range []string{"work.1", "work.2", unrouted} {
-		// Without a context: the library would cancel the consumer while the channel is closed, and mix up the answers.
+		// Without a context, since the library would cancel the consumer while the channel is closed, and mix up the answers.
 		deliveries, err := b.Channel(t).Consume(queue, "", true, false, false, false, nil)
 		require.NoError(t, err)
 		go func() {
@@ -193,7 +193,7 @@ func requireAsPublished(t *testing.T, want published, got amqp.Delivery, at time
 	require.Equal(t, want.Publishing, same)
 }
 
-// sidecar runs with a configuration until the test ends, and adopts those that are sent.
+// sidecar runs with a configuration until the test ends, and adopts each new configuration.
 func sidecar(t *testing.T, b *brokertest.Broker, maxDelay, precision string) (adopt func(maxDelay, precision string)) {
 	t.Helper()
 	uri, err := amqpconn.ParseURI(b.URI)
@@ -228,8 +228,8 @@ func ask(t *testing.T, b *brokertest.Broker, body string, wait time.Duration) (d
 	return due
 }
 
-// With timeouts.update the apply itself waits for the levels above a lowered max_delay, while a sidecar works that does not know
-// of it. Nothing is lost or early.
+// With timeouts.update, the apply itself waits for the levels above a lowered max_delay, while a sidecar still has the old
+// configuration. No message is lost or early.
 func TestAcc_UpdateWaitsForRetiredLevels(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -260,7 +260,7 @@ func TestAcc_UpdateWaitsForRetiredLevels(t *testing.T) {
 		resource.TestStep{
 			PreConfig: func() {
 				arrives(t, b, "long", due)
-				// The sidecar finds no level for the one, and goes on with the other.
+				// The sidecar finds no level for this message, and continues with the next one.
 				ask(t, b, "too long", 38*time.Second)
 				arrives(t, b, "short", ask(t, b, "short", 3*time.Second))
 				adopt("10s", "1s")
@@ -310,7 +310,7 @@ func TestAcc_ReplacedPrecisionKeepsTheOldLevelsForAnotherApply(t *testing.T) {
 					"events.delay.1s.2": knownvalue.ObjectPartial(map[string]knownvalue.Check{"delay": knownvalue.StringExact("4s")}),
 				})),
 			},
-			ExpectNonEmptyPlan: true, // which removes the old levels
+			ExpectNonEmptyPlan: true, // it removes the old levels
 		},
 		resource.TestStep{
 			Config: after,

@@ -24,7 +24,8 @@ func TestDriftMatrixIsComplete(t *testing.T) {
 	drift.CheckComplete(t, subjects("v"))
 }
 
-// subjects is a delayed exchange with levels that no message leaves while a test runs, and objects of others that meet its own.
+// subjects is a delayed exchange with levels that no message leaves during a test, and objects of others that are bound to
+// its objects.
 func subjects(vhost string) map[string]drift.Subject {
 	e := delayed.Exchange{
 		Name: "events", Vhost: vhost, Type: "topic", PolicyPriority: 500,
@@ -43,8 +44,8 @@ func subjects(vhost string) map[string]drift.Subject {
 	}}
 }
 
-// addForeign adds objects of others: what gets messages that are due or not routed, what leads to the
-// exchange, and policies, one of them with a name that begins like the delayed exchange's.
+// addForeign adds objects of others. They receive messages that are due or not routed, or lead to the exchange. It also adds
+// policies, one with a name that begins like the delayed exchange's.
 func addForeign(t *testing.T, b *brokertest.Broker) {
 	t.Helper()
 	for _, exchange := range []string{"foreign", "foreign.due"} {

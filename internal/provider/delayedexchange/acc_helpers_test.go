@@ -25,8 +25,8 @@ const (
 	address      = resourceType + ".events"
 )
 
-// accept runs the steps against the provider in this process. The delayed exchanges are destroyed at the end, and nothing
-// but queues that begin with "work" may be left in the vhost.
+// accept runs the steps against the provider in this process. At the end, the delayed exchanges are destroyed, and only
+// queues that begin with "work" may be left in the vhost.
 func accept(t *testing.T, b *brokertest.Broker, times apply.Times, steps ...resource.TestStep) {
 	t.Helper()
 	acctest.RunAndCheck(t, times, func() error { return nothingLeft(t, b) }, steps...)
@@ -55,7 +55,7 @@ func nothingLeft(t *testing.T, b *brokertest.Broker) error {
 	return nil
 }
 
-// exchangeHCL is a configuration of one delayed exchange with these more lines.
+// exchangeHCL is the configuration of a delayed exchange with these lines.
 func exchangeHCL(b *brokertest.Broker, name string, lines ...string) string {
 	return fmt.Sprintf("resource \"rabbitmq_delayed_exchange\" %q {\n  name = %q\n  vhost = %q\n  %s\n}\n",
 		strings.NewReplacer(".", "_", "/", "_").Replace(name), name, b.Vhost, strings.Join(lines, "\n  "))
@@ -63,7 +63,7 @@ func exchangeHCL(b *brokertest.Broker, name string, lines ...string) string {
 
 func importID(vhost, name string) string { return url.PathEscape(vhost) + "/" + url.PathEscape(name) }
 
-// says matches what Terraform prints, wherever it breaks lines.
+// says matches Terraform's output, wherever it breaks lines.
 func says(pattern string) *regexp.Regexp {
 	return regexp.MustCompile(`(?s)` + strings.ReplaceAll(pattern, " ", `[\s│|]+`))
 }
@@ -73,7 +73,7 @@ func state(attribute string, want knownvalue.Check) statecheck.StateCheck {
 	return statecheck.ExpectKnownValue(address, tfjsonpath.New(attribute), want)
 }
 
-// size checks how many elements an attribute has.
+// size checks the number of an attribute's elements.
 func size(attribute string, count int) statecheck.StateCheck {
 	return state(attribute, knownvalue.MapSizeExact(count))
 }

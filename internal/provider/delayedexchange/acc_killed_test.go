@@ -19,21 +19,22 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// eventsCore is what Terraform's core knows of a delayed exchange with these more attributes.
+// eventsCore is a delayed exchange with these attributes.
 func eventsCore(b *brokertest.Broker, more map[string]any) acctest.Core {
 	config := map[string]any{"name": "events", "vhost": b.Vhost}
 	maps.Copy(config, more)
 	return acctest.Core{Type: resourceType, Config: config, Times: acctest.Quick()}
 }
 
-// settled fails unless the plan is empty, and the vhost is as it was.
+// settled fails unless the plan is empty and the vhost has the wanted objects.
 func settled(t *testing.T, b *brokertest.Broker, c *acctest.Core, want acctest.Listing) {
 	t.Helper()
 	c.RequireEmptyPlan(t)
 	require.NoError(t, want.RequireSame(acctest.List(t, b)))
 }
 
-// whole is a vhost with nothing but the delayed exchange, and perhaps a policy of others that would match its queues.
+// whole is a vhost with only the delayed exchange. If guarded is true, it also has another owner's policy that matches its
+// queues.
 func whole(t *testing.T, guarded bool) (*brokertest.Broker, acctest.Core) {
 	t.Helper()
 	b := brokertest.New(t)
@@ -44,7 +45,7 @@ func whole(t *testing.T, guarded bool) (*brokertest.Broker, acctest.Core) {
 	return b, eventsCore(b, map[string]any{"max_delay": "3h", "precision": "1h"})
 }
 
-// The next apply finishes the work, or names the import after which it does.
+// The next apply finishes the creation, or names the import that is needed first.
 func TestAccEveryRelease_CreationKilledAtAnyWriteCanBeFinished(t *testing.T) {
 	t.Parallel()
 	for _, guarded := range []bool{false, true} {
@@ -67,7 +68,7 @@ func TestAccEveryRelease_CreationKilledAtAnyWriteCanBeFinished(t *testing.T) {
 	}
 }
 
-// A destroy is killed, and then done again, or not wanted any more: everything comes back.
+// A destroy is killed, and then either repeated or cancelled. If it is cancelled, all objects come back.
 func TestAcc_DestroyKilledAtAnyWriteCanBeFinished(t *testing.T) {
 	t.Parallel()
 	for _, wanted := range []bool{false, true} {
@@ -92,9 +93,9 @@ func TestAcc_DestroyKilledAtAnyWriteCanBeFinished(t *testing.T) {
 	}
 }
 
-// The exchange that routes what is due is re-created, and all that others have bound to it goes with it for a moment. The next
-// apply gives it back. What is due while the exchange is away waits for it; what is due while only the bindings are is kept in
-// the unrouted queue; what is due later comes once.
+// The delivering exchange is re-created, and all bindings of others are deleted with it for a moment. The next apply restores
+// them. Messages that are due while the exchange is missing wait for it. Messages that are due while only the bindings are
+// missing go to the unrouted queue. Later messages arrive once.
 func TestAcc_ReturnOfTheDeliverExchangeKilledAtAnyWrite(t *testing.T) {
 	t.Parallel()
 	acctest.AtEachWrite(t, func(t *testing.T, write int) int {
@@ -146,8 +147,8 @@ func TestAcc_ReturnOfTheDeliverExchangeKilledAtAnyWrite(t *testing.T) {
 	})
 }
 
-// A re-creation is killed while an exchange of others is bound, or its binding noted. A destroy refuses, and the next apply gives
-// everything back.
+// A re-creation is killed while another owner's exchange is bound, or while its binding is only noted. A destroy refuses, and
+// the next apply restores all bindings.
 func TestAcc_DestroyAfterAKilledReturnKeepsTheBindingsOfOthers(t *testing.T) {
 	t.Parallel()
 	acctest.AtEachWrite(t, func(t *testing.T, write int) int {
@@ -168,7 +169,7 @@ func TestAcc_DestroyAfterAKilledReturnKeepsTheBindingsOfOthers(t *testing.T) {
 	})
 }
 
-// arrived takes the messages out of a queue.
+// arrived takes the messages from a queue.
 func arrived(t *testing.T, b *brokertest.Broker, queue string) []string {
 	t.Helper()
 	var bodies []string
@@ -178,8 +179,8 @@ func arrived(t *testing.T, b *brokertest.Broker, queue string) []string {
 	return bodies
 }
 
-// bindOthers binds to the exchange that routes what is due, with keys and arguments, a queue, an exchange, and what it gets
-// messages from besides.
+// bindOthers binds a queue and an exchange to the delivering exchange, with keys and arguments. It also binds that exchange
+// to another source of messages.
 func bindOthers(t *testing.T, b *brokertest.Broker) {
 	t.Helper()
 	b.DeclareQueue(t, "work", "quorum", nil)
@@ -192,14 +193,15 @@ func bindOthers(t *testing.T, b *brokertest.Broker) {
 	}
 }
 
-// alter re-creates an exchange without its alternate exchange, with all its bindings.
+// alter re-creates an exchange without its alternate exchange, and with all its bindings.
 func alter(t *testing.T, b *brokertest.Broker, exchange string) {
 	t.Helper()
 	acctest.Remake(t, b, topology.Topology{Exchanges: map[string]topology.Exchange{exchange: {Type: "topic"}}})
 }
 
-// What was due while the exchange that routes it was away is held by the broker for three to six minutes, unless a policy changes
-// once the way is back. The apply that restores the way is killed; the next one sees to it that nothing has to wait.
+// If messages are due while the delivering exchange is missing, the broker holds them for three to six minutes, unless a
+// policy changes once the route is back. The apply that restores the route is killed, and the next apply makes the broker
+// send the messages at once.
 func TestAccEveryRelease_HeldMessagesGoOnAfterAKillAtAnyWrite(t *testing.T) {
 	t.Parallel()
 	acctest.AtEachWrite(t, func(t *testing.T, write int) int {
@@ -213,7 +215,7 @@ func TestAccEveryRelease_HeldMessagesGoOnAfterAKillAtAnyWrite(t *testing.T) {
 		writes := c.Killed(t, b, acctest.At(write), acctest.Change(t))
 		c.MustApply(t)
 		brokertest.Eventually(t, func() error {
-			if _, ok := b.Get(t, "events.delay.unrouted"); !ok { // where nobody has bound a queue
+			if _, ok := b.Get(t, "events.delay.unrouted"); !ok { // no queue is bound
 				return errors.New("the message is held still")
 			}
 			return nil
@@ -222,9 +224,8 @@ func TestAccEveryRelease_HeldMessagesGoOnAfterAKillAtAnyWrite(t *testing.T) {
 	})
 }
 
-// Levels that are not needed any more are removed, a sidecar that does not know yet publishes to the highest one, and the
-// provider is killed. What the level took stays there, with the way on, until it is gone; what it did not take is known to the
-// sidecar.
+// Unneeded levels are removed while a sidecar with the old configuration publishes to the highest one, and the provider is
+// killed. If the level accepted a message, the message stays there and keeps its further route. If not, the sidecar knows it.
 func TestAcc_RemovalOfLevelsKilledAtAnyWriteLosesNothing(t *testing.T) {
 	t.Parallel()
 	var want acctest.Listing
@@ -263,7 +264,7 @@ func TestAcc_RemovalOfLevelsKilledAtAnyWriteLosesNothing(t *testing.T) {
 	})
 }
 
-// levelsAreReported waits until the management API says of the two highest levels that they have this many messages.
+// levelsAreReported waits until the management API reports this many messages in the two highest levels.
 func levelsAreReported(t *testing.T, b *brokertest.Broker, want int) {
 	t.Helper()
 	for _, bit := range []int{2, 3} {
@@ -271,7 +272,7 @@ func levelsAreReported(t *testing.T, b *brokertest.Broker, want int) {
 	}
 }
 
-// offer publishes a message to the level that it enters at, as the sidecar does, and reports whether a queue took it.
+// offer publishes a message to its first level, as the sidecar does, and reports whether a queue accepted it.
 func offer(t *testing.T, b *brokertest.Broker, wait, unit time.Duration, body string) (accepted bool) {
 	t.Helper()
 	ch := b.Channel(t)

@@ -15,8 +15,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
-// Delayed exchanges whose names begin alike, or like a level, and a pipeline of the same name live in one vhost: each delivers
-// what is its own, each queue has its owner's policy, and none is touched when another one goes.
+// One vhost has delayed exchanges whose names begin alike, or like a level, and a pipeline with the same name. Each delivers
+// only its own messages, each queue has its owner's policy, and none changes when another owner is destroyed.
 func TestAcc_NamesThatBeginAlike(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -57,7 +57,8 @@ func deliversItsOwn(t *testing.T, b *brokertest.Broker, n delayed.Names) {
 	unbind(t, b, n.DeliverExchange(), "work")
 }
 
-// policiesAreTheirOwners fails unless the policy of each queue is that of the longest name that it begins with.
+// policiesAreTheirOwners fails unless each queue has its owner's policy. The owner is the longest of these names that begins
+// the queue's name.
 func policiesAreTheirOwners(t *testing.T, b *brokertest.Broker, names []string) {
 	t.Helper()
 	brokertest.Eventually(t, func() error {
@@ -81,7 +82,7 @@ func policiesAreTheirOwners(t *testing.T, b *brokertest.Broker, names []string) 
 	})
 }
 
-// A name that would make an object of another one is refused when it is applied. Nothing changes.
+// A name that would create another owner's object is refused at apply, and nothing changes.
 func TestAcc_NameOfAnObjectOfAnother(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -98,7 +99,7 @@ func TestAcc_NameOfAnObjectOfAnother(t *testing.T) {
 	settled(t, b, &c, before)
 }
 
-// A pipeline cannot have a queue of a delayed exchange's own as its work queue, but what is bound to what is due.
+// A pipeline cannot attach a delayed exchange's own queue, but can attach a queue that receives its due messages.
 func TestAcc_PipelineOfAQueueOfADelayedExchange(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)

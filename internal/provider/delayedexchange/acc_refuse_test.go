@@ -14,7 +14,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
-// What cannot work is refused by the plan, at its attribute, and nothing is created.
+// The plan refuses impossible values at their attribute, and creates nothing.
 func TestAcc_BadInputs(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -47,7 +47,7 @@ func TestAcc_BadInputs(t *testing.T) {
 	accept(t, b, acctest.Quick(), steps...)
 }
 
-// Of two that are new and would make the same objects, one is created.
+// If two new owners would create the same objects, one is created.
 func TestAcc_TwoNewOwnersOfOneObject(t *testing.T) {
 	t.Parallel()
 	for name, config := range map[string]func(*brokertest.Broker) string{
@@ -74,7 +74,7 @@ func pipelineHCL(b *brokertest.Broker, name string) string {
 	return "resource \"rabbitmq_retry_pipeline\" \"p\" {\n  name = \"" + name + "\"\n  vhost = \"" + b.Vhost + "\"\n  delays = [\"5s\"]\n}\n"
 }
 
-// Nothing that exists is adopted, whosever it is.
+// Existing objects are never adopted, whoever their owner is.
 func TestAcc_ExistingObjectsAreNotAdopted(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -98,8 +98,8 @@ func TestAcc_ExistingObjectsAreNotAdopted(t *testing.T) {
 	)
 }
 
-// A queue that is bound to the exchange itself would get everything at once, and one that is bound to a level, or to which
-// others lead, would spoil what waits.
+// A queue that is bound to the exchange itself would get every message at once. A queue that is bound to a level, or a
+// binding to a level, would disturb the waiting messages.
 func TestAcc_BindingsOfOthers(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -125,7 +125,7 @@ func TestAcc_BindingsOfOthers(t *testing.T) {
 	)
 }
 
-// force_destroy takes messages, and no bindings of others to the queues.
+// force_destroy deletes messages, but not the bindings of others to the queues.
 func TestAcc_ForceTakesNoBindings(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
@@ -144,7 +144,7 @@ func TestAcc_ForceTakesNoBindings(t *testing.T) {
 	}
 }
 
-// Policies of others that would lose or misdirect what waits are refused, as on a pipeline's own queues.
+// Policies of others that would lose or misdirect waiting messages are refused, as for a pipeline's own queues.
 func TestAccEveryRelease_PoliciesOfOthers(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -177,11 +177,11 @@ func TestAccEveryRelease_PoliciesOfOthers(t *testing.T) {
 				b.Call(t, http.MethodDelete, b.Path("operator-policies", "foreign"), nil, nil)
 				policy("policies", ".*", "all", 999, map[string]any{"message-ttl": 1, "expires": 100})()
 			},
-			Config: config, // the own one is stronger
+			Config: config, // its own policy takes precedence
 		},
 		resource.TestStep{
 			PreConfig: func() {
-				time.Sleep(time.Second) // what would have expired is gone
+				time.Sleep(time.Second) // any message that would expire has expired
 				b.Call(t, http.MethodDelete, b.Path("policies", "foreign"), nil, nil)
 			},
 			Config: config, ConfigPlanChecks: empty,
@@ -189,7 +189,7 @@ func TestAccEveryRelease_PoliciesOfOthers(t *testing.T) {
 	)
 }
 
-// A destroy or a change of type would take from others what they are bound to, so both are refused, with the names.
+// A destroy or a change of type would delete the bindings of others, so both are refused and name the bindings.
 func TestAcc_BoundDelayedExchangeStays(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -211,7 +211,8 @@ func TestAcc_BoundDelayedExchangeStays(t *testing.T) {
 	)
 }
 
-// A destroy says in which level how many messages wait, and deletes nothing; nor does it while something is in the inbox.
+// A destroy names the levels with waiting messages and the counts, and deletes nothing. It is also refused while the inbox
+// has messages.
 func TestAccEveryRelease_DestroyWithWaitingMessagesIsRefused(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -251,8 +252,8 @@ func TestAccEveryRelease_DestroyWithWaitingMessagesIsRefused(t *testing.T) {
 	)
 }
 
-// Publishers of a delayed exchange that is destroyed learn that it is gone, and a destroy that is refused brings it back with
-// others' bindings.
+// If a delayed exchange is destroyed, its publishers learn that it is gone. A refused destroy restores the exchange with the
+// bindings of others.
 func TestAccEveryRelease_NothingIsConfirmedAndDroppedByADestroy(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
@@ -297,7 +298,7 @@ func TestAccEveryRelease_NothingIsConfirmedAndDroppedByADestroy(t *testing.T) {
 	}
 }
 
-// confirmed reports whether the broker has confirmed a message to an exchange, or else closed the channel.
+// confirmed reports whether the broker has confirmed a message to an exchange. Otherwise it has closed the channel.
 func confirmed(t *testing.T, b *brokertest.Broker, exchange string, key ...string) bool {
 	t.Helper()
 	ch := b.Channel(t)

@@ -36,7 +36,7 @@ func TestAccEveryRelease_ApplyThenPlanIsEmpty_ImportThenPlanIsEmpty_DestroyLeave
 				})),
 			},
 		},
-		// Imports into an empty state and fails unless the plan has nothing to change.
+		// The step imports into an empty state, and fails unless the plan is empty.
 		resource.TestStep{
 			Config: config, ResourceName: address, ImportState: true,
 			ImportStateKind: resource.ImportBlockWithID,
@@ -62,7 +62,7 @@ func TestAccEveryRelease_NamesWithAnyCharacter(t *testing.T) {
 	})
 }
 
-// What the guide says that the provider's user needs is enough for everything.
+// The permissions in the guide are enough for all operations of the provider's user.
 func TestAccEveryRelease_PermissionsOfTheGuide(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -74,7 +74,7 @@ func TestAccEveryRelease_PermissionsOfTheGuide(t *testing.T) {
 	changed := config(`max_delay = "5s"`, `precision = "1s"`, `type = "direct"`, "policy_priority = 7")
 	accept(t, b, acctest.Times(),
 		resource.TestStep{Config: config(`max_delay = "10s"`)},
-		// The levels that are not needed any more are seen to be empty, so the next plan removes them.
+		// The unneeded levels are seen to be empty, so the next plan removes them.
 		resource.TestStep{Config: changed, PreConfig: func() { levelsAreReportedEmpty(t, b) }, ExpectNonEmptyPlan: true},
 		resource.TestStep{
 			Config: changed, PreConfig: func() { levelsAreReportedEmpty(t, b) },

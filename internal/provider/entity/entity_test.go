@@ -27,7 +27,7 @@ func TestConfigure(t *testing.T) {
 	}
 }
 
-// Nothing is changed, and nothing is taken for gone, as long as the broker cannot be asked.
+// As long as the broker cannot be reached, apply changes nothing, and no resource counts as gone.
 func TestApplyWithoutAConnection(t *testing.T) {
 	t.Parallel()
 	const summary = "The provider is not configured"

@@ -17,7 +17,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 )
 
-// box is a resource with everything that the shell looks at, and nothing else.
+// box is a resource with only the attributes that package entity uses.
 type box struct {
 	Vhost types.String `tfsdk:"vhost"`
 	Shelf types.String `tfsdk:"shelf"`
@@ -37,7 +37,7 @@ func boxKind() Kind {
 	}
 }
 
-// boxes do what works without a broker. The label is computed.
+// boxes implement the calls that work without a broker. The label is computed.
 type boxes struct{ Resource[box] }
 
 func (boxes) Identity(b box) []types.String { return []types.String{b.Vhost, b.Shelf, b.Name} }
@@ -57,7 +57,7 @@ func refusing(bad, summary string) func(name string) []problem.Problem {
 	}
 }
 
-// called is a box with what a call of Terraform consists of.
+// called is a box with the parts of a call from Terraform.
 type called struct {
 	*entity[box]
 	schema   schema.Schema
@@ -72,7 +72,7 @@ func newBox(t *testing.T) called {
 	return called{e, e.Kind.Schema(t.Context()), response.IdentitySchema}
 }
 
-// object is a plan or a state; nil is none.
+// object is a plan or a state, null for nil.
 func (c called) object(t *testing.T, b *box) tftypes.Value {
 	t.Helper()
 	state := tfsdk.State{Schema: c.schema, Raw: tftypes.NewValue(c.schema.Type().TerraformType(t.Context()), nil)}
@@ -106,7 +106,7 @@ func aBox(name string) *box {
 	}
 }
 
-// refused fails unless the only error has this summary and this place; an empty summary stands for none.
+// refused fails unless the only error has this summary and this path. An empty summary means no error.
 func refused(t *testing.T, diags diag.Diagnostics, summary string, at path.Path) {
 	t.Helper()
 	errors := diags.Errors()

@@ -12,7 +12,7 @@ import (
 	own "github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/function"
 )
 
-// merge calls the function as Terraform does: with one tuple of all arguments.
+// merge calls the function as Terraform does, with one tuple of all arguments.
 func merge(t *testing.T, arguments ...attr.Value) (attr.Value, *function.FuncError) {
 	t.Helper()
 	kinds := make([]attr.Type, len(arguments))
@@ -30,7 +30,7 @@ func patterns(configure, write, read types.String) types.Object {
 	return types.ObjectValueMust(attribute.PermissionsType, map[string]attr.Value{"configure": configure, "write": write, "read": read})
 }
 
-// A null is the user's mistake: the error names the argument and the field.
+// A null is the user's mistake, so the error names the argument and the field.
 func TestNullPatternIsAnErrorOfItsArgument(t *testing.T) {
 	t.Parallel()
 	a, null := types.StringValue("^a$"), types.StringNull()

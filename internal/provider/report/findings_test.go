@@ -10,7 +10,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/problem"
 )
 
-// A cause decides what a plan and an apply say.
+// A finding's cause decides whether a plan and an apply fail or warn.
 func TestCausesOfFindings(t *testing.T) {
 	t.Parallel()
 	const wrong, warning, planned, applied = "Error: S: D.", "Warning: S: D. In a plan.", "Warning: S yet: D. In a plan.", "Error: S: D. In an apply."

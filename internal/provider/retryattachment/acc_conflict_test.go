@@ -14,7 +14,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
-// Of two new owners of a queue in one configuration, at most one gets it.
+// If a configuration has two new owners of a queue, at most one gets it.
 func TestAcc_ConflictsInOneConfiguration(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -36,7 +36,7 @@ func TestAcc_ConflictsInOneConfiguration(t *testing.T) {
 	}
 }
 
-// A queue that somebody dead-letters at-least-once may hold dead letters, which a weaker policy deletes.
+// A queue with an at-least-once policy can hold dead letters, which a weaker policy would delete.
 func TestAcc_AttachingDoesNotDeleteWhatIsHeld(t *testing.T) {
 	t.Parallel()
 	b := vhostWith(t, "work")
@@ -57,8 +57,8 @@ func TestAcc_AttachingDoesNotDeleteWhatIsHeld(t *testing.T) {
 	)
 }
 
-// A queue does not leave its pipeline by a replacement, of the attachment or of the pipeline. It goes by a second attachment that
-// takes it over.
+// A queue does not leave its pipeline when the attachment or the pipeline is replaced. It leaves through a second attachment
+// that takes it over.
 func TestAcc_AttachmentChangesItsPipeline(t *testing.T) {
 	t.Parallel()
 	b := vhostWith(t, "work")
@@ -84,7 +84,8 @@ func TestAcc_AttachmentChangesItsPipeline(t *testing.T) {
 func TestAcc_DestroyLooksAgainForAttachments(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	// Plan and destroy each list the vhost and then look at the failed queue. The destroy waits for its message by the second look.
+	// Plan and destroy each list the vhost and then look at the failed queue. At the second look, the destroy waits for its
+	// message.
 	looked, again := false, false
 	attach := sync.OnceFunc(func() {
 		attachByHand(t, b)
@@ -115,7 +116,7 @@ func TestAcc_DestroyLooksAgainForAttachments(t *testing.T) {
 	)
 }
 
-// A value that is not known before the apply could replace the attachment.
+// A value that is unknown before the apply could replace the attachment.
 func TestAcc_UnknownIdentityIsNotReplaced(t *testing.T) {
 	t.Parallel()
 	b := vhostWith(t, "work")

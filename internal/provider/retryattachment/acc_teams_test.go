@@ -14,7 +14,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
-// A team that attaches its queue has its failed messages in a queue of its own, which it declares or has already.
+// A team that attaches its queue has its own failed queue, which the attachment declares or which exists already.
 func TestAcc_FailedQueueOfAnAttachment(t *testing.T) {
 	t.Parallel()
 	b := vhostWith(t, "work", "theirs")
@@ -60,7 +60,7 @@ func TestAcc_FailedQueueOfAnAttachment(t *testing.T) {
 	}
 }
 
-// A failed queue that an attachment has declared stays while the pipeline's own work queue has failed messages there.
+// If an attachment has declared a failed queue, it stays while the pipeline's own work queue has failed messages there.
 func TestAcc_FailedQueueOfAnAttachmentAndAnotherStays(t *testing.T) {
 	t.Parallel()
 	b := vhostWith(t, "work", "other")
@@ -80,7 +80,7 @@ func TestAcc_FailedQueueOfAnAttachmentAndAnotherStays(t *testing.T) {
 	}
 }
 
-// Several attachments of one configuration declare the same failed queue, whichever of them comes first.
+// Several attachments of one configuration declare the same failed queue, in any order.
 func TestAcc_FailedQueueOfSeveralAttachments(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)

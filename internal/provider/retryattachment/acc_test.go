@@ -23,10 +23,10 @@ import (
 
 const address = "rabbitmq_retry_attachment.work"
 
-// pipeline is a pipeline "orders" and nothing else.
+// pipeline is the configuration of a pipeline "orders".
 func pipeline(b *brokertest.Broker) string { return with(b, "orders", "") }
 
-// with is a pipeline with more lines.
+// with is the configuration of a pipeline with further lines.
 func with(b *brokertest.Broker, name, lines string) string {
 	return fmt.Sprintf("resource \"rabbitmq_retry_pipeline\" %q {\n  name = %q\n  vhost = %q\n  delays = [\"1s\"]\n  %s\n}\n", name, name, b.Vhost, lines)
 }
@@ -75,7 +75,7 @@ func vhostWith(t *testing.T, queues ...string) *brokertest.Broker {
 
 func importID(b *brokertest.Broker) string { return url.PathEscape(b.Vhost) + "/orders/work" }
 
-// isImported imports the attachment, which must be the one in the state.
+// isImported imports the attachment, and compares it with the state.
 func isImported(b *brokertest.Broker) resource.TestStep {
 	return resource.TestStep{
 		ResourceName: address, ImportState: true, ImportStateId: importID(b),
@@ -85,7 +85,7 @@ func isImported(b *brokertest.Broker) resource.TestStep {
 
 var empty = resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}
 
-// A queue is attached to a pipeline whose consumers count, with the engine of that pipeline and no other.
+// A queue that is attached to a pipeline whose consumers count uses that pipeline's engine.
 func TestAccEveryRelease_AttachmentToAPipelineThatConsumersCount(t *testing.T) {
 	t.Parallel()
 	b := vhostWith(t, "work")
@@ -107,7 +107,8 @@ func TestAccEveryRelease_AttachmentToAPipelineThatConsumersCount(t *testing.T) {
 	)
 }
 
-// Nobody can tell the engine of a pipeline whose definition cannot be read. The plan that has the pipeline, too, restores it.
+// If a pipeline's definition cannot be read, its engine is not known. A plan that also has the pipeline restores the
+// definition.
 func TestAccEveryRelease_AttachmentToAPipelineThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	b := vhostWith(t, "work")
@@ -133,7 +134,7 @@ func TestAccEveryRelease_AttachmentToAPipelineThatCannotBeRead(t *testing.T) {
 	)
 }
 
-// Pipeline and attachment in one configuration: neither takes the other's objects for its own.
+// If pipeline and attachment are in one configuration, neither adopts the other's objects.
 func TestAccEveryRelease_AttachmentLife(t *testing.T) {
 	t.Parallel()
 	b := vhostWith(t, "work")
@@ -142,20 +143,20 @@ func TestAccEveryRelease_AttachmentLife(t *testing.T) {
 		resource.TestStep{Config: config, ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue(address, tfjsonpath.New("id"), knownvalue.StringExact(importID(b)))}},
 		resource.TestStep{PreConfig: func() { rejectOne(t, b); comesTo(t, b, "orders.inbox") }, Config: config, ConfigPlanChecks: empty},
 		isImported(b),
-		// What goes missing is shown and repaired.
+		// Missing objects are shown and repaired.
 		resource.TestStep{
 			PreConfig:        func() { b.Call(t, http.MethodDelete, b.Path("policies", "retry/orders/attachment/work"), nil, nil) },
 			Config:           config,
 			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, plancheck.ResourceActionUpdate), plancheck.ExpectResourceAction("rabbitmq_retry_pipeline.orders", plancheck.ResourceActionNoop)}},
 		},
 		resource.TestStep{Config: pipeline(b) + attachment(b, reference, `dead_letter_strategy = "at-most-once"`)},
-		// A change of the pipeline leaves the attachment alone.
+		// A change of the pipeline does not affect the attachment.
 		resource.TestStep{Config: pipeline(b)},
 		resource.TestStep{Config: pipeline(b), ConfigPlanChecks: empty},
 	)
 }
 
-// Two states: the platform's, which has the pipeline, and the application's.
+// The platform's state has the pipeline, and the application's state has the attachment.
 func TestAcc_PipelineStaysAsLongAsQueuesAreAttached(t *testing.T) {
 	t.Parallel()
 	b := vhostWith(t, "work")
@@ -179,7 +180,7 @@ func TestAcc_PipelineStaysAsLongAsQueuesAreAttached(t *testing.T) {
 	)
 }
 
-// attachByHand leaves behind what an attachment in somebody else's state would.
+// attachByHand creates the objects of an attachment that is in another state.
 func attachByHand(t *testing.T, b *brokertest.Broker) {
 	t.Helper()
 	b.Call(t, http.MethodPut, b.Path("queues", "other"), map[string]any{"durable": true}, nil)
@@ -191,7 +192,7 @@ func detachByHand(t *testing.T, b *brokertest.Broker) {
 	b.Call(t, http.MethodDelete, b.Path("queues", "other"), nil, nil)
 }
 
-// Dead letters that a quorum queue still holds go with its policy: the detachment is refused.
+// A quorum queue's pending dead letters are lost with its policy, so the detachment is refused.
 func TestAccEveryRelease_DetachmentRefusesWhileDeadLettersAreHeld(t *testing.T) {
 	t.Parallel()
 	b := vhostWith(t, "work")
@@ -237,7 +238,7 @@ func unbindAll(t *testing.T, b *brokertest.Broker, exchange string) {
 	}
 }
 
-// A queue goes from a pipeline's configuration to an attachment without a moment between. The pipeline gives up one that it has
+// A queue moves from a pipeline's configuration to an attachment without a gap. The pipeline releases a queue that it has
 // declared, and does not delete it.
 func TestAcc_HandOver(t *testing.T) {
 	t.Parallel()
@@ -284,8 +285,8 @@ func TestAcc_WrongAttachments(t *testing.T) {
 	}
 }
 
-// The policy is written, the binding is refused, and the queue holds a dead letter by then, which would go
-// with the policy: it stays, and the import that the error names finds it.
+// The policy is written and the binding is refused. By then, the queue holds a dead letter, which would be lost with the
+// policy. So the policy stays, and the import that the error names finds it.
 func TestAcc_FailedAttachmentThatHoldsMessagesIsImported(t *testing.T) {
 	t.Parallel()
 	b := vhostWith(t, "work")
@@ -310,7 +311,7 @@ func TestAcc_FailedAttachmentThatHoldsMessagesIsImported(t *testing.T) {
 			Config:           config,
 			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, plancheck.ResourceActionUpdate)}},
 		},
-		// The broker sends what is held only after minutes, and until then a destroy is refused.
+		// The broker sends held messages only after minutes, and a destroy is refused until then.
 		resource.TestStep{
 			PreConfig: func() {
 				eventuallyReported(t, b, reported{Policy: "retry/orders/attachment/work", Held: 1})
@@ -322,7 +323,7 @@ func TestAcc_FailedAttachmentThatHoldsMessagesIsImported(t *testing.T) {
 	)
 }
 
-// holdOne makes the queue hold a dead letter, which has nowhere to go.
+// holdOne makes the queue hold a dead letter without a destination.
 func holdOne(t *testing.T, b *brokertest.Broker) {
 	t.Helper()
 	for _, exchange := range []string{"orders.dlx", "orders.failed"} {
@@ -333,7 +334,7 @@ func holdOne(t *testing.T, b *brokertest.Broker) {
 	eventuallyReported(t, b, reported{Policy: "retry/orders/attachment/work", Held: 1})
 }
 
-// reported is what the broker says of a queue, some seconds late.
+// reported is the broker's report on a queue, some seconds late.
 type reported struct {
 	Policy string `json:"policy"`
 	Held   int    `json:"messages_dlx"`

@@ -14,8 +14,9 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
-// Three states get a pipeline with the same work queue at the same time, which none of their plans can see. The applies
-// wait for one another before they attach the queue. Whoever does not keep it is told who else has it, and leaves nothing.
+// Three states create a pipeline with the same work queue at the same time, which their plans cannot see. Each apply waits
+// for the others before it attaches the queue. Each pipeline that does not get the queue reports the queue's owner, and
+// leaves no objects.
 func TestAcc_ThreeStatesAttachAQueueAtOnce(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
@@ -32,7 +33,7 @@ func TestAcc_ThreeStatesAttachAQueueAtOnce(t *testing.T) {
 		begin, attach := meet(&started), meet(&arrived)
 		endpoint := first.Before(t, func(r *http.Request) {
 			switch {
-			case r.Method == http.MethodPut: // the first write; processes start at different times
+			case r.Method == http.MethodPut: // the first write, since processes start at different times
 				begin()
 			case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/e/"+name+".return/q/work"):
 				attach()
@@ -67,7 +68,7 @@ func TestAcc_ThreeStatesAttachAQueueAtOnce(t *testing.T) {
 	}
 }
 
-// Another state attaches a queue while one of the two proofs of a destroy is under way.
+// Another state attaches a queue during one of the two proofs of a destroy.
 func TestAcc_PipelineThatGetsAQueueIsNotDestroyed(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
@@ -110,7 +111,8 @@ func TestAcc_PipelineThatGetsAQueueIsNotDestroyed(t *testing.T) {
 	}
 }
 
-// Pipelines that are destroyed at the same time share their listings of the vhost, and none lists it to see what it did.
+// Pipelines that are destroyed at the same time share their listings of the vhost. No destroy lists the vhost to check its
+// own result.
 func TestAcc_DestroysShareListings(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
@@ -134,7 +136,7 @@ func TestAcc_DestroysShareListings(t *testing.T) {
 		core.MustApply(t)
 		pipelines = append(pipelines, core)
 	}
-	listings.Store(-1) // that of the plan
+	listings.Store(-1) // the plan's listing
 	require.NoError(t, acctest.DestroyTogether(t.Context(), pipelines...))
 	if n := listings.Load(); n > 3 {
 		t.Errorf("%d destroys at the same time listed the vhost %d times", len(pipelines), n)

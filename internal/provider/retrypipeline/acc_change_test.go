@@ -23,9 +23,9 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// A delay leaves the schedule while its queue holds a message: the queue stays until the message
-// has come back, and goes with a later apply. The message is due at once but waits behind another one
-// until the test takes that away: however slow the machine is, it is there when it shall be.
+// If a delay leaves the schedule while its queue has a message, the queue stays until the message has come back, and a later
+// apply removes it. The message is due at once, but waits behind another one until the test removes that one. So even on a
+// slow machine it is there as long as the test needs it.
 func TestAcc_ChangingDelaysRetiresQueuesAndLosesNothing(t *testing.T) {
 	t.Parallel()
 	b := vhostWith(t, "work")
@@ -51,7 +51,7 @@ func TestAcc_ChangingDelaysRetiresQueuesAndLosesNothing(t *testing.T) {
 					DeliveryMode: amqp.Persistent, Body: []byte("waiting"), Expiration: "1",
 					Headers: amqp.Table{"CC": []any{"delay:2h", "return:work"}},
 				})
-				// The broker's counts lag: the plan after this apply must see the messages.
+				// The broker's counts lag, and the plan after this apply must see the messages.
 				acctest.AwaitCount(t, b, "orders.retry.2h", 2)
 			},
 			Config:            after,
@@ -123,12 +123,12 @@ func TestAcc_WorkQueuesAttemptsAndReasonsChangeInPlace(t *testing.T) {
 	)
 }
 
-// A message that was published just before a plan is not in the statistics yet, and keeps its queue nevertheless.
+// A message that was published just before a plan is not in the statistics yet, and still keeps its queue.
 func TestAccEveryRelease_NothingIsDrainedByOneReading(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
 	for _, queueType := range []string{topology.Quorum, topology.Classic} {
-		for _, phase := range []time.Duration{0, 2 * time.Second, 4 * time.Second} { // of the statistics, which are gathered every 5 seconds
+		for _, phase := range []time.Duration{0, 2 * time.Second, 4 * time.Second} { // of the statistics, gathered every 5 seconds
 			t.Run(fmt.Sprintf("%s, %s", queueType, phase), func(t *testing.T) {
 				t.Parallel()
 				keepsQueueOfLateMessage(t, queueType, phase)
@@ -171,7 +171,8 @@ func keepsQueueOfLateMessage(t *testing.T, queueType string, phase time.Duration
 	require.NoError(t, core.Destroy(t.Context()))
 }
 
-// counts reports whether a queue has counted a message. A busy broker lets a quorum queue count too late for any plan.
+// counts reports whether the broker has counted a message in a queue. On a busy broker, a quorum queue can count too late for
+// any plan.
 func counts(t *testing.T, b *brokertest.Broker, queue string) bool {
 	t.Helper()
 	var queues []struct {
@@ -212,7 +213,7 @@ func TestAcc_PlanOfManyRetiredQueuesWaitsOnce(t *testing.T) {
 	for i := range pipelines {
 		acctest.AwaitCount(t, tf.Broker, fmt.Sprintf("p%d.retry.2s", i), 0)
 	}
-	// A busy broker may not report on each queue at once.
+	// A busy broker can take a moment to report on each queue.
 	brokertest.Eventually(t, func() error {
 		first.Store(0)
 		second.Store(0)
@@ -227,7 +228,7 @@ func TestAcc_PlanOfManyRetiredQueuesWaitsOnce(t *testing.T) {
 	}
 }
 
-// RabbitMQ 4.3 takes no pattern of more than 1,024 bytes, so many work queues share several policies.
+// RabbitMQ 4.3 accepts patterns up to 1,024 bytes, so many work queues share several policies.
 func TestAcc_ManyWorkQueues(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -246,7 +247,7 @@ func TestAcc_ManyWorkQueues(t *testing.T) {
 	)
 }
 
-// attached waits until the broker says that the pipeline's policies apply to so many queues.
+// attached waits until the pipeline's policies apply to this many queues.
 func attached(t *testing.T, b *brokertest.Broker, want int) resource.TestCheckFunc {
 	t.Helper()
 	return func(*terraform.State) error {

@@ -24,8 +24,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
-// cli is Terraform's CLI in a directory of its own, with the provider in this process. Unlike the test
-// framework it can apply a plan that was saved before.
+// cli is Terraform's CLI in its own directory, with the provider in this process. Unlike the test framework, it can apply a
+// saved plan.
 type cli struct {
 	*brokertest.Broker
 	*terraformtest.CLI
@@ -36,13 +36,13 @@ func newCLI(t *testing.T) *cli {
 	return cliOf(t, brokertest.NewNamed(t, "cli"), acctest.NewCLI(t, acctest.Times()))
 }
 
-// newReleasedCLI has the provider that users get, in a process of its own.
+// newReleasedCLI has the provider that users get, in a separate process.
 func newReleasedCLI(t *testing.T) *cli {
 	t.Helper()
 	return cliOf(t, brokertest.NewNamed(t, "cli"), terraformtest.New(t, terraformtest.BuildProvider(t)))
 }
 
-// beside has a state of its own.
+// beside is another CLI with its own state.
 func (tf *cli) beside(t *testing.T) *cli {
 	t.Helper()
 	return cliOf(t, tf.Broker, acctest.NewCLI(t, acctest.Times()))
@@ -63,15 +63,14 @@ func (tf *cli) configure(t *testing.T, config string) {
 
 var bugs = regexp.MustCompile(`(?i)bug in the provider|inconsistent`)
 
-// run returns what Terraform printed, on one line, and its exit code. Whatever else happens, Terraform
-// may never blame the provider.
+// run returns Terraform's output, on one line, and its exit code. It fails the test if Terraform blames the provider.
 func (tf *cli) run(t *testing.T, arguments ...string) (output string, code int) {
 	t.Helper()
 	printed, code := tf.printed(t, arguments...)
 	return strings.Join(strings.Fields(strings.ReplaceAll(printed, "│", " ")), " "), code
 }
 
-// printed is the same as it was printed.
+// printed is run with the output's line breaks.
 func (tf *cli) printed(t *testing.T, arguments ...string) (output string, code int) {
 	t.Helper()
 	output, code = tf.Exit(t, append(arguments, "-no-color")...)
@@ -81,7 +80,7 @@ func (tf *cli) printed(t *testing.T, arguments ...string) (output string, code i
 	return output, code
 }
 
-// apply applies a plan that was saved, or the configuration as it is, and returns what was printed.
+// apply applies a saved plan, or the current configuration, and returns the output.
 func (tf *cli) apply(t *testing.T, saved ...string) string {
 	t.Helper()
 	output, code := tf.run(t, append([]string{"apply", "-input=false", "-auto-approve"}, saved...)...)
@@ -91,21 +90,21 @@ func (tf *cli) apply(t *testing.T, saved ...string) string {
 	return output
 }
 
-// applied applies a configuration, and returns what was printed.
+// applied applies a configuration, and returns the output.
 func (tf *cli) applied(t *testing.T, config string) string {
 	t.Helper()
 	tf.configure(t, config)
 	return tf.apply(t)
 }
 
-// planned saves the plan of a configuration, which changes something, and returns what was printed.
+// planned saves the plan of a configuration, which must change something, and returns the output.
 func (tf *cli) planned(t *testing.T, config string, arguments ...string) string {
 	t.Helper()
 	tf.configure(t, config)
 	return tf.plan(t, arguments...)
 }
 
-// mentions fails the test unless all this was printed.
+// mentions fails the test unless the output has all of these words.
 func mentions(t *testing.T, printed string, words ...string) {
 	t.Helper()
 	for _, want := range words {
@@ -115,7 +114,7 @@ func mentions(t *testing.T, printed string, words ...string) {
 	}
 }
 
-// omits fails the test if any of this was printed.
+// omits fails the test if the output has any of these words.
 func omits(t *testing.T, printed string, words ...string) {
 	t.Helper()
 	for _, unwanted := range words {
@@ -125,7 +124,7 @@ func omits(t *testing.T, printed string, words ...string) {
 	}
 }
 
-// refuses fails the test unless an apply ends in an error that says all this.
+// refuses fails the test unless an apply ends with an error that has all of these words.
 func (tf *cli) refuses(t *testing.T, apply []string, words ...string) {
 	t.Helper()
 	output, code := tf.run(t, append([]string{"apply", "-input=false", "-auto-approve"}, apply...)...)
@@ -135,7 +134,7 @@ func (tf *cli) refuses(t *testing.T, apply []string, words ...string) {
 	mentions(t, output, words...)
 }
 
-// plan saves a plan that changes something, and returns what was printed.
+// plan saves a plan, which must change something, and returns the output.
 func (tf *cli) plan(t *testing.T, arguments ...string) string {
 	t.Helper()
 	output, code := tf.run(t, append([]string{"plan", "-input=false", "-detailed-exitcode", "-out=saved"}, arguments...)...)
@@ -145,7 +144,7 @@ func (tf *cli) plan(t *testing.T, arguments ...string) string {
 	return output
 }
 
-// settled fails the test if a plan would change anything.
+// settled fails the test unless the plan is empty.
 func (tf *cli) settled(t *testing.T) {
 	t.Helper()
 	if output, code := tf.run(t, "plan", "-input=false", "-detailed-exitcode"); code != 0 {
@@ -153,9 +152,8 @@ func (tf *cli) settled(t *testing.T) {
 	}
 }
 
-// What only Terraform's own CLI can do. Between a plan that was saved and its apply, anything may
-// happen to the broker: apply either does what was planned or refuses with the reason, and the plan
-// after it makes sense again.
+// Only Terraform's own CLI can run these tests. Between a saved plan and its apply, the broker can change. Apply then either
+// carries out the plan or refuses with a reason, and the next plan is correct again.
 func TestAcc_SituationsOfTheCLI(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
@@ -188,8 +186,7 @@ func TestAcc_SituationsOfTheCLI(t *testing.T) {
 	})
 }
 
-// A state, and a definition on the broker, of a release that knew no max_age and no max_attempts of a
-// queue plan nothing.
+// A state and a definition from a release without max_age and a queue's max_attempts lead to an empty plan.
 func stateOfAnEarlierRelease(t *testing.T, tf *cli) {
 	t.Helper()
 	tf.applied(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = { "work.paid" = { declare = true } }`))
@@ -208,7 +205,7 @@ func stateOfAnEarlierRelease(t *testing.T, tf *cli) {
 	tf.settled(t)
 }
 
-// An age that lets nothing be retried may be meant so, for a while: the plan warns.
+// A max_age that allows no retry can be deliberate for a while, so the plan only warns.
 func ageBelowTheFirstDelay(t *testing.T, tf *cli) {
 	t.Helper()
 	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5m"]`, `max_age = "299s"`))
@@ -217,7 +214,7 @@ func ageBelowTheFirstDelay(t *testing.T, tf *cli) {
 	omits(t, tf.planned(t, pipelineHCL(tf.Broker, `delays = ["5m"]`, `max_age = "300s"`)), "Warning: No message")
 }
 
-// without removes a key from all objects but those of the pipeline itself, and counts them.
+// without removes a key from all objects except the pipeline itself, and returns how many it removed.
 func without(value any, key string) (removed int) {
 	switch v := value.(type) {
 	case []any:
@@ -238,8 +235,8 @@ func without(value any, key string) (removed int) {
 	return removed
 }
 
-// Dead letters wait for the slowest listener: one that is full and refuses stops everybody's retries,
-// of which the plan warns. One that drops its oldest messages stops nothing.
+// Dead letters wait for the slowest listener. If a listener is full and refuses messages, it stops all retries, and the plan
+// warns. A listener that drops its oldest messages stops nothing.
 func anotherListens(t *testing.T, tf *cli) {
 	for queue, listener := range map[string]map[string]any{
 		"work frozen": {"x-max-length": 1, "x-overflow": "reject-publish"},
@@ -267,8 +264,8 @@ func anotherListens(t *testing.T, tf *cli) {
 	}
 }
 
-// Before RabbitMQ 3.13 a message with a copied x-death dies in what looks like a cycle, and is held by
-// the queue with all that follow. The plan warns, and with its remedy the honest ones go on.
+// Before RabbitMQ 3.13, a message with a copied x-death looks like a cycle when it dies, and the queue holds it and all later
+// messages. The plan warns, and its remedy frees the valid messages.
 func clientCopiesDeaths(t *testing.T, tf *cli) {
 	tf.DeclareQueue(t, "work", "quorum", map[string]any{"x-message-ttl": 5000})
 	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["1h"]`, `force_destroy = true`, `work_queues = { work = {} }`))
@@ -289,8 +286,8 @@ func clientCopiesDeaths(t *testing.T, tf *cli) {
 	_, _ = tf.run(t, "destroy", "-input=false", "-auto-approve")
 }
 
-// Terraform and the provider are killed (SIGKILL) when the broker has made a certain write, before its answer arrives. This is
-// what [acctest.Core.Killed] does at every write without a process.
+// Terraform and the provider are killed (SIGKILL) after the broker has made a certain write and before its answer arrives.
+// [acctest.Core.Killed] tests the same at every write without a process.
 func TestAcc_TerraformIsKilled(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
@@ -325,7 +322,7 @@ func TestAcc_TerraformIsKilled(t *testing.T) {
 	}
 }
 
-// finish applies again, after an import where the error asks for one.
+// finish applies again. If the error asks for an import, it imports first.
 func (tf *cli) finish(t *testing.T) {
 	t.Helper()
 	output, code := tf.run(t, "apply", "-input=false", "-auto-approve")

@@ -46,7 +46,7 @@ func TestAcc_CreateNeverAdopts(t *testing.T) {
 	}
 }
 
-// The broker refuses one object in the middle of the creation: what was made before goes away again.
+// The broker refuses one object during the creation, and the objects created before are deleted.
 func TestAccEveryRelease_FailedCreateLeavesNothing(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -136,7 +136,7 @@ provider "rabbitmq" { endpoint = terraform_data.endpoint.output }
 	acceptTerraform(t, b, resource.TestStep{Config: config})
 }
 
-// Of two resources of one name, one is created: the other one finds its objects.
+// If two resources have one name, one is created, and the other finds its objects.
 func TestAcc_TwoResourcesOfOneName(t *testing.T) {
 	t.Parallel()
 	exist := regexp.MustCompile(`Objects exist already`)
@@ -178,8 +178,8 @@ func TestAcc_ReplacementOfNameAndType(t *testing.T) {
 	)
 }
 
-// A policy that the pipeline's would shadow is made by the same apply, after the plan: apply refuses
-// it like the plan would have, creates nothing, and goes through once its keys are accounted for.
+// The same apply creates, after the plan, a policy that the pipeline's policy would shadow. Apply refuses this as the plan
+// would have, and creates nothing. It succeeds once the configuration has the policy's keys.
 func TestAcc_ShadowedPolicyMadeByTheSameApply(t *testing.T) {
 	t.Parallel()
 	b := vhostWith(t, "work")

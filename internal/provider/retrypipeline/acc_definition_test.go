@@ -16,7 +16,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
-// define puts these in the place of the pipeline's definition.
+// define replaces the pipeline's definition.
 func define(t *testing.T, b *brokertest.Broker, definitions ...any) {
 	t.Helper()
 	unbound("orders.failed", "orders.failed")(t, b)
@@ -25,8 +25,8 @@ func define(t *testing.T, b *brokertest.Broker, definitions ...any) {
 	}
 }
 
-// A definition that somebody has damaged is refused by an import, which names the binding, and repaired where there is
-// a state, which touches nothing else.
+// An import refuses a damaged definition and names the binding. If there is a state, an apply repairs the definition and
+// changes nothing else.
 func TestAcc_DamagedDefinition(t *testing.T) {
 	t.Parallel()
 	const (
@@ -63,8 +63,7 @@ func TestAcc_DamagedDefinition(t *testing.T) {
 	acceptQuickly(t, b, steps...)
 }
 
-// A note of a deleted binding that somebody has changed ends plans and destroys, which say what to do. Nothing is
-// deleted or bound.
+// If a note of a deleted binding was changed by hand, plans and destroys fail with a remedy. No object is deleted or bound.
 func TestAcc_GarbledNoteOfADeletedBinding(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -109,7 +108,7 @@ const (
 		`"max_age":"60m","queue_max_attempts":{"work":2,"work.b":9}}'`
 )
 
-// workerHas checks what the sidecar is told.
+// workerHas checks the sidecar's configuration.
 func workerHas(age knownvalue.Check, attempts map[string]knownvalue.Check) statecheck.StateCheck {
 	queues := map[string]knownvalue.Check{}
 	for queue, check := range attempts {
@@ -120,8 +119,8 @@ func workerHas(age knownvalue.Check, attempts map[string]knownvalue.Check) state
 	}))
 }
 
-// Age and attempts are kept on the broker: they change in place, an import brings them back, and what
-// somebody else makes of them is drift that an apply repairs.
+// The broker keeps max_age and max_attempts. They change in place, an import restores them, and a change by hand is drift
+// that an apply repairs.
 func TestAcc_MaxAgeAndAttemptsOfAQueue(t *testing.T) {
 	t.Parallel()
 	b := vhostWith(t, "work", "work.b", "work.c")
@@ -156,7 +155,7 @@ func TestAcc_MaxAgeAndAttemptsOfAQueue(t *testing.T) {
 	)
 }
 
-// The age counts in the sum of the waits, known while work queues are not.
+// The sum of the waits includes max_age, and is known even if work queues are not.
 func TestAcc_GivesUpAfterMaxAge(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)

@@ -41,7 +41,7 @@ func TestAcc_ForceDestroyDeletesWhatIsHeld(t *testing.T) {
 	}
 }
 
-// A destroy that may wait goes through as soon as somebody has dealt with what is left.
+// A destroy with a timeout continues as soon as the remaining messages are gone.
 func TestAcc_DestroyWaitsUntilQueuesAreDrained(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -51,7 +51,7 @@ func TestAcc_DestroyWaitsUntilQueuesAreDrained(t *testing.T) {
 		resource.TestStep{
 			PreConfig: func() {
 				b.Publish(t, "orders.failed", "", persistent("parked"))
-				// The destroy is over 15 s into its wait by then, after which it would refuse.
+				// By then, the destroy has waited for 15 s, after which it would refuse.
 				time.AfterFunc(25*time.Second, func() {
 					b.Request(t, http.MethodDelete, b.Path("queues", "orders.failed")+"/contents", nil)
 				})
@@ -61,7 +61,7 @@ func TestAcc_DestroyWaitsUntilQueuesAreDrained(t *testing.T) {
 	)
 }
 
-// With timeouts.update the apply itself waits for what left the schedule.
+// With timeouts.update, the apply itself waits until queues that left the schedule are drained.
 func TestAccEveryRelease_UpdateWaitsForRetiredQueues(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -78,7 +78,7 @@ func TestAccEveryRelease_UpdateWaitsForRetiredQueues(t *testing.T) {
 		},
 		resource.TestStep{
 			PreConfig: func() {
-				// It came back through the return exchange, to which no work queue is bound.
+				// The message came back through the return exchange, which has no binding to a work queue.
 				takes(t, b, "orders.inbox", "waiting")
 				if status, _ := b.Request(t, http.MethodGet, b.Path("queues", "orders.retry.15s"), nil); status != http.StatusNotFound {
 					t.Errorf("the retired queue is still there: %d", status)
@@ -89,7 +89,7 @@ func TestAccEveryRelease_UpdateWaitsForRetiredQueues(t *testing.T) {
 	)
 }
 
-// A worker gets the new schedule after the apply. If none of its delays stayed bound, it could send nothing back.
+// A worker gets the new schedule after the apply. If none of its delays stayed bound, it could not delay any message.
 func TestAcc_ReplacedScheduleKeepsTheOldQueuesForAnotherApply(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -114,7 +114,7 @@ func TestAcc_ReplacedScheduleKeepsTheOldQueuesForAnotherApply(t *testing.T) {
 			ConfigStateChecks: []statecheck.StateCheck{
 				statecheck.ExpectKnownValue(address, tfjsonpath.New("retired_queues"), knownvalue.MapSizeExact(2)),
 			},
-			ExpectNonEmptyPlan: true, // which removes what is seen to be empty
+			ExpectNonEmptyPlan: true, // it removes queues that were seen to be empty
 		},
 		resource.TestStep{
 			Config: after,
@@ -128,7 +128,7 @@ func TestAcc_ReplacedScheduleKeepsTheOldQueuesForAnotherApply(t *testing.T) {
 	)
 }
 
-// How long the apply waits decides what the plan removes, so both are known, or neither is.
+// The apply's timeout decides which queues the plan removes. So both are known or both are unknown.
 func TestAcc_WaitThatIsKnownLater(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -158,7 +158,7 @@ func TestAccEveryRelease_DestroyRefusesWhileTheFailedQueueHoldsMessages(t *testi
 					Destroy:     true,
 					ExpectError: regexp.MustCompile(`(?s)would lose messages.*orders\.failed: 1 message`),
 				},
-				// Everything is in its place again.
+				// All objects are back.
 				resource.TestStep{Config: config, ConfigPlanChecks: unchanged},
 				resource.TestStep{
 					PreConfig: func() { takes(t, b, "orders.failed", "parked") },
@@ -169,7 +169,7 @@ func TestAccEveryRelease_DestroyRefusesWhileTheFailedQueueHoldsMessages(t *testi
 	}
 }
 
-// What a full queue has refused waits for that one alone, and would be lost to it.
+// Messages that a full queue has refused wait for that queue, and would be lost.
 func TestAccEveryRelease_DestroyRefusesWhileAQueueRefusesMessages(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -203,8 +203,7 @@ func TestAccEveryRelease_DestroyRefusesWhileAQueueRefusesMessages(t *testing.T) 
 	)
 }
 
-// A quorum work queue holds dead letters that their target does not take; its policy's deletion
-// would delete them.
+// A quorum work queue holds dead letters that their target does not accept. Deleting its policy would delete them.
 func TestAccEveryRelease_DetachAndDestroyRefuseWhileAWorkQueueHoldsDeadLetters(t *testing.T) {
 	t.Parallel()
 	b := vhostWith(t, "work")
@@ -225,7 +224,7 @@ func TestAccEveryRelease_DetachAndDestroyRefuseWhileAWorkQueueHoldsDeadLetters(t
 			Destroy:     true,
 			ExpectError: regexp.MustCompile(`(?s)would lose messages.*work: 1 dead letter`),
 		},
-		// The repair brings the bindings back and makes the broker try again at once, not minutes later.
+		// The repair restores the bindings, and makes the broker try again at once instead of minutes later.
 		resource.TestStep{Config: attached},
 		resource.TestStep{PreConfig: func() { emptyInbox(t, b, 1) }, Config: attached},
 	)
@@ -243,7 +242,7 @@ func TestAcc_RemovingADeclaredQueueThatHoldsMessagesIsRefused(t *testing.T) {
 			Config:      without,
 			ExpectError: regexp.MustCompile(`(?s)not empty.*paid: 1 message`),
 		},
-		// The refused change has touched nothing: the queue is attached still.
+		// The refused change has changed nothing, so the queue is still attached.
 		resource.TestStep{Config: with, ConfigPlanChecks: unchanged},
 		resource.TestStep{
 			PreConfig: func() { takes(t, b, "paid", "order") },
@@ -269,7 +268,7 @@ func TestAcc_RemovingDeclareKeepsTheQueue(t *testing.T) {
 	)
 }
 
-// A queue that was re-made by hand cannot be repaired in place; with messages in it, it is kept.
+// A queue that was re-created by hand cannot be repaired in place. It is kept while it has messages.
 func TestAcc_RepairOfAQueueThatHoldsMessagesIsRefused(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -296,7 +295,7 @@ func TestAcc_RepairOfAQueueThatHoldsMessagesIsRefused(t *testing.T) {
 	)
 }
 
-// Immutable arguments of a queue that an application publishes to and consumes cannot change.
+// If an application publishes to a queue and consumes it, the queue's immutable arguments cannot change.
 func TestAcc_ChangingArgumentsOfAQueueInUseIsRefused(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -337,7 +336,7 @@ func TestAcc_ChangingArgumentsOfAQueueInUseIsRefused(t *testing.T) {
 	)
 }
 
-// A repair that is refused for a queue leaves the exchanges and everybody's bindings alone.
+// If the repair of a queue is refused, the exchanges and all of their bindings stay.
 func TestAcc_RefusedRepairKeepsForeignBindings(t *testing.T) {
 	t.Parallel()
 	b := vhostWith(t, "work.audit")
@@ -373,8 +372,8 @@ func TestAcc_RefusedRepairKeepsForeignBindings(t *testing.T) {
 
 const waits = `timeouts = { update = "5m", delete = "5m" }`
 
-// Messages of a queue that nobody consumes do not drain: the plan says so, and the apply does not wait for them. It waits for
-// those of a queue with a consumer and of retired queues, and logs their names.
+// If a queue has no consumer, its messages do not drain: the plan says so, and the apply does not wait for them. The apply
+// waits for queues with a consumer and for retired queues, and logs their names.
 func TestAccEveryRelease_OnlyWhatDrainsIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
@@ -399,7 +398,7 @@ func TestAccEveryRelease_OnlyWhatDrainsIsWaitedFor(t *testing.T) {
 			for _, want := range words {
 				mentions(t, printed, want)
 			}
-			// An apply that waits goes through once the queue is empty.
+			// A waiting apply continues once the queue is empty.
 			emptied := time.AfterFunc(time.Minute, func() {
 				tf.Request(t, http.MethodDelete, tf.Path("queues", test.queue)+"/contents", nil)
 			})
@@ -426,7 +425,7 @@ func TestAccEveryRelease_OnlyWhatDrainsIsWaitedFor(t *testing.T) {
 		tf.Publish(t, "", "paid", persistent("consumed"))
 		acctest.AwaitCount(t, tf.Broker, "paid", 1)
 		tf.Publish(t, "orders.retry", "delay:1m30s", persistent("waiting"))
-		// It waits for longer than a report of what is gone lasts.
+		// It waits longer than the broker keeps the statistics of a deleted queue.
 		time.AfterFunc(25*time.Second, func() {
 			if err := errors.Join((<-deliveries).Ack(false), consuming.Cancel("slow", false)); err != nil {
 				t.Error(err)
@@ -450,8 +449,7 @@ func TestAccEveryRelease_OnlyWhatDrainsIsWaitedFor(t *testing.T) {
 	})
 }
 
-// A queue that the user has released keeps the argument by which the pipeline declared it. Whatever happens to the
-// state afterwards, it is the user's.
+// A released queue keeps the argument of the pipeline that declared it. Later changes of the state do not affect the queue.
 func TestAcc_ReleasedQueueIsNeverDeleted(t *testing.T) {
 	t.Parallel()
 	tf := newCLI(t)
@@ -472,7 +470,7 @@ func TestAcc_ReleasedQueueIsNeverDeleted(t *testing.T) {
 	}
 }
 
-// Arguments of a queue cannot change. Whoever declares a released queue again with other ones does not get a new queue.
+// A queue's arguments cannot change. If a released queue is declared again with other arguments, it is not replaced.
 func TestAcc_ReleasedQueueIsNeverReplaced(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)

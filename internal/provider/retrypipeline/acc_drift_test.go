@@ -20,7 +20,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// What [drift.Check] cannot make of one object alone.
+// This drift involves more than one object, so [drift.Check] does not cover it.
 func TestAcc_DriftThatLooksLikeTheProvidersOwn(t *testing.T) {
 	t.Parallel()
 	b := vhostWith(t, "work.created", "work.paid", "work.foreign")
@@ -45,7 +45,7 @@ func TestAcc_DriftThatLooksLikeTheProvidersOwn(t *testing.T) {
 	acceptQuickly(t, b, steps...)
 }
 
-// A pipeline whose retry queues an earlier release made, without a delivery limit, can be imported. They get the limit as
+// A pipeline from an earlier release, whose retry queues have no delivery limit, can be imported. The queues get the limit as
 // soon as they are empty.
 func TestAcc_RetryQueuesOfAnEarlierRelease(t *testing.T) {
 	t.Parallel()
@@ -81,8 +81,7 @@ func TestAcc_RetryQueuesOfAnEarlierRelease(t *testing.T) {
 	c.RequireEmptyPlan(t)
 }
 
-// driftPipelines are pipelines that have every kind of object with every kind of attribute. Nothing
-// comes back from their retry queues while a test runs.
+// driftPipelines have every kind of object with every kind of attribute. No message leaves their retry queues during a test.
 func driftPipelines(vhost string) map[string]pipeline.Pipeline {
 	quorum := pipeline.Pipeline{
 		Name: "orders", Vhost: vhost, QueueType: topology.Quorum, MaxAttempts: 3,
@@ -114,7 +113,7 @@ func driftPipelines(vhost string) map[string]pipeline.Pipeline {
 	return map[string]pipeline.Pipeline{"quorum": quorum, "classic": classic}
 }
 
-// subjects are these pipelines with objects of others that meet theirs.
+// subjects are these pipelines, with objects of others that are bound to theirs.
 func subjects(vhost string) map[string]drift.Subject {
 	all := map[string]drift.Subject{}
 	for kind, p := range driftPipelines(vhost) {
@@ -139,8 +138,8 @@ func subjects(vhost string) map[string]drift.Subject {
 	return all
 }
 
-// addForeign adds objects of others: a listener on each of the pipeline's exchanges, a binding to a work queue, and policies,
-// one of them with a name that begins like the pipeline's.
+// addForeign adds objects of others: a listener on each of the pipeline's exchanges, a binding to a work queue, and policies.
+// The name of one policy begins like the pipeline's.
 func addForeign(t *testing.T, b *brokertest.Broker, p pipeline.Pipeline) {
 	t.Helper()
 	b.DeclareQueue(t, "foreign.audit", "quorum", nil)
@@ -166,7 +165,7 @@ func TestDriftMatrixIsComplete(t *testing.T) {
 	drift.CheckComplete(t, subjects("v"))
 }
 
-// configurationOf is the pipeline as a user configures it.
+// configurationOf is the pipeline's configuration.
 func configurationOf(p pipeline.Pipeline) map[string]any {
 	var delays []string
 	for _, delay := range p.Delays {

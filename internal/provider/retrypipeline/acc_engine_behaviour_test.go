@@ -18,14 +18,15 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
-// behaving applies a pipeline, and then does what consumers do.
+// behaving applies a pipeline, and then acts as consumers.
 func behaving(t *testing.T, b *brokertest.Broker, do func(), lines ...string) {
 	t.Helper()
 	config := pipelineHCL(b, append(lines, "force_destroy = true")...)
 	acctest.Run(t, acctest.Quick(), resource.TestStep{Config: config, Check: func(*terraform.State) error { do(); return nil }})
 }
 
-// failing consumes the work queue and has a message fail so often, by this call. It returns the waits between deliveries.
+// failing consumes the work queue, and makes a message fail this many times by this call. It returns the waits between
+// deliveries.
 func failing(t *testing.T, b *brokertest.Broker, times int, fail func(amqp.Delivery) error) []time.Duration {
 	t.Helper()
 	ch := b.Channel(t)
@@ -57,7 +58,7 @@ func failingBut(t *testing.T, b *brokertest.Broker, times int, fail func(amqp.De
 	})
 }
 
-// workingSince is a vhost with the queue "work", on a release that has what the test is about.
+// workingSince is a vhost with the queue "work", on a release that has the tested feature.
 func workingSince(t *testing.T, release, queueType string) *brokertest.Broker {
 	t.Helper()
 	skipBefore(t, release)
@@ -66,7 +67,7 @@ func workingSince(t *testing.T, release, queueType string) *brokertest.Broker {
 	return b
 }
 
-// waited compares waits with those that are configured: never shorter.
+// waited fails if a wait was shorter than configured.
 func waited(t *testing.T, got []time.Duration, want ...time.Duration) {
 	t.Helper()
 	const early = 50 * time.Millisecond
@@ -80,7 +81,7 @@ func waited(t *testing.T, got []time.Duration, want ...time.Duration) {
 	}
 }
 
-// parked waits for the message in the failed queue, and for nothing else to be left in the work queue.
+// parked waits for the message in the failed queue, and until the work queue is empty.
 func parked(t *testing.T, b *brokertest.Broker, body string) amqp.Delivery {
 	t.Helper()
 	var found amqp.Delivery
@@ -97,7 +98,7 @@ func parked(t *testing.T, b *brokertest.Broker, body string) amqp.Delivery {
 
 func ms(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 
-// The queue counts and delays what is rejected into it, up to the last delay, and parks it.
+// The queue counts and delays rejected messages, up to the last delay, and then parks them.
 func TestAcc_NativeDelays(t *testing.T) {
 	t.Parallel()
 	b := workingSince(t, "4.3.1", "quorum")
@@ -111,7 +112,7 @@ func TestAcc_NativeDelays(t *testing.T) {
 	}, `engine = "native"`, `delays = ["400ms", "800ms", "1200ms"]`, `max_attempts = 5`, `work_queues = { work = {} }`)
 }
 
-// What the other calls do: a dead letter is parked at once, and what is returned without being counted comes back indefinitely.
+// A dead letter from another call is parked at once. A message that is returned without a count comes back indefinitely.
 func TestAcc_NativeWrongCalls(t *testing.T) {
 	t.Parallel()
 	b := workingSince(t, "4.3.1", "quorum")
@@ -125,13 +126,13 @@ func TestAcc_NativeWrongCalls(t *testing.T) {
 	}, `engine = "native"`, `delays = ["200ms", "400ms"]`, `work_queues = { work = {} }`)
 }
 
-// Without a sidecar, a message of priority 0 comes back with it: not as one without, which 4.3 takes for 4.
+// Without a sidecar, a message with priority 0 keeps it. RabbitMQ 4.3 would treat a message without a priority as 4.
 func TestAccEveryRelease_PriorityZeroWithoutSidecar(t *testing.T) {
 	t.Parallel()
 	for _, engine := range []string{"native", "consumer"} {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
-			b := workingSince(t, "4.3.1", "quorum") // before, no release tells the two apart
+			b := workingSince(t, "4.3.1", "quorum") // earlier releases do not tell the two apart
 			behaving(t, b, func() {
 				for _, priority := range []int{0, 1} {
 					b.Call(t, http.MethodPost, b.Path("exchanges", "amq.default")+"/publish", map[string]any{
@@ -150,7 +151,7 @@ func TestAccEveryRelease_PriorityZeroWithoutSidecar(t *testing.T) {
 	}
 }
 
-// A consumer that dies has used an attempt.
+// A consumer that crashes has used an attempt.
 func TestAcc_NativeCrashes(t *testing.T) {
 	t.Parallel()
 	b := workingSince(t, "4.3.1", "quorum")
@@ -163,8 +164,8 @@ func TestAcc_NativeCrashes(t *testing.T) {
 	}, `engine = "native"`, `delays = ["200ms"]`, `max_attempts = 3`, `work_queues = { work = {} }`)
 }
 
-// A message that a queue delays keeps it from being deleted, although nobody sees it but in the count of all messages. A
-// queue that leaves the pipeline keeps such a message, and delivers it.
+// A message that a queue delays prevents the queue's deletion, although only the count of all messages includes it. A queue
+// that leaves the pipeline keeps such a message, and delivers it.
 func TestAcc_NativeDelaysAreContents(t *testing.T) {
 	t.Parallel()
 	b := workingSince(t, "4.3.1", "quorum")
@@ -195,7 +196,7 @@ func TestAcc_NativeDelaysAreContents(t *testing.T) {
 	)
 }
 
-// attemptsBefore reads how often the queue rejected the message before, as a consumer that counts does.
+// attemptsBefore reads how often the queue rejected the message before, as a consumer does that counts attempts.
 func attemptsBefore(d amqp.Delivery, queue string) int64 {
 	deaths, _ := d.Headers["x-death"].([]any)
 	for _, each := range deaths {
@@ -207,7 +208,7 @@ func attemptsBefore(d amqp.Delivery, queue string) int64 {
 	return 0
 }
 
-// countingConsumer rejects a message until it was delivered so often, and then parks it.
+// countingConsumer rejects a message until it was delivered this many times, and then parks it.
 func countingConsumer(t *testing.T, b *brokertest.Broker, attempts int64) func(amqp.Delivery) error {
 	t.Helper()
 	return func(d amqp.Delivery) error {
@@ -219,8 +220,8 @@ func countingConsumer(t *testing.T, b *brokertest.Broker, attempts int64) func(a
 	}
 }
 
-// Consumers count what the broker notes, and what they do not reject is parked without standing in anybody's way: forty
-// messages that expired, and forty that no consumer survived, delay none that was rejected.
+// Consumers count attempts from the broker's headers. Messages that die otherwise are parked without delaying others. So
+// forty expired messages, and forty whose consumers crashed, delay no rejected message.
 func TestAccEveryRelease_ConsumersCount(t *testing.T) {
 	t.Parallel()
 	const each = 40
@@ -263,7 +264,8 @@ func TestAccEveryRelease_ConsumersCount(t *testing.T) {
 	}
 }
 
-// The one delay changes in place: what waits in the old queue comes back from there, and the queue goes once it is empty.
+// A pipeline's one delay changes in place. Messages in the old queue come back from there, and the queue is deleted once it
+// is empty.
 func TestAccEveryRelease_ConsumersScheduleChanges(t *testing.T) {
 	t.Parallel()
 	b := workingSince(t, "4.0", "quorum")
@@ -288,7 +290,7 @@ func TestAccEveryRelease_ConsumersScheduleChanges(t *testing.T) {
 	)
 }
 
-// crash takes so many messages and ends without a word.
+// crash takes this many messages and ends without an answer.
 func crash(t *testing.T, b *brokertest.Broker, messages int) {
 	t.Helper()
 	ch := b.Channel(t)
@@ -300,7 +302,7 @@ func crash(t *testing.T, b *brokertest.Broker, messages int) {
 	require.NoError(t, ch.Close())
 }
 
-// What comes back to a work queue that is gone is parked; it does not stay in front of the others in the retry queue.
+// If the work queue of a waiting message is gone, the message is parked. It does not block others in the retry queue.
 func TestAccEveryRelease_ConsumersQueueIsGone(t *testing.T) {
 	t.Parallel()
 	b := workingSince(t, "4.0", "quorum")
@@ -323,8 +325,8 @@ func TestAccEveryRelease_ConsumersQueueIsGone(t *testing.T) {
 	}, `engine = "consumer"`, `delays = ["3s"]`, `work_queues = { work = {}, gone = {} }`)
 }
 
-// A queue moves between pipelines of different engines: what waits in the old one comes back, and what fails from now on
-// goes through the new one.
+// A queue moves between pipelines with different engines. Messages that wait in the old pipeline come back, and new failures
+// go through the new pipeline.
 func TestAccEveryRelease_WorkQueueMovesBetweenEngines(t *testing.T) {
 	t.Parallel()
 	engines := []string{"worker", "consumer", "native"}
@@ -356,7 +358,7 @@ func TestAccEveryRelease_WorkQueueMovesBetweenEngines(t *testing.T) {
 	}
 }
 
-// expectRejectedBy has a message rejected, and looks for it where the pipeline of this engine has it.
+// expectRejectedBy rejects a message, and expects it in the queue that this engine uses.
 func expectRejectedBy(t *testing.T, b *brokertest.Broker, name, engine string) {
 	t.Helper()
 	body := "to " + name + " " + strings.ToLower(t.Name())
@@ -364,7 +366,8 @@ func expectRejectedBy(t *testing.T, b *brokertest.Broker, name, engine string) {
 	expectIn(t, b, name+map[string]string{"worker": ".inbox", "native": ".failed", "consumer": ".retry.1s"}[engine], body)
 }
 
-// A work queue that has a failed queue of its own parks there, by the broker or by its consumer; others in the pipeline's.
+// If a work queue has its own failed queue, the broker or its consumer parks messages there. Other work queues use the
+// pipeline's failed queue.
 func TestAccEveryRelease_FailedQueueWithoutWorker(t *testing.T) {
 	t.Parallel()
 	for engine, since := range map[string]string{"native": "4.3.1", "consumer": "4.0"} {

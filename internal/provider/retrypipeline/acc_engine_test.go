@@ -25,7 +25,7 @@ type engineCase struct {
 	engine, since, tooOld string
 	lines                 []string
 	deadLetterExchange    string
-	// objects are all that the pipeline has.
+	// These are all of the pipeline's objects.
 	exchanges, queues, policies []string
 	bindings                    [][2]string
 }
@@ -60,7 +60,7 @@ func engineCases() []engineCase {
 	}
 }
 
-// A pipeline without a worker is made, shown, repaired object by object, imported and destroyed as any other. Where the
+// A pipeline without a worker is created, shown, repaired object by object, imported and destroyed like any other. If the
 // broker is too old, the plan says so.
 func TestAccEveryRelease_EngineWithoutWorker(t *testing.T) {
 	t.Parallel()
@@ -108,7 +108,7 @@ func TestAccEveryRelease_EngineWithoutWorker(t *testing.T) {
 	}
 }
 
-// drifts are what takes each object away.
+// drifts remove each object.
 func (c engineCase) drifts() map[string]func(*testing.T, *brokertest.Broker) {
 	all := map[string]func(*testing.T, *brokertest.Broker){}
 	for kind, objects := range map[string][]string{"exchanges": c.exchanges, "queues": c.queues, "policies": c.policies} {
@@ -122,7 +122,7 @@ func (c engineCase) drifts() map[string]func(*testing.T, *brokertest.Broker) {
 	return all
 }
 
-// A pipeline with work queues does not change its engine; one without is replaced.
+// A pipeline with work queues cannot change its engine. A pipeline without work queues is replaced.
 func TestAccEveryRelease_EngineChanges(t *testing.T) {
 	t.Parallel()
 	b := workingSince(t, "4.0", "quorum")
@@ -140,10 +140,10 @@ func TestAccEveryRelease_EngineChanges(t *testing.T) {
 	)
 }
 
-// counted is after how many deliveries brokers from 4.0 on dead-letter a message of a quorum queue, by default.
+// counted is the number of deliveries after which brokers since 4.0 dead-letter a message of a quorum queue by default.
 const counted = 21
 
-// beingRetried applies a pipeline, and does what consumers do while the sidecar runs, if the engine has one.
+// beingRetried applies a pipeline, and acts as consumers while the sidecar runs, if the engine has one.
 func beingRetried(t *testing.T, b *brokertest.Broker, engine string, do func(), lines ...string) {
 	t.Helper()
 	if engine != "worker" {
@@ -159,7 +159,7 @@ func beingRetried(t *testing.T, b *brokertest.Broker, engine string, do func(), 
 	}})
 }
 
-// The sidecar waits as configured, and the last delay goes on for as long as there are attempts.
+// The sidecar waits as configured, and uses the last delay for all further attempts.
 func TestAccEveryRelease_WorkerDelays(t *testing.T) {
 	t.Parallel()
 	for _, queueType := range []string{"quorum", "classic"} {
@@ -180,8 +180,8 @@ func TestAccEveryRelease_WorkerDelays(t *testing.T) {
 	}
 }
 
-// What is returned to the queue is not retried: it comes back at once. From 4.0 on a quorum queue counts that, and the message is
-// parked; from 4.3 on it counts basic.reject alone. A classic queue counts nothing.
+// A message that is returned to the queue is not retried but comes back at once. Since 4.0, a quorum queue counts returns and
+// finally parks the message. Since 4.3, it counts only basic.reject. A classic queue does not count.
 func TestAccEveryRelease_RequeueIsNoRetry(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ engine, since, queueType string }{
@@ -199,7 +199,7 @@ func TestAccEveryRelease_RequeueIsNoRetry(t *testing.T) {
 	}
 }
 
-// comesBack has a message returned to the queue until that has counted enough, or twice as often if it does not count.
+// comesBack returns a message to the queue until the queue has counted enough, or twice as often if it does not count.
 func comesBack(t *testing.T, b *brokertest.Broker, body string, counts bool, fail func(amqp.Delivery) error) {
 	t.Helper()
 	b.Publish(t, "", "work", persistent(body))
@@ -211,7 +211,7 @@ func comesBack(t *testing.T, b *brokertest.Broker, body string, counts bool, fai
 	}
 }
 
-// A consumer that does not count gets the message again, however often: the queue's delivery limit does not end it.
+// If a consumer does not count, it gets the message again indefinitely, since the queue's delivery limit does not end that.
 func TestAccEveryRelease_ConsumersDoNotCount(t *testing.T) {
 	t.Parallel()
 	for call, fail := range map[string]func(amqp.Delivery) error{

@@ -15,9 +15,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
 
-// An update that the broker refuses half-way: what was made stays, the next plan shows what is left to
-// do and nothing else, and apply does it. Queues are made side by side, so the one that the broker would
-// take may not have been begun when it refuses the other.
+// The broker refuses an update halfway. Finished changes stay, the next plan shows only the remaining changes, and apply
+// makes them. Queues are created in parallel, so when the broker refuses one queue, the other can still be missing.
 func TestAcc_FailedUpdateIsFinishedByTheNextOne(t *testing.T) {
 	t.Parallel()
 	b := vhostWith(t, "work")
@@ -45,9 +44,8 @@ func TestAcc_FailedUpdateIsFinishedByTheNextOne(t *testing.T) {
 	)
 }
 
-// A creation that the broker refuses half-way, when a consumer has rejected a message already: everything
-// stays, the import that the error names finds it, the next plan shows what is missing and nothing else,
-// and the message is still there.
+// The broker refuses a creation halfway, when a consumer has already rejected a message. All objects stay, and the import
+// that the error names finds them. The next plan shows only the missing objects, and the message is still there.
 func TestAcc_FailedCreateThatHoldsMessagesIsImported(t *testing.T) {
 	t.Parallel()
 	b := vhostWith(t, "work.a", "work.b")
@@ -82,7 +80,7 @@ func TestAcc_FailedCreateThatHoldsMessagesIsImported(t *testing.T) {
 	)
 }
 
-// A replacement that would lose messages is refused before anything is created, and proposed again.
+// A replacement that would lose messages is refused before any object is created, and the next plan proposes it again.
 func TestAccEveryRelease_ReplacementRefusesWhileMessagesAreHeld(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -106,7 +104,7 @@ func TestAccEveryRelease_ReplacementRefusesWhileMessagesAreHeld(t *testing.T) {
 	)
 }
 
-// A queue whose policy is away for a moment while its priority falls loses its pending dead letters.
+// If a queue lost its policy for a moment while the priority decreases, its pending dead letters would be lost.
 func TestAccEveryRelease_LoweredPriorityKeepsPendingDeadLetters(t *testing.T) {
 	t.Parallel()
 	b := vhostWith(t, "work")
@@ -122,7 +120,7 @@ func TestAccEveryRelease_LoweredPriorityKeepsPendingDeadLetters(t *testing.T) {
 	)
 }
 
-// Brokers check policies when they are written. Where that is the first write, nothing was begun.
+// Brokers check policies when they are written. If that is the first write, the change has not begun.
 func TestAcc_UpdateWhoseFirstWriteIsRefusedHasChangedNothing(t *testing.T) {
 	t.Parallel()
 	b := vhostWith(t, "work")
@@ -137,8 +135,8 @@ func TestAcc_UpdateWhoseFirstWriteIsRefusedHasChangedNothing(t *testing.T) {
 	)
 }
 
-// An update that fails half-way leaves policies that neither the state nor the configuration knows. What
-// the queues hold because of them is not lost with the next change, nor with a destroy.
+// An update that fails halfway leaves policies that neither the state nor the configuration has. Neither the next change nor
+// a destroy loses messages that the queues hold because of them.
 func TestAccEveryRelease_FailedUpdateKeepsWhatIsHeld(t *testing.T) {
 	t.Parallel()
 	b := vhostWith(t, "work", "worse")
@@ -165,7 +163,7 @@ func TestAccEveryRelease_FailedUpdateKeepsWhatIsHeld(t *testing.T) {
 	)
 }
 
-// The policy covers every delay that can be written.
+// The policy matches the retry queues of all possible delays.
 func TestAccEveryRelease_PolicyCoversFractionsOfASecond(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)

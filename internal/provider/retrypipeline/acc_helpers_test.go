@@ -24,17 +24,17 @@ const (
 	address      = resourceType + ".orders"
 )
 
-// unchanged is a plan that has nothing to do. That there is nothing left to do after a step, each step checks by itself.
+// unchanged expects an empty plan before the apply. After the apply, each step checks that by itself.
 var unchanged = resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectEmptyPlan()}}
 
-// accept runs the steps against the provider in this process. The pipelines are destroyed at the
-// end, and nothing but the test's own queues may be left in the vhost.
+// accept runs the steps against the provider in this process. At the end, the pipelines are destroyed, and only the test's
+// own queues may be left in the vhost.
 func accept(t *testing.T, b *brokertest.Broker, steps ...resource.TestStep) {
 	t.Helper()
 	acctest.RunAndCheck(t, acctest.Times(), func() error { return nothingLeft(t, b) }, steps...)
 }
 
-// acceptQuickly is accept for steps in which no message is on its way: see [acctest.Quick].
+// acceptQuickly is accept for steps during which no message moves: see [acctest.Quick].
 func acceptQuickly(t *testing.T, b *brokertest.Broker, steps ...resource.TestStep) {
 	t.Helper()
 	acctest.RunAndCheck(t, acctest.Quick(), func() error { return nothingLeft(t, b) }, steps...)
@@ -67,18 +67,18 @@ func nothingLeft(t *testing.T, b *brokertest.Broker) error {
 	return nil
 }
 
-// pipelineLabelled is the configuration of a pipeline, under a label of Terraform's, with these lines.
+// pipelineLabelled is the configuration of a pipeline under a Terraform label, with these lines.
 func pipelineLabelled(b *brokertest.Broker, label, name string, lines ...string) string {
 	return fmt.Sprintf("resource \"rabbitmq_retry_pipeline\" %q {\n  name = %q\n  vhost = %q\n  %s\n}\n",
 		label, name, b.Vhost, strings.Join(lines, "\n  "))
 }
 
-// pipelineHCL is a configuration of one pipeline named "orders" with these more lines.
+// pipelineHCL is the configuration of a pipeline named "orders", with these lines.
 func pipelineHCL(b *brokertest.Broker, lines ...string) string {
 	return pipelineLabelled(b, "orders", "orders", lines...)
 }
 
-// pipelineNamed is the configuration of a pipeline, under its own name in Terraform.
+// pipelineNamed is the configuration of a pipeline, with its own name as Terraform label.
 func pipelineNamed(b *brokertest.Broker, name string, lines ...string) string {
 	return pipelineLabelled(b, name, name, append([]string{`delays = ["1s"]`}, lines...)...)
 }
@@ -93,10 +93,10 @@ func at(endpoint string) string {
 	return fmt.Sprintf("provider \"rabbitmq\" {\n  endpoint = %q\n}\n", endpoint)
 }
 
-// importID is the id that terraform import takes.
+// importID is the id for terraform import.
 func importID(vhost, name string) string { return url.PathEscape(vhost) + "/" + url.PathEscape(name) }
 
-// isImported imports the pipeline "orders", which must be the one in the state.
+// isImported imports the pipeline "orders", and compares it with the state.
 func isImported(b *brokertest.Broker) resource.TestStep {
 	return resource.TestStep{
 		ResourceName: address, ImportState: true, ImportStateId: importID(b.Vhost, "orders"),
@@ -104,7 +104,7 @@ func isImported(b *brokertest.Broker) resource.TestStep {
 	}
 }
 
-// importBlock imports a pipeline into an empty state, and fails unless the plan has nothing to change.
+// importBlock imports a pipeline into an empty state, and fails unless the plan is empty.
 func importBlock(b *brokertest.Broker, config, name string) resource.TestStep {
 	return resource.TestStep{
 		Config: config, ResourceName: address, ImportState: true,
@@ -112,12 +112,12 @@ func importBlock(b *brokertest.Broker, config, name string) resource.TestStep {
 	}
 }
 
-// says is a text of an error. Terraform breaks long lines, so that a blank in an expression stands for any white space.
+// says matches a text of an error. Terraform breaks long lines, so a blank matches any white space.
 func says(text string) *regexp.Regexp {
 	return regexp.MustCompile("(?s)" + strings.ReplaceAll(text, " ", `[\s│]+`))
 }
 
-// skipBefore skips a test on releases that do not have what it is about, without a vhost.
+// skipBefore skips a test, without a vhost, on releases that lack the tested feature.
 func skipBefore(t *testing.T, release string) {
 	t.Helper()
 	if b := brokertest.WithoutVhost(t); !b.VersionAtLeast(release) {
@@ -135,7 +135,7 @@ func vhostWith(t *testing.T, queues ...string) *brokertest.Broker {
 	return b
 }
 
-// there fails the test unless the vhost has an object, or has it not, as is wanted.
+// there fails the test unless the object exists or is missing, as wanted.
 func there(t *testing.T, b *brokertest.Broker, want bool, kind, name string) {
 	t.Helper()
 	if got := slices.Contains(acctest.Names(t, b, kind), name); got != want {
@@ -147,14 +147,14 @@ func persistent(body string) amqp.Publishing {
 	return amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte(body)}
 }
 
-// reject publishes a message to a queue, and has a consumer reject it.
+// reject publishes a message to a queue, and rejects it as a consumer.
 func reject(t *testing.T, b *brokertest.Broker, queue, body string) {
 	t.Helper()
 	b.Publish(t, "", queue, persistent(body))
 	rejectNext(t, b, queue, false)
 }
 
-// rejectNext has a consumer reject what is next, or return it to the queue.
+// rejectNext rejects the next message as a consumer, or returns it to the queue.
 func rejectNext(t *testing.T, b *brokertest.Broker, queue string, requeue bool) {
 	t.Helper()
 	ch := b.Channel(t)
@@ -166,7 +166,7 @@ func rejectNext(t *testing.T, b *brokertest.Broker, queue string, requeue bool) 
 	require.NoError(t, d.Reject(requeue))
 }
 
-// takes takes a message off a queue, which must be this one.
+// takes takes a message from a queue, and fails unless it is this one.
 func takes(t *testing.T, b *brokertest.Broker, queue, body string) {
 	t.Helper()
 	if m, ok := b.Get(t, queue); !ok || string(m.Body) != body {
@@ -174,7 +174,7 @@ func takes(t *testing.T, b *brokertest.Broker, queue, body string) {
 	}
 }
 
-// expectIn takes what comes until each of these has come, in whatever order.
+// expectIn takes messages until each of these has come, in any order.
 func expectIn(t *testing.T, b *brokertest.Broker, queue string, bodies ...string) {
 	t.Helper()
 	missing := slices.Clone(bodies)
@@ -188,7 +188,7 @@ func expectIn(t *testing.T, b *brokertest.Broker, queue string, bodies ...string
 	})
 }
 
-// awaitReady waits until a queue has this many messages that are ready. Unlike the management API, AMQP tells it at once.
+// awaitReady waits until a queue has this many ready messages. AMQP reports the count at once, unlike the management API.
 func awaitReady(t *testing.T, b *brokertest.Broker, queue string, want int) {
 	t.Helper()
 	ch := b.Channel(t)
@@ -209,7 +209,7 @@ func emptyInbox(t *testing.T, b *brokertest.Broker, want int) {
 	require.NoError(t, err)
 }
 
-// reported is what the management API says of a queue, which lags behind by seconds.
+// reported is the management API's report on a queue, which lags by seconds.
 func reported(t *testing.T, b *brokertest.Broker, queue string) map[string]any {
 	t.Helper()
 	var found map[string]any
@@ -217,7 +217,7 @@ func reported(t *testing.T, b *brokertest.Broker, queue string) map[string]any {
 	return found
 }
 
-// awaitReported waits until the management API says this of a queue. Numbers are float64.
+// awaitReported waits until the management API reports this value for a queue. Numbers are float64.
 func awaitReported(t *testing.T, b *brokertest.Broker, queue, key string, want any) {
 	t.Helper()
 	brokertest.Eventually(t, func() error {
@@ -228,7 +228,7 @@ func awaitReported(t *testing.T, b *brokertest.Broker, queue, key string, want a
 	})
 }
 
-// holdDeadLetters has a work queue hold so many dead letters, since the dead-letter exchange is missing.
+// holdDeadLetters makes a work queue hold this many dead letters, since the dead-letter exchange is missing.
 func holdDeadLetters(t *testing.T, b *brokertest.Broker, queue string, messages int) {
 	t.Helper()
 	deleted("exchanges", "orders.dlx")(t, b)
@@ -238,7 +238,7 @@ func holdDeadLetters(t *testing.T, b *brokertest.Broker, queue string, messages 
 	awaitReported(t, b, queue, "messages_dlx", float64(messages))
 }
 
-// putPolicy makes a policy of somebody else for all queues that match.
+// putPolicy makes another owner's policy for all queues that match.
 func putPolicy(t *testing.T, b *brokertest.Broker, kind, name, pattern string, priority int, definition map[string]any) {
 	t.Helper()
 	b.Call(t, http.MethodPut, b.Path(kind, name), map[string]any{
@@ -286,8 +286,8 @@ func bound(source, queue, key string, arguments map[string]any) func(*testing.T,
 	}
 }
 
-// onlyDiffers checks that a plan changes exactly these objects of the topology, in place. Objects
-// are written as kind and name, such as "queues orders.inbox".
+// onlyDiffers checks that a plan changes exactly these objects of the topology, in place. An object is its kind and name,
+// such as "queues orders.inbox".
 type onlyDiffers []string
 
 func (want onlyDiffers) CheckPlan(_ context.Context, req plancheck.CheckPlanRequest, resp *plancheck.CheckPlanResponse) {
@@ -308,7 +308,7 @@ func (want onlyDiffers) CheckPlan(_ context.Context, req plancheck.CheckPlanRequ
 	resp.Error = fmt.Errorf("%s is not in the plan", address)
 }
 
-// either passes if one of the two does.
+// either passes if one of the two passes.
 type either [2]onlyDiffers
 
 func (e either) CheckPlan(ctx context.Context, req plancheck.CheckPlanRequest, resp *plancheck.CheckPlanResponse) {

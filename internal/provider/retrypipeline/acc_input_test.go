@@ -30,7 +30,7 @@ func TestAcc_BadInputFailsAtPlanTime(t *testing.T) {
 	for i := range 700 {
 		many = append(many, fmt.Sprintf("%q", fmt.Sprintf("%dms", i+1)))
 	}
-	// Terraform validates everything before it plans anything.
+	// Terraform validates all resources before it plans any.
 	validated, planned := badInputs{Broker: b}, badInputs{Broker: b, config: "resource \"terraform_data\" \"later\" {}\n"}
 	for name, c := range map[string]struct{ lines, says string }{
 		"no delays":               {`delays = []`, `on .* line .*delays = \[\].*at least one delay`},
@@ -137,14 +137,14 @@ func TestAcc_InvalidImports(t *testing.T) {
 	)
 }
 
-// badInputs are pipelines in one configuration that each fail to be planned for a reason of their own.
+// badInputs are pipelines in one configuration. The plan of each fails for a separate reason.
 type badInputs struct {
 	*brokertest.Broker
 	config string
 	says   map[string]string
 }
 
-// add adds a pipeline and what its error says.
+// add adds a pipeline and the text of its error.
 func (in *badInputs) add(name, pipeline, lines, says string) {
 	in.config += pipelineLabelled(in.Broker, label(name), pipeline, lines)
 	if in.says == nil {
@@ -153,10 +153,10 @@ func (in *badInputs) add(name, pipeline, lines, says string) {
 	in.says[name] = says
 }
 
-// label turns a name into one that HCL takes.
+// label turns a name into a label that HCL accepts.
 func label(name string) string { return regexp.MustCompile(`\W+`).ReplaceAllString(name, "_") }
 
-// fail plans once, and fails the subtest of each pipeline of which the plan does not say what it shall.
+// fail plans once, and fails the subtest of each pipeline whose error the plan does not show.
 func (in *badInputs) fail(t *testing.T) {
 	t.Helper()
 	acctest.Require(t)
@@ -183,8 +183,8 @@ func (in *badInputs) fail(t *testing.T) {
 
 var withResource = regexp.MustCompile(`with rabbitmq_retry_pipeline\.(\w+),`)
 
-// Brokers leave line breaks out of the names of queues and exchanges, so those are errors of the plan. They keep those of
-// vhosts, of policies and of bindings, which are no obstacle.
+// Brokers remove line breaks from the names of queues and exchanges, so the plan refuses such names. They keep line breaks in
+// the names of vhosts, policies and bindings, which do no harm.
 func TestAcc_NamesWithLineBreaks(t *testing.T) {
 	t.Parallel()
 	b := brokertest.NewNamed(t, "vhost\r\nwith line breaks\n")
@@ -215,7 +215,7 @@ func TestAcc_NamesWithLineBreaks(t *testing.T) {
 	)
 }
 
-// What the plan refuses to declare a queue with, the broker refuses, too; and what all releases accept passes.
+// If the plan refuses an argument of a queue, the broker refuses it, too. Arguments that all releases accept pass.
 func TestAccEveryRelease_ArgumentsThatATypeDoesNotSupport(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -264,8 +264,8 @@ func TestAccEveryRelease_ArgumentsThatATypeDoesNotSupport(t *testing.T) {
 	})
 }
 
-// A proxy that decodes slashes makes the vhost "/" look like all vhosts, and policies unreachable. Both are errors that
-// say so, and nothing stays behind.
+// A proxy that decodes slashes makes the vhost "/" look like all vhosts, and policies unreachable. Both errors name the
+// proxy, and no objects stay behind.
 func TestAccEveryRelease_ProxyThatDecodesPaths(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)

@@ -18,7 +18,7 @@ import (
 // attributes are the arguments of a pipeline.
 type attributes map[string]any
 
-// pipelineCore is what Terraform's core knows of the pipeline "orders" with these attributes. Without delays it has one of 5s.
+// pipelineCore is the pipeline "orders" with these attributes. Without delays, it has a delay of 5s.
 func pipelineCore(b *brokertest.Broker, more attributes) acctest.Core {
 	c := acctest.Core{Type: resourceType, Times: acctest.Quick()}
 	reconfigure(&c, b, more)
@@ -30,14 +30,14 @@ func reconfigure(c *acctest.Core, b *brokertest.Broker, more attributes) {
 	maps.Copy(c.Config, more)
 }
 
-// declaring is a work queue "declared", which the pipeline makes, with these attributes.
+// declaring has a work queue "declared" with these attributes, which the pipeline declares.
 func declaring(more attributes) attributes {
 	queue := attributes{"declare": true}
 	maps.Copy(queue, more)
 	return attributes{"work_queues": attributes{"declared": queue}}
 }
 
-// A creation is killed at each write. The next apply finishes it, or names the import after which it does.
+// A creation is killed at each write. The next apply finishes it, or names the import that is needed first.
 func TestAccEveryRelease_CreationKilledAtAnyWriteCanBeFinished(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -70,7 +70,7 @@ func TestAccEveryRelease_CreationKilledAtAnyWriteCanBeFinished(t *testing.T) {
 	}
 }
 
-// Changes and destroys are killed likewise. Whatever is applied next ends in an empty plan.
+// Changes and destroys are killed in the same way. The plan after the next apply is empty.
 func TestAcc_ChangeKilledAtAnyWriteCanBeFinished(t *testing.T) {
 	t.Parallel()
 	declared := declaring(nil)
@@ -82,7 +82,7 @@ func TestAcc_ChangeKilledAtAnyWriteCanBeFinished(t *testing.T) {
 	for name, c := range map[string]struct {
 		before, after attributes
 		destroyed     bool
-		// next is what is wanted after the kill.
+		// next is the configuration after the kill.
 		next attributes
 	}{
 		"schedule": {
@@ -90,7 +90,7 @@ func TestAcc_ChangeKilledAtAnyWriteCanBeFinished(t *testing.T) {
 			after: with(attributes{"delays": []string{"5s", "1m"}, "max_attempts": 7}),
 		},
 		"work queue": {before: declared, next: declared},
-		// What is left of the other type would be in the way, as the error says.
+		// Leftovers of the other type would prevent the change, as the error says.
 		"type":    {after: attributes{"queue_type": "classic"}, next: attributes{"queue_type": "classic"}},
 		"destroy": {before: declared, destroyed: true, next: declared},
 	} {
@@ -117,8 +117,8 @@ func TestAcc_ChangeKilledAtAnyWriteCanBeFinished(t *testing.T) {
 	}
 }
 
-// A failed queue of a work queue that is created, exchanged for another, or removed, likewise: the same configuration ends the
-// work, and messages go where it says.
+// The creation, exchange and removal of a work queue's failed queue are killed in the same way. The same configuration
+// finishes the change, and messages go to the configured queue.
 func TestAcc_FailedQueueKilledAtAnyWriteCanBeFinished(t *testing.T) {
 	t.Parallel()
 	none := declaring(nil)
@@ -158,8 +158,8 @@ func TestAcc_FailedQueueKilledAtAnyWriteCanBeFinished(t *testing.T) {
 	}
 }
 
-// An exchange that somebody changed is re-created, and all bindings go with it for a moment. The next plan shows those
-// of others that are gone, and the next apply restores them.
+// If an exchange was changed by hand, it is re-created, and all of its bindings are deleted for a moment. The next plan shows
+// other owners' bindings that are missing, and the next apply restores them.
 func TestAcc_ExchangeKilledAtAnyWriteOfItsReturnKeepsBindingsOfOthers(t *testing.T) {
 	t.Parallel()
 	type exchange struct{ engine, since, name string }
@@ -205,9 +205,9 @@ func TestAcc_ExchangeKilledAtAnyWriteOfItsReturnKeepsBindingsOfOthers(t *testing
 	}
 }
 
-// A declared work queue has lost all its bindings to a proof, the one that tells that it is declared among them. Whatever the
-// configuration says of it next, and also if the state is lost, the next apply ends in an empty plan, and deletes the queue only
-// if the configuration does not have it, and the state knows of it.
+// During a proof, a declared work queue loses all its bindings, including the one that marks it as declared. Whatever the
+// next configuration says about it, even if the state is lost, the plan after the next apply is empty. That apply deletes the
+// queue only if the state has it and the configuration does not.
 func TestAcc_ProofKilledBeforeTheQueueIsReleased(t *testing.T) {
 	t.Parallel()
 	for _, change := range []string{"removal", "destroy"} {

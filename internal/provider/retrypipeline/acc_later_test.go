@@ -13,11 +13,11 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
-// later is what the pipelines of [laterPipelines] know only when another resource has been applied.
+// later is the output of another resource, which the pipelines of [laterPipelines] know only after that resource was applied.
 const later = "terraform_data.later.output"
 
-// laterPipelines are pipelines in one configuration, each in a vhost of its own and with a setting that comes from
-// another resource. Terraform starts a dozen processes for each step of a configuration, however large it is.
+// laterPipelines are pipelines in one configuration, each in its own vhost and with a setting from another resource.
+// Terraform starts a dozen processes for each step of a configuration, however large it is.
 type laterPipelines struct {
 	names  []string
 	vhosts []*brokertest.Broker
@@ -33,10 +33,10 @@ func laterVhost(t *testing.T, name string) *brokertest.Broker {
 	return b
 }
 
-// setting begins each setting. Settings are separated by commas, which HCL wants on lines of their own.
+// setting matches the beginning of each setting. Settings are separated by commas, but HCL wants each on its own line.
 var setting = regexp.MustCompile(`(?:, |^)(\w+ = )`)
 
-// add adds a pipeline with these settings, for which later is each of the inputs in turn.
+// add adds a pipeline with these settings. In turn, each of the inputs is later.
 func (p *laterPipelines) add(b *brokertest.Broker, name, settings string, inputs ...string) {
 	at := label(name)
 	settings = strings.ReplaceAll(settings, later, "terraform_data."+at+".output")
@@ -50,7 +50,7 @@ func (p *laterPipelines) add(b *brokertest.Broker, name, settings string, inputs
 	}
 }
 
-// apply applies all pipelines step by step: a plan after each step has nothing to do, and in the end nothing is left.
+// apply applies all pipelines step by step. After each step the plan is empty, and at the end no object is left.
 func (p *laterPipelines) apply(t *testing.T) {
 	t.Helper()
 	var steps []resource.TestStep
@@ -65,8 +65,8 @@ func (p *laterPipelines) apply(t *testing.T) {
 	}
 }
 
-// Any setting may come from a resource that is made, or changed, by the same apply: when the pipeline
-// is created and when it is changed, plan and apply agree, and afterwards there is nothing to do.
+// Any setting can come from a resource that the same apply creates or changes. When the pipeline is created and when it is
+// changed, plan and apply agree, and the next plan is empty.
 func TestAcc_SettingsThatChangeTogetherWithTheirSource(t *testing.T) {
 	t.Parallel()
 	settings := map[string]struct {
@@ -101,15 +101,15 @@ func TestAcc_SettingsThatChangeTogetherWithTheirSource(t *testing.T) {
 			lines = `name = "orders", ` + lines
 		}
 		if name != "whether it is forced" {
-			lines += `, force_destroy = true` // the queues are empty, and a proof of that takes its time
+			lines += `, force_destroy = true` // the queues are empty, and proving that takes time
 		}
 		all.add(b, name, lines, c.before, c.after)
 	}
 	all.apply(t)
 }
 
-// The provider's endpoint changes together with its source, when the pipeline is created and when it
-// is changed: the plan is made without a look at the broker.
+// The provider's endpoint changes together with its source, when the pipeline is created and when it is changed. The plan is
+// made without the broker.
 func TestAcc_EndpointThatChangesTogetherWithItsSource(t *testing.T) {
 	t.Parallel()
 	b := vhostWith(t, "work")

@@ -72,7 +72,7 @@ func TestAccEveryRelease_NamesWithAnyCharacter(t *testing.T) {
 	}, importBlock(b, config, "orders with spaces.%41 ü?"))
 }
 
-// Pipelines and work queues whose names, joined by dots, would read the same.
+// The names of these pipelines and work queues would be equal if they were joined by dots.
 func TestAcc_PoliciesOfTwoPipelinesDoNotCollide(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)

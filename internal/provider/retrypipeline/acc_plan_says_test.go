@@ -13,7 +13,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
-// Every plan after whose apply rejected messages are dropped says so, and no other does.
+// A plan warns exactly if rejected messages are lost after its apply.
 func TestAcc_PlansSayWhatIsDropped(t *testing.T) {
 	t.Parallel()
 	tf := newCLI(t)
@@ -34,10 +34,10 @@ func TestAcc_PlansSayWhatIsDropped(t *testing.T) {
 		if got := strings.Contains(output, "Rejected messages will be dropped"); got != dropped || got && !strings.Contains(output, "write a moved block") {
 			t.Errorf("%s: the plan warns: %t\n%s", what, got, output)
 		}
-		// Its queue is not taken for one of two owners, nor one that was detached for one in which dead letters rest.
+		// No warning appears about a queue with two owners, or about dead letters in a detached queue.
 		omits(t, output, "attached twice", "parking-queue")
 		if !dropped {
-			omits(t, output, "delivery-limit-default") // which is said where nobody gets the messages
+			omits(t, output, "delivery-limit-default") // this hint appears only where rejected messages are lost
 		}
 	}
 
@@ -58,7 +58,7 @@ func TestAcc_PlansSayWhatIsDropped(t *testing.T) {
 	plan("both let go", old(left)+pipelineNamed(tf.Broker, "new", none), true)
 	plan("both are destroyed", old(has)+taker, true, "-destroy")
 	tf.applied(t, old(left)+taker)
-	// As long as a message waits in the old pipeline, the queue that it may come back to stays bound.
+	// As long as a message waits in the old pipeline, the queue that it can come back to stays bound.
 	tf.Publish(t, "old.dlx", "work", amqp.Publishing{Body: []byte("waits")})
 	acctest.AwaitCount(t, tf.Broker, "old.inbox", 1)
 	plan("what was detached", old(left, `max_age = "1h"`)+taker, false)
@@ -66,8 +66,9 @@ func TestAcc_PlansSayWhatIsDropped(t *testing.T) {
 	plan("a queue dead-letters by its arguments", taker, true)
 }
 
-// Bindings from the pipeline's exchanges go with them, and by force those that lead to its objects. Each plan that deletes these
-// names them. Without force_destroy, those that lead to its objects are in the way, and the plan says what to do.
+// Bindings from the pipeline's exchanges are deleted with them. With force_destroy, bindings to its objects are deleted, too.
+// Each plan names the bindings that it deletes. Without force_destroy, bindings to its objects prevent the destroy, and the
+// plan gives a remedy.
 func TestAcc_PlansNameTheBindingsOfOthersThatGo(t *testing.T) {
 	t.Parallel()
 	tf := newCLI(t)
@@ -104,7 +105,7 @@ func TestAcc_PlansNameTheBindingsOfOthersThatGo(t *testing.T) {
 				t.Errorf("%s: the plan names the binding %q: %t\n%s", name, key, !c.want, output)
 			}
 		}
-		omits(t, warning, "elsewhere", "return:work]") // one that stays, and its own
+		omits(t, warning, "elsewhere", "return:work]") // a binding that stays, and the pipeline's own binding
 	}
 	tf.applied(t, strings.Replace(config, "force_destroy = true", "", 1))
 	output := tf.plan(t, "-destroy")
@@ -120,7 +121,7 @@ func TestAcc_PlansNameTheBindingsOfOthersThatGo(t *testing.T) {
 	tf.refuses(t, nil, "Nothing was changed", "amq.topic -> work ['to a declared queue']")
 }
 
-// The binding is a resource of its own, which Terraform destroys first: the plan warns, and one run destroys both.
+// If the binding is a separate resource, Terraform destroys it first. The plan warns, and one run destroys both.
 func TestAcc_BindingOfItsOwnGoesWithTheQueueInOneRun(t *testing.T) {
 	t.Parallel()
 	tf := newCLI(t)
@@ -147,7 +148,7 @@ resource "terraform_data" "binding" {
 	there(t, tf.Broker, false, "queues", "work")
 }
 
-// The plan of a destroy, or of a replacement, says what becomes of messages that are left.
+// The plan of a destroy or a replacement says whether the remaining messages are lost.
 func TestAcc_PlanOfADestroySaysWhatForceDeletes(t *testing.T) {
 	t.Parallel()
 	tf := newCLI(t)
@@ -169,8 +170,8 @@ func TestAcc_PlanOfADestroySaysWhatForceDeletes(t *testing.T) {
 	says(forced, "Destroying the pipeline deletes messages")
 }
 
-// Terraform plans an apply before it plans a destroy, and nothing tells that from any other plan. So the error that
-// ends it says how to go on.
+// Terraform plans an apply before it plans a destroy, and this plan looks like any other. So the error that ends it says how
+// to continue.
 func TestAcc_ErrorOfAPlanNamesTheDestroyThatPasses(t *testing.T) {
 	t.Parallel()
 	tf := newCLI(t)
@@ -193,7 +194,8 @@ func TestAcc_ErrorOfAPlanNamesTheDestroyThatPasses(t *testing.T) {
 	require.NoError(t, nothingLeft(t, tf.Broker))
 }
 
-// The plan of a pipeline fits on a page, operator_permissions aside, and says once for all what consumers must call.
+// A pipeline's plan fits on a page, apart from operator_permissions. It tells once for all pipelines which calls consumers
+// must make.
 func TestAcc_PlanIsReadable(t *testing.T) {
 	t.Parallel()
 	tf := newCLI(t)

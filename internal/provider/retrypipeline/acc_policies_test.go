@@ -30,12 +30,12 @@ func TestAccEveryRelease_ShadowedPolicyHasToBeAccountedFor(t *testing.T) {
 				tfjsonpath.New("topology").AtMapKey("policies").AtMapKey("retry/orders/queue/work"),
 				knownvalue.StringRegexp(regexp.MustCompile(` queue-leader-locator=balanced$`)))},
 		},
-		// When the shadowed policy changes later, plans go on, with a warning.
+		// If the shadowed policy changes later, plans continue with a warning.
 		resource.TestStep{
 			PreConfig: func() { putPolicy(t, b, "policies", "org", ".*", 3, map[string]any{"delivery-limit": 9}) },
 			Config:    kept, ConfigPlanChecks: unchanged,
 		},
-		// One that would win is an error.
+		// A policy that would take precedence is an error.
 		resource.TestStep{
 			PreConfig:   func() { putPolicy(t, b, "policies", "org", ".*", 1000, map[string]any{"delivery-limit": 9}) },
 			Config:      kept,
@@ -45,8 +45,7 @@ func TestAccEveryRelease_ShadowedPolicyHasToBeAccountedFor(t *testing.T) {
 	)
 }
 
-// A limit that a policy of the pipeline's would turn against the queue's publishers, or against the
-// retries of other queues.
+// A policy of the pipeline can turn a length limit against the queue's publishers, or against other queues' retries.
 func TestAccEveryRelease_BoundedWorkQueues(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -67,7 +66,7 @@ func TestAccEveryRelease_BoundedWorkQueues(t *testing.T) {
       "work bounded"   = { dead_letter_strategy = "at-most-once" }
       "work rejecting" = { dead_letter_strategy = "at-most-once", policy_definition_json = jsonencode({ overflow = "drop-head" }) }
       "work classic"   = { type = "classic", policy_definition_json = jsonencode({ overflow = "reject-publish-dlx" }) }`)},
-		// What each of them displaces arrives in the pipeline.
+		// Messages that each queue displaces arrive in the pipeline.
 		resource.TestStep{
 			PreConfig: func() {
 				for _, queue := range []string{"work bounded", "work rejecting"} {
@@ -97,7 +96,7 @@ func TestAccEveryRelease_PoliciesOfOthersOnOwnQueues(t *testing.T) {
 			},
 			Config: config,
 		},
-		// The pipeline's policy keeps the organisation's off the messages of its queues.
+		// The pipeline's policy keeps the organisation's policy from the messages in its queues.
 		resource.TestStep{
 			PreConfig: func() {
 				for range 3 {
@@ -124,8 +123,8 @@ func TestAccEveryRelease_PoliciesOfOthersOnOwnQueues(t *testing.T) {
 	)
 }
 
-// An application re-creates its queue as classic: the policy for quorum queues does not apply any more, and
-// the next plan says so.
+// If an application re-creates its queue as a classic queue, the policy for quorum queues no longer applies, and the next
+// plan reports that.
 func TestAccEveryRelease_QueueOfAnotherTypeIsAnError(t *testing.T) {
 	t.Parallel()
 	b := vhostWith(t, "work")
@@ -177,7 +176,7 @@ func TestAcc_AttachByArguments(t *testing.T) {
 	)
 }
 
-// A pipeline has a policy, which a user with the tag management alone may not write.
+// A pipeline has a policy. A user with only the tag management may not write policies.
 func TestAccEveryRelease_WithoutPolicymaker(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)

@@ -11,10 +11,10 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
-// saved is the plan that was saved.
+// saved is the saved plan.
 var saved = []string{"saved"}
 
-// wait publishes a message that waits in a retry queue, and returns when the broker counts this many.
+// wait publishes a message that waits in a retry queue, and returns when the broker has counted this many messages.
 func (tf *cli) wait(t *testing.T, delay, body string, count int) {
 	t.Helper()
 	tf.Publish(t, "orders.retry", "k", amqp.Publishing{
@@ -25,8 +25,8 @@ func (tf *cli) wait(t *testing.T, delay, body string, count int) {
 	}
 }
 
-// The counts of a retired queue move without a change in any plan, also where all of it is an output;
-// one that was empty at the plan and is not at the apply stays.
+// The counts of a retired queue change without any change in plans, even if an output has all attributes. A queue that was
+// empty at the plan and has messages at the apply stays.
 func messageArrivesInRetiredQueue(t *testing.T, tf *cli) {
 	t.Helper()
 	output := "output \"retired\" { value = rabbitmq_retry_pipeline.orders.retired_queues }\n"
@@ -154,7 +154,7 @@ func driftIsRepairedByHand(t *testing.T, tf *cli) {
 	tf.settled(t)
 }
 
-// The settings of queues that stay move between the shared policy and policies of their own.
+// The settings of queues that stay move between the shared policy and separate policies.
 func queuesLeaveAndJoin(t *testing.T, tf *cli) {
 	t.Helper()
 	for _, queue := range []string{"work.a", "work.b", "work.c"} {
@@ -174,7 +174,7 @@ func queuesLeaveAndJoin(t *testing.T, tf *cli) {
 	}
 }
 
-// keyed is a pipeline that is one of several by a key of Terraform's.
+// keyed is a pipeline in a resource with for_each, under this key.
 func keyed(b *brokertest.Broker, key string) string {
 	return pipelineLabelled(b, "all", "orders", fmt.Sprintf("for_each = toset([%q])", key), `delays = ["5s"]`)
 }
@@ -193,8 +193,8 @@ func pipelineMoves(t *testing.T, tf *cli) {
 	require.NoError(t, before.RequireSame(acctest.List(t, tf.Broker)))
 }
 
-// Without a moved block, Terraform destroys the one and creates the other side by side. The new one
-// adopts nothing; it is made by the next apply.
+// Without a moved block, Terraform destroys the old pipeline and creates the new one at the same time. The new one adopts no
+// objects. The next apply creates it.
 func keyChangesWithoutMove(t *testing.T, tf *cli) {
 	t.Helper()
 	empty := acctest.List(t, tf.Broker)
@@ -206,7 +206,7 @@ func keyChangesWithoutMove(t *testing.T, tf *cli) {
 	tf.settled(t)
 }
 
-// The new one finds the objects of the old one, and adopts nothing.
+// The new pipeline finds the old one's objects, and adopts none.
 func replacementCreatesFirst(t *testing.T, tf *cli) {
 	t.Helper()
 	tf.applied(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, `lifecycle { create_before_destroy = true }`))
@@ -217,7 +217,8 @@ func replacementCreatesFirst(t *testing.T, tf *cli) {
 	tf.settled(t)
 }
 
-// The new one finds the work queue taken, and leaves the old one as it was, in the state as well as on the broker.
+// The new pipeline finds that the work queue has an owner. The old pipeline stays unchanged, both in the state and on the
+// broker.
 func forcedReplacementCreatesFirst(t *testing.T, tf *cli) {
 	t.Helper()
 	tf.DeclareQueue(t, "work", "quorum", nil)
@@ -242,8 +243,8 @@ func forcedReplacementCreatesFirst(t *testing.T, tf *cli) {
 	awaitReported(t, tf.Broker, "work", "policy", "retry/orders/queue/work")
 }
 
-// A pipeline of another state that takes a queue over at-most-once would delete its pending dead letters: it is refused
-// with what to do about them. At-least-once, they stay, or go to it.
+// If a pipeline of another state took over a queue at-most-once, its pending dead letters would be deleted. So the apply
+// refuses, with a remedy. At-least-once, they stay or go to the new pipeline.
 func takenOverWhileDeadLettersPend(t *testing.T, tf *cli) {
 	t.Helper()
 	const messages = 3

@@ -15,8 +15,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
-// A queue moves from one pipeline to another in three applies. At each moment one of them gets what is rejected, and the
-// old one stays bound until nothing waits in it.
+// A queue moves from one pipeline to another in three applies. At each moment one of them receives rejected messages. The old
+// pipeline stays bound until no message waits in it.
 func TestAccEveryRelease_WorkQueueMovesWithoutAGap(t *testing.T) {
 	t.Parallel()
 	b := vhostWith(t, "work")
@@ -64,7 +64,7 @@ func TestAccEveryRelease_WorkQueueMovesWithoutAGap(t *testing.T) {
 			Config:            pipelineNamed(b, "old", hasNot) + pipelineNamed(b, "new", has),
 			ConfigStateChecks: []statecheck.StateCheck{detached(true)},
 		},
-		// The next change of the old one takes the binding along.
+		// The old pipeline's next change removes the binding.
 		resource.TestStep{
 			Config: pipelineNamed(b, "old", hasNot, `max_age = "1h"`) + pipelineNamed(b, "new", has),
 			ConfigStateChecks: []statecheck.StateCheck{
@@ -78,7 +78,7 @@ func TestAccEveryRelease_WorkQueueMovesWithoutAGap(t *testing.T) {
 	)
 }
 
-// Mistakes in either order end in a text that says what to do, and change nothing.
+// A move in the wrong order fails with a remedy, and changes nothing.
 func TestAcc_WorkQueueMovesTheWrongWay(t *testing.T) {
 	t.Parallel()
 	b := vhostWith(t, "work")
@@ -100,7 +100,8 @@ func TestAcc_WorkQueueMovesTheWrongWay(t *testing.T) {
 	)
 }
 
-// A pipeline with work queues is not replaced, whatever lifecycle says. One without may be.
+// A pipeline with work queues is not replaced, whatever its lifecycle block says. A pipeline without work queues can be
+// replaced.
 func TestAcc_PipelineWithWorkQueuesIsNotReplaced(t *testing.T) {
 	t.Parallel()
 	b := vhostWith(t, "work")
@@ -130,8 +131,8 @@ func TestAcc_PipelineWithWorkQueuesIsNotReplaced(t *testing.T) {
 	acceptTerraform(t, b, steps...)
 }
 
-// The definition of either pipeline, deleted by hand during a move, comes back with the next apply of both. It makes no
-// step of the move count as done.
+// If a pipeline's definition is deleted by hand during a move, the next apply of both pipelines restores it. No step of the
+// move counts as done because of that.
 func TestAcc_DefinitionDeletedDuringAMove(t *testing.T) {
 	t.Parallel()
 	b := vhostWith(t, "work")

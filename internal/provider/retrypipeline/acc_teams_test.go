@@ -15,8 +15,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
-// Work queues have failed queues of their own, shared or not, declared or not; an import restores it all, and a change of any
-// of it leaves nothing behind.
+// Work queues have their own failed queues, shared or not, declared or not. An import restores all of this, and a change
+// leaves no objects behind.
 func TestAccEveryRelease_FailedQueuesOfTeams(t *testing.T) {
 	t.Parallel()
 	b := vhostWith(t, "work.a", "work.b", "work.c", "work.d", "work.theirs")
@@ -52,7 +52,7 @@ func TestAccEveryRelease_FailedQueuesOfTeams(t *testing.T) {
 			},
 		},
 		isImported(b),
-		// Drift of any of it is repaired.
+		// All drift is repaired.
 		resource.TestStep{
 			PreConfig: func() {
 				unbound("orders.failed.route", "work.theirs")(t, b)
@@ -62,7 +62,7 @@ func TestAccEveryRelease_FailedQueuesOfTeams(t *testing.T) {
 			},
 			Config: config(shared, shared, theirs),
 		},
-		// From one queue to another, from declared to not, and from none to one.
+		// The failed queue changes, becomes foreign, or is added.
 		resource.TestStep{Config: config(`failed_queue = { name = "team.other" }`, shared, shared)},
 		resource.TestStep{Config: config(``, `failed_queue = { name = "team.failures", declare = false }`, theirs)},
 		resource.TestStep{
@@ -72,7 +72,7 @@ func TestAccEveryRelease_FailedQueuesOfTeams(t *testing.T) {
 	)
 }
 
-// A failed queue that has messages is neither deleted nor forgotten, and the error says how to empty it.
+// A failed queue with messages is neither deleted nor removed from the state. The error says how to empty it.
 func TestAcc_FailedQueueOfATeamKeepsItsMessages(t *testing.T) {
 	t.Parallel()
 	b := vhostWith(t, "work")
@@ -140,8 +140,8 @@ func TestAcc_FailedQueuesThatCannotBe(t *testing.T) {
 	)
 }
 
-// A failed queue in which another pipeline has its failed messages stays with them, whether the pipeline that has declared it
-// only leaves it out, or is destroyed by force.
+// If another pipeline has failed messages in a failed queue, the queue and its messages stay. This holds if the pipeline that
+// declared it removes it from its configuration, and if that pipeline is destroyed by force.
 func TestAcc_FailedQueueOfTwoPipelinesStays(t *testing.T) {
 	t.Parallel()
 	b := vhostWith(t, "work.a", "work.b")
@@ -166,7 +166,7 @@ func TestAcc_FailedQueueOfTwoPipelinesStays(t *testing.T) {
 	)
 }
 
-// The same if the pipeline that has declared it still does when it is destroyed by force.
+// The same holds if the pipeline still declares the queue when it is destroyed by force.
 func TestAcc_DeclaredFailedQueueOfTwoPipelinesSurvivesAForcedDestroy(t *testing.T) {
 	t.Parallel()
 	b := vhostWith(t, "work.a", "work.b")
@@ -185,7 +185,7 @@ func TestAcc_DeclaredFailedQueueOfTwoPipelinesSurvivesAForcedDestroy(t *testing.
 	}
 }
 
-// A binding that somebody has made from the pipeline's own exchange to one of its work queues is drift like any other.
+// A binding made by hand from the pipeline's own exchange to one of its work queues is drift.
 func TestAcc_WorkQueueBoundToFailedMessagesIsReleased(t *testing.T) {
 	t.Parallel()
 	b := vhostWith(t, "work.a", "work.b")

@@ -27,14 +27,14 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
-// end is how a message was given up.
+// end is the way in which a message was given up.
 type end struct {
 	Queue, Reason string
 	Count, Max    int64
 }
 
-// From the configuration to the failed queue: Terraform makes the pipelines, the sidecar reads what
-// Terraform puts out, and consumers reject everything.
+// This test goes from the configuration to the failed queue. Terraform creates the pipelines, the sidecar reads Terraform's
+// output, and consumers reject all messages.
 func TestAcc_LimitsEndToEnd(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -49,7 +49,7 @@ func TestAcc_LimitsEndToEnd(t *testing.T) {
 		"orders.plain": {"orders.plain", "exhausted", 3, 3},
 		"orders.fewer": {"orders.fewer", "exhausted", 2, 2},
 		"orders.more":  {"orders.more", "exhausted", 5, 5},
-		// Its second wait would end too late.
+		// The second wait would end too late.
 		"bills.due": {"bills.due", "too_old", 2, 3},
 	}
 	acceptTerraform(t, b, resource.TestStep{Config: config, Check: func(state *terraform.State) error {
@@ -75,7 +75,7 @@ func TestAcc_LimitsEndToEnd(t *testing.T) {
 	}})
 }
 
-// workerConfigOf reads what Terraform puts out for the worker.
+// workerConfigOf reads the worker's configuration from Terraform's output.
 func workerConfigOf(t *testing.T, output any) workerconfig.Config {
 	t.Helper()
 	parsed, err := workerconfig.Parse([]byte(fmt.Sprint(output)))
@@ -102,7 +102,7 @@ func serve(t *testing.T, b *brokertest.Broker, config workerconfig.Config, confi
 	}
 }
 
-// rejectAll is a consumer for which everything fails.
+// rejectAll is a consumer that rejects all messages.
 func rejectAll(t *testing.T, b *brokertest.Broker, queue string) {
 	t.Helper()
 	deliveries, err := b.Channel(t).Consume(queue, "", false, false, false, false, nil)
@@ -114,8 +114,9 @@ func rejectAll(t *testing.T, b *brokertest.Broker, queue string) {
 	}()
 }
 
-// A schedule changes while messages are retried, and a worker gets its new configuration before the first apply, after
-// it, or only after the one that removes the retired queues: nothing is parked because a delay is unknown, or lost.
+// A schedule changes while messages are retried. The worker gets its new configuration before the first apply, after it, or
+// only after the apply that removes the retired queues. In each case, no message is lost, or parked because its delay is
+// unknown.
 func TestAcc_NoChangeOfTheScheduleParks(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
@@ -123,7 +124,7 @@ func TestAcc_NoChangeOfTheScheduleParks(t *testing.T) {
 	for name, c := range map[string]struct {
 		after []string
 		more  string
-		// workerAt is after how many applies the worker gets the new configuration.
+		// workerAt is the number of applies after which the worker gets the new configuration.
 		workerAt int
 	}{
 		"other delays, worker first":                   {[]string{"150ms", "300ms"}, "", 0},
@@ -159,7 +160,7 @@ func TestAcc_NoChangeOfTheScheduleParks(t *testing.T) {
 				case 0:
 					tf.applied(t, config(c.after))
 				case 1:
-					// A worker that still uses the old delays would keep their queues from being seen empty.
+					// If a worker still used the old delays, their queues would never be seen empty.
 					r.paused.Store(c.workerAt > applied)
 					tf.removeRetired(t, before, c.after)
 					r.paused.Store(false)
@@ -171,7 +172,7 @@ func TestAcc_NoChangeOfTheScheduleParks(t *testing.T) {
 	}
 }
 
-// workerConfig is what Terraform puts out for the worker.
+// workerConfig is the worker's configuration from Terraform's output.
 func (tf *cli) workerConfig(t *testing.T) workerconfig.Config {
 	t.Helper()
 	output, code := tf.run(t, "show", "-json")
@@ -214,7 +215,7 @@ type retries struct {
 	published chan int
 }
 
-// retrying runs a worker, a publisher of some messages a second, and a consumer.
+// retrying runs a worker, a publisher of some messages per second, and a consumer.
 func retrying(t *testing.T, b *brokertest.Broker, config workerconfig.Config) *retries {
 	t.Helper()
 	r := &retries{Broker: b, configs: make(chan workerconfig.Config), succeeded: map[string]int{}, published: make(chan int, 1)}
@@ -254,7 +255,7 @@ func (r *retries) consume(deliveries <-chan amqp.Delivery) {
 	}
 }
 
-// awaitMore waits until more messages have succeeded, or for a moment where they need not.
+// awaitMore waits until more messages have succeeded, or for a moment if they need not.
 func (r *retries) awaitMore(t *testing.T, must bool) {
 	t.Helper()
 	before := r.count()
@@ -276,7 +277,7 @@ func (r *retries) count() int {
 	return len(r.succeeded)
 }
 
-// requireAllRetried stops the publisher: each message succeeds once, and none is parked.
+// requireAllRetried stops the publisher, and checks that each message succeeds once and none is parked.
 func (r *retries) requireAllRetried(t *testing.T) {
 	t.Helper()
 	r.stop()

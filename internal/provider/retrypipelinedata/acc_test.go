@@ -20,7 +20,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
-// What the data source reads from the broker is what the resource says, and what is attached from outside besides.
+// The data source shows the same values as the resource, and also queues attached elsewhere.
 func TestAcc_PipelineOfAnotherConfiguration(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
@@ -95,7 +95,7 @@ func TestAcc_PipelineThatIsNotThere(t *testing.T) {
 	)
 }
 
-// The example of the documentation, with two pipelines to read.
+// The documentation's example reads two pipelines.
 func TestAcc_ExampleReadsPipelinesOfOthers(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
