@@ -39,7 +39,7 @@ provider "rabbitmq" { endpoint = substr("%[2]s${terraform_data.broker.id}", 0, l
 	}
 }
 
-// A saved plan of a destroy does not know which messages have left the queue since.
+// A saved plan of a destroy does not know which owners have released the queue since.
 func TestAcc_SavedDestroySaysWhatItLetsGo(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)

@@ -425,7 +425,7 @@ func TestAccEveryRelease_OnlyWhatDrainsIsWaitedFor(t *testing.T) {
 		tf.Publish(t, "", "paid", persistent("consumed"))
 		acctest.AwaitCount(t, tf.Broker, "paid", 1)
 		tf.Publish(t, "orders.retry", "delay:1m30s", persistent("waiting"))
-		// It waits longer than the broker keeps the statistics of a deleted queue.
+		// The apply waits longer than the broker reports deleted objects.
 		time.AfterFunc(25*time.Second, func() {
 			if err := errors.Join((<-deliveries).Ack(false), consuming.Cancel("slow", false)); err != nil {
 				t.Error(err)
