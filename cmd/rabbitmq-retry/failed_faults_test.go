@@ -163,8 +163,8 @@ func (o orders) unbind(t *testing.T) {
 	require.NoError(t, o.Channel(t).QueueUnbind("orders.created", "return:orders.created", "orders.return", nil))
 }
 
-// If AMQP 0-9-1 cannot carry a message, each command fails with advice. repair replaces the message by a copy that AMQP 0-9-1
-// can carry, and changes nothing else.
+// If AMQP 0-9-1 cannot carry a message, each command fails with advice. The command repair replaces the message by a copy
+// that AMQP 0-9-1 can carry, and changes nothing else.
 func TestRepair(t *testing.T) {
 	t.Parallel()
 	for _, queueType := range []string{"quorum", "classic"} {

@@ -40,7 +40,7 @@ func Eventually(t testing.TB, check func() error) {
 	}
 }
 
-// Receive returns a value from the channel, or the zero value if the channel is closed. It fails the test if there is none
+// Receive returns a value from the channel, or the zero value if the channel is closed. It fails the test if no value comes
 // for [Patience].
 func Receive[T any](t testing.TB, from <-chan T) T {
 	t.Helper()

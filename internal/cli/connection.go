@@ -1,5 +1,5 @@
-// Package cli has the common parts of the sidecar's commands: the sources of brokers, credentials and configuration, and the
-// exit code for each kind of error.
+// Package cli has the common parts of the sidecar's commands: sources of brokers, credentials and configuration, and the exit
+// code for each kind of error.
 package cli
 
 import (

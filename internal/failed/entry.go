@@ -1,5 +1,5 @@
 // Package failed reads the messages of a failed queue and decides how to handle them: which ones a filter selects, how a list
-// shows them, and how a replay publishes them.
+// shows them, and how replays publish them.
 //
 // It does no input or output: encoded properties go in and come out. A worker, the broker itself or the libraries of other
 // systems can have parked a message. Reading a message never fails, whatever it contains.

@@ -99,8 +99,8 @@ func (e *Entry) readProgress(f fields) {
 	}
 }
 
-// readInbox reads a message that the broker moved from the inbox to the failed queue, because the worker could not republish
-// it or crashed over it. If the retry headers name this pipeline and the message's work queue, they describe the previous
+// readInbox reads a message that the broker moved from the inbox to the failed queue, because the worker crashed over it or
+// could not republish it. If the retry headers name this pipeline and the message's work queue, they describe the previous
 // attempt.
 func (e *Entry) readInbox(f fields, names pipeline.Names, deaths []death) {
 	e.System, e.Reason, e.FailedAt = SystemInbox, deadletter.ReasonMalformed, deaths[0].at

@@ -109,7 +109,7 @@ func (r Replay) Exchange(e *Entry, now time.Time) string {
 }
 
 // remaining is the rest of the message's delay, in milliseconds. Brokers note the time of parking in whole seconds, so a
-// second of waiting is not counted: the message can be late by a second, but is never early.
+// second of waiting is not counted. The message can be late by a second, but is never early.
 func (e *Entry) remaining(now time.Time) int64 {
 	parked := e.FailedAt.Add(time.Second)
 	if e.FailedAt.IsZero() || parked.After(now) {

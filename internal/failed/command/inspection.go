@@ -159,7 +159,8 @@ func (s *inspection) sayNone(seen transfer.Result) error {
 	return nil
 }
 
-// recordBegin writes the record of the beginning. If it fails, nothing may be changed, since a run can be killed.
+// recordBegin writes the record of the beginning. If it fails, the run must not change anything, since it could be killed
+// without a record.
 func (s *inspection) recordBegin(r operation.Record, meant int) error {
 	return cli.Runtime(s.terminal.record(s.guarded.Begin(r, meant), s.options.record))
 }
@@ -249,7 +250,7 @@ func waiting(p transfer.Progress) string {
 	}
 }
 
-// sayWaiting tells what the run waits for, since without a terminal there is no line of progress that tells it.
+// sayWaiting tells the reason for a wait, since without a terminal there is no line of progress.
 func (s *inspection) sayWaiting(p transfer.Progress) {
 	awaits := p.Waiting && p.Missing > 0
 	switch {

@@ -19,7 +19,7 @@ type removal struct {
 	filter failed.Filter
 	// command is the command's name in the record.
 	command string
-	// dryRun only tells what would be deleted.
+	// dryRun only counts the messages to delete.
 	dryRun bool
 	// file is "" if no copy is kept.
 	file string

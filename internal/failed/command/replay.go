@@ -174,7 +174,7 @@ func (r *replay) run(ctx context.Context, saved *operation.Sink) error {
 	return cmp.Or(ended, unfound)
 }
 
-// sayLost tells what messages lose by --to.
+// sayLost names the facts that messages lose by --to.
 func (r *replay) sayLost() {
 	if r.to != "" && r.exportTo == "" {
 		r.terminal.say("With --to the messages lose the queue that they failed in, reason, error and history: --export FILE keeps them.")

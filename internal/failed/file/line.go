@@ -1,8 +1,8 @@
 // Package file implements the format of failed messages outside of a broker: JSON, one message per line.
 //
-// Tools for JSON can read and edit each line. "types" has types that JSON lacks, and "raw" has properties that JSON cannot
-// express. "raw" counts only as long as the rest of the line says the same. So an unedited line is the same message, byte for
-// byte, and an edited line is the message that the editor wrote.
+// Tools for JSON can read and edit each line. The key "types" has types that JSON lacks, and the key "raw" has properties
+// that JSON cannot express. These properties count only as long as the rest of the line says the same. So an unedited line is the
+// same message, byte for byte, and an edited line is the message that the editor wrote.
 package file
 
 import (
@@ -213,7 +213,7 @@ func (l *line) body() ([]byte, error) {
 	return nil, errors.New("has no body")
 }
 
-// properties are the raw properties, unless somebody edited their view.
+// properties are the raw properties, unless their view was edited.
 func (l *line) properties() ([]byte, error) {
 	if l.Properties == nil {
 		return nil, errors.New("has no properties")

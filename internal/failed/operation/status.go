@@ -25,7 +25,7 @@ type QueueStatus struct {
 	Oldest time.Time `json:"oldest,omitzero"`
 	// DueBy is when the last message that waits in a level will have been delivered, unless more messages come.
 	DueBy time.Time `json:"due_by,omitzero"`
-	// Note says what is wrong with the queue, or not known about it.
+	// Note names a problem of the queue, or a fact that is not known.
 	Note string `json:"note,omitempty"`
 
 	of watched

@@ -92,7 +92,7 @@ const (
 	Finishing Phase = "finishing"
 )
 
-// Result counts what a run has done.
+// Result counts a run's work.
 type Result struct {
 	// Ready is how many messages were ready.
 	Ready int

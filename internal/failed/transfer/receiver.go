@@ -157,7 +157,7 @@ func (i *receiver) breaks(reason error) {
 	}
 }
 
-// widenIfFull opens another lane if the run holds more than half of what it can prefetch.
+// widenIfFull opens another lane if the run holds more than half of its prefetch.
 func (i *receiver) widenIfFull(ctx context.Context, held int) {
 	if i.widening || held*2 <= i.prefetch {
 		return

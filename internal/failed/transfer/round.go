@@ -17,8 +17,8 @@ const (
 	unread = 8 << 20
 	// idle is how long no message comes before the run asks the queue for its count.
 	idle = 200 * time.Millisecond
-	// dry is how many answers in a row must say that no messages are ready, and dryAfter how long no message must have come,
-	// before the run ends. One answer is not enough, since it can overtake a message.
+	// dry is how many answers in a row must say that no messages are ready before the run ends. dryAfter is how long no message
+	// must have come then. One answer is not enough, since it can overtake a message.
 	dry      = 3
 	dryAfter = time.Second
 	// stuck is how long the run waits while messages are ready and none comes.

@@ -96,7 +96,7 @@ func TestErrorsOfListingsAreNotRemembered(t *testing.T) {
 	}
 }
 
-// Each of two owners who leave a queue must know of the other.
+// If two owners leave a queue, each must know of the other.
 func TestPoliciesThatGoFromAQueue(t *testing.T) {
 	t.Parallel()
 	s := Unconnected()

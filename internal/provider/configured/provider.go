@@ -117,8 +117,8 @@ func (s *Provider) reach(ctx context.Context, again func(error) bool) (broker.Us
 	return of.reached.user, of.reached.err
 }
 
-// Making waits until no other creation in this process makes one of these objects. If two creations listed a vhost at the
-// same moment, neither would find the other's objects, and brokers can tell both that an object is new.
+// Making waits until no other creation in this process makes one of these objects. Two creations that list a vhost at the
+// same moment would not find each other's objects, and brokers can tell both that an object is new.
 func (s *Provider) Making(ctx context.Context, objects []string) (made func(), err error) {
 	mine := make(chan struct{})
 	for {

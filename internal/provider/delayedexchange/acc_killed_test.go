@@ -199,9 +199,9 @@ func alter(t *testing.T, b *brokertest.Broker, exchange string) {
 	acctest.Remake(t, b, topology.Topology{Exchanges: map[string]topology.Exchange{exchange: {Type: "topic"}}})
 }
 
-// If messages are due while the delivering exchange is missing, the broker holds them for three to six minutes, unless a
-// policy changes once the route is back. The apply that restores the route is killed, and the next apply makes the broker
-// send the messages at once.
+// Messages that are due while the delivering exchange is missing are held by the broker for three to six minutes. A change of
+// a policy, once the route is back, makes the broker send them at once. The apply that restores the route is killed, and the
+// next apply makes that change.
 func TestAccEveryRelease_HeldMessagesGoOnAfterAKillAtAnyWrite(t *testing.T) {
 	t.Parallel()
 	acctest.AtEachWrite(t, func(t *testing.T, write int) int {

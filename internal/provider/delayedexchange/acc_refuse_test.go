@@ -74,7 +74,7 @@ func pipelineHCL(b *brokertest.Broker, name string) string {
 	return "resource \"rabbitmq_retry_pipeline\" \"p\" {\n  name = \"" + name + "\"\n  vhost = \"" + b.Vhost + "\"\n  delays = [\"5s\"]\n}\n"
 }
 
-// Existing objects are never adopted, whoever their owner is.
+// Existing objects are never adopted, with or without an owner.
 func TestAcc_ExistingObjectsAreNotAdopted(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)

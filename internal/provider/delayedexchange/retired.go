@@ -47,8 +47,8 @@ func retiredValue(e delayed.Exchange, drained map[string]bool) types.Map {
 }
 
 // waitsForRetired reports whether the apply itself waits until unneeded levels are drained, and then removes them. If no
-// level stays, it does not wait: workers get the new precision only after the apply, and would find none of their levels. If
-// some levels stay, workers hold back longer delays until they have the new configuration, which refuses these delays.
+// level stays, it does not wait: workers get the new precision only after the apply, and would find no old level until then.
+// If some levels stay, workers hold back longer delays until they have the new configuration, which refuses these delays.
 func (m *model) waitsForRetired(ctx context.Context, e delayed.Exchange, prior *model) (bool, diag.Diagnostics) {
 	if m.Timeouts.IsNull() || !prior.isOf(e) {
 		return false, nil

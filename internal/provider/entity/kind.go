@@ -1,5 +1,5 @@
-// Package entity implements the common part of all resources, data sources and lists: Terraform's calls, identities, imports,
-// and messages about the connection and the virtual host.
+// Package entity implements the common part of all resources, data sources and lists. It handles Terraform's calls,
+// identities, imports, and messages about the connection and the virtual host.
 //
 // A resource provides a [Kind] and a [Resource], a data source a [View].
 package entity

@@ -81,7 +81,7 @@ func (o owned[M, S, P]) perform(
 
 // warnOfReleased names queues that have no dead-letter exchange after a change. If another owner's policy should still give
 // them one, it reads the vhost again. When two processes detach a queue at the same time, each finds the other's policy
-// before its own change, and the last one finds none afterwards.
+// before its own change. After both changes, there is no policy.
 func (o owned[M, S, P]) warnOfReleased(ctx context.Context, done apply.Change, released []string) diag.Diagnostics {
 	after := done.All
 	after.Topology = topology.Merge(after.Without(done.Live), done.Wanted)

@@ -25,8 +25,8 @@ func Warnings(problems []problem.Problem) diag.Diagnostics {
 	return diagnostics(problems, diag.NewAttributeWarningDiagnostic)
 }
 
-// diagnostics adapts path and detail to Terraform. Terraform can show the line of an entry of a map, but not the line of an
-// attribute within it, so the detail names the attribute.
+// diagnostics adapts path and detail to Terraform. Terraform can show the line of an entry of a map, but not of an attribute
+// within it, so the detail names the attribute.
 func diagnostics(problems []problem.Problem, of func(path.Path, string, string) diag.DiagnosticWithPath) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for _, p := range problems {

@@ -23,7 +23,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// If a delay leaves the schedule while its queue has a message, the queue stays until the message has come back, and a later
+// If a delay leaves the schedule while its queue has a message, the queue stays until the message has come back. A later
 // apply removes it. The message is due at once, but waits behind another one until the test removes that one. So even on a
 // slow machine it is there as long as the test needs it.
 func TestAcc_ChangingDelaysRetiresQueuesAndLosesNothing(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 )
 
 // waitsForRetired reports whether the apply itself waits until queues that leave the schedule are drained, and then removes
-// them. If a pipeline with a worker keeps no delay, the apply does not wait: workers get the new schedule only after the
-// apply, and none of their old queues would be bound.
+// them. The apply does not wait if a pipeline with a worker keeps no delay. Workers get the new schedule only after the
+// apply, and would find no bound queue for their old delays until then.
 func (m *model) waitsForRetired(ctx context.Context, p pipeline.Pipeline, prior *model) (bool, diag.Diagnostics) {
 	if m.Timeouts.IsNull() || m.Timeouts.IsUnknown() || !prior.isOf(p) {
 		return false, nil

@@ -9,9 +9,9 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// fault is a change that somebody made by hand to one of the objects.
+// fault is a manual change to one of the objects.
 type fault struct {
-	// object is the object's kind and name, such as "queues orders.inbox". what describes the change.
+	// object is the object's kind and name, such as "queues orders.inbox", and what describes the change.
 	object, what string
 	// attributes are the object's attributes that the plan must show, and no others. It is empty if the object is missing or
 	// superfluous.

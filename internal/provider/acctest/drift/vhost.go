@@ -11,8 +11,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
-// vhost is a vhost with the resource, with messages in each of its queues, and with objects of others that are bound to the
-// resource's objects.
+// vhost is a vhost with the resource. Each of its queues has messages, and objects of others are bound to the resource's
+// objects.
 type vhost struct {
 	*brokertest.Broker
 	Subject
@@ -57,8 +57,8 @@ func (s *vhost) fill(t *testing.T, queue string, count int) {
 	s.holds[queue] = count
 }
 
-// keepsMessages fails unless each queue has its messages. A passive declaration over AMQP returns the current length, except
-// that it returns 0 while the queue is too busy to answer.
+// keepsMessages fails unless each queue has its messages. A passive declaration over AMQP returns the current length, or 0
+// while the queue is too busy to answer.
 func (s *vhost) keepsMessages(t *testing.T) {
 	t.Helper()
 	ch := s.Channel(t)
