@@ -24,7 +24,7 @@ type Config struct {
 	file   string
 }
 
-// AddFlags adds --config. The text what describes the file's content.
+// AddFlags adds --config, with a description of the file's content for the help.
 func (c *Config) AddFlags(cmd *cobra.Command, what string) {
 	cmd.Flags().StringVar(&c.file, "config", "",
 		fmt.Sprintf("`file` with %s (default: $%s, or the JSON in $%s)", what, EnvConfig, EnvConfigJSON))

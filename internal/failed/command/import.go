@@ -77,7 +77,7 @@ type imports struct {
 	*importOptions
 	*inspection
 	*operation.Import
-	// file has the messages after they were read from from. name is the file's name on the command line.
+	// The messages are first read from the field from, and then again from file. name is the file's name on the command line.
 	file *os.File
 	name string
 	from io.Reader

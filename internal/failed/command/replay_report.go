@@ -103,7 +103,7 @@ func waitsFor(t *operation.Target, text string) (time.Duration, error) {
 	return wait, nil
 }
 
-// sayUnknown tells that messages without a return can be done or can still wait.
+// sayUnknown tells the possible fates of messages that did not come back.
 func (r *replay) sayUnknown(others int) {
 	switch {
 	case others <= 0 || r.wait == 0:

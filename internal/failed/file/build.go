@@ -97,7 +97,7 @@ func value(n *node, at string, letters types) (content.Value, error) {
 	return content.Value{Type: content.TypeVoid}, nil
 }
 
-// typed reads a value of the type that letter names. If letter is "", the type is otherwise.
+// typed reads a value of the type that letter names. If letter is "", the parameter otherwise is the type.
 func typed(at, letter string, otherwise byte, text string) (content.Value, error) {
 	switch {
 	case len(letter) > 1:

@@ -201,7 +201,7 @@ func alter(t *testing.T, b *brokertest.Broker, exchange string) {
 
 // Messages that are due while the delivering exchange is missing are held by the broker for three to six minutes. A change of
 // a policy, once the route is back, makes the broker send them at once. The apply that restores the route is killed, and the
-// next apply makes that change.
+// next apply makes sure that no message must wait.
 func TestAccEveryRelease_HeldMessagesGoOnAfterAKillAtAnyWrite(t *testing.T) {
 	t.Parallel()
 	acctest.AtEachWrite(t, func(t *testing.T, write int) int {
