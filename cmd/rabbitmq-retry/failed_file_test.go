@@ -152,7 +152,7 @@ func TestExportDeleteImport(t *testing.T) {
 	}
 }
 
-// uncounted removes the headers in which a quorum queue counts deliveries, and the headers that an import adds.
+// uncounted removes a quorum queue's headers with counts of deliveries, and the headers that an import adds.
 func uncounted(encoded []byte) []byte {
 	properties, err := content.Parse(encoded)
 	if err != nil {

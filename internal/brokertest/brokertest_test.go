@@ -176,7 +176,7 @@ func TestNoBrokerIsAFailure(t *testing.T) {
 	}
 }
 
-// failure is the message with which a helper fails a test.
+// failure is the message of a helper that fails a test.
 func failure(t *testing.T, helper func(testing.TB)) string {
 	t.Helper()
 	f := &failing{TB: t}

@@ -70,7 +70,7 @@ func checkHeader(d amqp.Delivery, name string, want any) error {
 	return nil
 }
 
-// lastQueue is the queue from which the broker last dead-lettered the message.
+// lastQueue is the queue that the message was last dead-lettered from.
 func lastQueue(d amqp.Delivery) string {
 	deaths, _ := d.Headers["x-death"].([]any)
 	if len(deaths) == 0 {

@@ -24,7 +24,7 @@ import (
 )
 
 // If a delay leaves the schedule while its queue has a message, the queue stays until the message has come back. A later
-// apply removes it. The message is due at once, but waits behind another one until the test removes that one. So even on a
+// apply removes it. The message is due at once, but waits behind a second message until the test removes that. So even on a
 // slow machine it is there as long as the test needs it.
 func TestAcc_ChangingDelaysRetiresQueuesAndLosesNothing(t *testing.T) {
 	t.Parallel()

@@ -27,7 +27,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
-// end is the way in which a message was given up.
+// end is how the retries of a message ended.
 type end struct {
 	Queue, Reason string
 	Count, Max    int64
