@@ -4,6 +4,9 @@
 // rabbitmq_amqp1_0 of RabbitMQ 3, a number as the message-id is enough. The broker closes the consumer's connection and
 // delivers the message again, up to the inbox's delivery limit, if there is one. So the package takes it over AMQP 1.0,
 // and parks a copy that 0-9-1 can carry. It accepts the original only after the broker has confirmed the copy.
+//
+// [Inbox.Take] and [Queue.Replace] are all that others use. The package can go, with package translate, once every supported
+// release delivers such a message over AMQP 0-9-1 in place of closing the connection.
 package undeliverable
 
 import (
