@@ -23,12 +23,16 @@ func takeOver(taken **configured.Provider, providerData any) diag.Diagnostics {
 	return nil
 }
 
-// requireConnection is an error if apply cannot reach the broker.
-func (e *entity[M]) requireConnection(ctx context.Context) diag.Diagnostics {
+// beginWrite is an error if apply cannot reach the broker. Otherwise, earlier listings count as stale.
+func (e *entity[M]) beginWrite(ctx context.Context) diag.Diagnostics {
 	if !e.provider.Configured() {
 		return diag.Diagnostics{notConnected()}
 	}
-	return unreached(e.provider.ReachForWrite(ctx))
+	diags := unreached(e.provider.ReachForWrite(ctx))
+	if !diags.HasError() {
+		e.provider.MarkWritten()
+	}
+	return diags
 }
 
 // reach is an error if the broker does not answer, or refuses the user.

@@ -108,7 +108,7 @@ func (e *entity[M]) Create(ctx context.Context, req resource.CreateRequest, resp
 	defer e.provider.Call()()
 	var plan M
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
-	resp.Diagnostics.Append(e.requireConnection(ctx)...)
+	resp.Diagnostics.Append(e.beginWrite(ctx)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -158,7 +158,7 @@ func (e *entity[M]) Update(ctx context.Context, req resource.UpdateRequest, resp
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	resp.Diagnostics.Append(e.setParts(ctx, resp.Identity, of.Identity(plan))...)
-	resp.Diagnostics.Append(e.requireConnection(ctx)...)
+	resp.Diagnostics.Append(e.beginWrite(ctx)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -175,7 +175,7 @@ func (e *entity[M]) Delete(ctx context.Context, req resource.DeleteRequest, resp
 	defer e.provider.Call()()
 	var state M
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	resp.Diagnostics.Append(e.requireConnection(ctx)...)
+	resp.Diagnostics.Append(e.beginWrite(ctx)...)
 	if !resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(e.particular().Delete(ctx, state)...)
 	}

@@ -30,7 +30,6 @@ func (o owned[M, S, P]) going(ctx context.Context, state M) (spec S, lifecycle L
 }
 
 func (o owned[M, S, P]) delete(ctx context.Context, vhost string, spec S, lifecycle Lifecycle) diag.Diagnostics {
-	o.run.MarkWritten()
 	all, err := o.run.Fresh(ctx, vhost)
 	switch {
 	case broker.IsNotFound(err) && entity.VhostGone(ctx, o.run, vhost):

@@ -37,7 +37,6 @@ func (o owned[M, S, P]) resolve(ctx context.Context, plan, priorModel *M) (next 
 
 // listForWrite reads the vhost just before a change and reports everything that prevents it, so that no change stops halfway.
 func (o owned[M, S, P]) listForWrite(ctx context.Context, vhost string, next S, prior *S) (topology.Vhost, diag.Diagnostics) {
-	o.run.MarkWritten()
 	all, err := o.run.Fresh(ctx, vhost)
 	switch {
 	case broker.IsNotFound(err):
