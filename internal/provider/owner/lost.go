@@ -14,9 +14,9 @@ import (
 
 // warnOfLost warns of losses by a change; next is nil for a destroy. It names detached queues whose rejected messages are
 // lost from then on, and failed queues that stay without an owner.
-func (o owned[M, S, P]) warnOfLost(prior S, next *S, vhost topology.Vhost) diag.Diagnostics {
+func (o owned[M, S, P]) warnOfLost(change apply.Change, prior S, next *S) diag.Diagnostics {
 	var diags diag.Diagnostics
-	dropped := droppedDeadLetters(o.run, o.change(&prior, next, vhost), prior.DetachedQueues(next, vhost.Topology))
+	dropped := droppedDeadLetters(o.run, change, prior.DetachedQueues(next, change.All.Topology))
 	switch warning := report.DeadLettersDropped(dropped); {
 	case len(dropped) == 0:
 	case next == nil: // a destroy has no configuration to point to
@@ -24,7 +24,7 @@ func (o owned[M, S, P]) warnOfLost(prior S, next *S, vhost topology.Vhost) diag.
 	default:
 		diags.Append(diag.WithPath(o.WorkQueues, warning))
 	}
-	return append(diags, report.FailedQueuesStay(prior.StayingFailedQueues(next, vhost.Topology))...)
+	return append(diags, report.FailedQueuesStay(prior.StayingFailedQueues(next, change.All.Topology))...)
 }
 
 // droppedDeadLetters lists the queues whose rejected messages are lost after a change that detaches them. It ignores other

@@ -74,11 +74,13 @@ func (o owned[M, S, P]) compare(
 			return diags
 		}
 	}
-	diags := o.warnOfRefusal(ctx, prior, next, vhost)
-	diags.Append(o.CheckPlan(o.run, next, prior, vhost, lifecycle)...)
+	var diags, lost diag.Diagnostics
 	if prior != nil && !(*prior).ReplacedBy(next) {
-		diags.Append(o.warnOfLost(*prior, &next, vhost)...)
+		change := o.change(prior, &next, vhost)
+		diags, lost = o.warnOfRefusal(ctx, change, *prior), o.warnOfLost(change, *prior, &next)
 	}
+	diags.Append(o.CheckPlan(o.run, next, prior, vhost, lifecycle)...)
+	diags.Append(lost...)
 	if diags.HasError() && prior != nil && o.unchanged(*prior, next) {
 		diags.Append(o.destroyWithoutRefresh())
 	}

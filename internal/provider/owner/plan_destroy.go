@@ -28,22 +28,22 @@ func (o owned[M, S, P]) warnOfEnd(ctx context.Context, goes M) diag.Diagnostics 
 	if err != nil || diags.HasError() {
 		return diags // Delete reads the vhost again, and refuses if needed.
 	}
-	diags.Append(o.warnOfDestroy(ctx, spec, vhost, lifecycle)...)
-	return append(diags, o.warnOfLost(spec, nil, vhost)...)
+	change := o.change(&spec, nil, vhost)
+	diags.Append(o.warnOfDestroy(ctx, spec, change, lifecycle)...)
+	return append(diags, o.warnOfLost(change, spec, nil)...)
 }
 
-func (o owned[M, S, P]) warnOfDestroy(ctx context.Context, spec S, vhost topology.Vhost, lifecycle Lifecycle) diag.Diagnostics {
+func (o owned[M, S, P]) warnOfDestroy(ctx context.Context, spec S, change apply.Change, lifecycle Lifecycle) diag.Diagnostics {
 	var diags diag.Diagnostics
-	if use := o.inUse(spec, vhost.Topology); use != nil {
+	if use := o.inUse(spec, change.All.Topology); use != nil {
 		diags.AddWarning(use.Summary, use.Planned)
 	}
-	change := o.change(&spec, nil, vhost)
 	diags.Append(o.warnOfBindings(spec, change, lifecycle.Force)...)
 	queues := slices.Collect(maps.Keys(spec.Expand().Queues))
 	if len(queues) == 0 {
 		return diags
 	}
-	atRisk := topology.DeadLettersAtRisk(change.Live, change.Wanted, vhost, change.SharedQueues)
+	atRisk := topology.DeadLettersAtRisk(change.Live, change.Wanted, change.All, change.SharedQueues)
 	contents, err := o.run.Applier.Contents(ctx, change.Vhost, queues, atRisk)
 	switch {
 	case err != nil || len(contents) == 0:
@@ -56,18 +56,14 @@ func (o owned[M, S, P]) warnOfDestroy(ctx context.Context, spec S, vhost topolog
 }
 
 // warnOfRefusal names in the plan of a change the queues that will make the apply fail.
-func (o owned[M, S, P]) warnOfRefusal(ctx context.Context, prior *S, next S, vhost topology.Vhost) diag.Diagnostics {
-	if prior == nil || (*prior).ReplacedBy(next) {
-		return nil
-	}
+func (o owned[M, S, P]) warnOfRefusal(ctx context.Context, change apply.Change, prior S) diag.Diagnostics {
 	var diags diag.Diagnostics
-	change := o.change(prior, &next, vhost)
 	if bound := change.Bound(); bound != nil {
 		diags.Append(queuesBound(bound))
 	}
 	// If the queues cannot be read, the plan continues: apply refuses if needed.
 	if found, err := o.run.Applier.Refused(ctx, change); err == nil && len(found) > 0 {
-		diags.Append(o.changeWouldLoseMessages(*prior, found))
+		diags.Append(o.changeWouldLoseMessages(prior, found))
 	}
 	return diags
 }
