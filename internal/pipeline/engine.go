@@ -35,6 +35,8 @@ type engine interface {
 	// workQueueKeys returns the policy keys that only this engine needs. If name is empty, it returns the keys that all
 	// work queues share.
 	workQueueKeys(p Pipeline, name string, w WorkQueue) topology.Arguments
+	// facts returns what checks and texts must know of the engine.
+	facts() Facts
 }
 
 var engines = map[string]engine{

@@ -23,15 +23,18 @@ type Facts struct {
 	Unbound string
 }
 
-var facts = map[engine]Facts{
-	workerEngine{}: {
+func (workerEngine) facts() Facts {
+	return Facts{
 		Misfit:    func([]time.Duration) (summary, detail string) { return "", "" },
 		Call:      "call basic.nack(requeue=false)",
 		Otherwise: "With requeue=true a message comes back at once, without a delay. The guide \"Which engine\" says what each call does.",
 		Unbound: "After each delay its messages go to the sidecar a second time, " +
 			"which publishes them to the queue by name, or parks them if it has no permission to.",
-	},
-	nativeEngine{}: {
+	}
+}
+
+func (nativeEngine) facts() Facts {
+	return Facts{
 		Since: topology.Version{Major: 4, Minor: 3, Patch: 1},
 		Before: "Quorum queues delay by a policy from 4.3.1 on. " +
 			"An older broker refuses the policy, or has the queue return messages at once, thousands of times a second.",
@@ -40,8 +43,11 @@ var facts = map[engine]Facts{
 		Call:      "call basic.reject(requeue=true)",
 		Otherwise: "With requeue=false a message is parked at its first failure. The guide \"Which engine\" says what each call does.",
 		Unbound:   "Messages that are replayed are parked again.",
-	},
-	consumerEngine{}: {
+	}
+}
+
+func (consumerEngine) facts() Facts {
+	return Facts{
 		Since: topology.Version{Major: 4},
 		Before: "Before 4.0, a headers exchange does not see why a message died (x-last-death-reason), so no rejected message " +
 			"would be retried.",
@@ -49,11 +55,11 @@ var facts = map[engine]Facts{
 		Call:      "count, and call basic.nack(requeue=false)",
 		Otherwise: "Without the code in the guide \"Which engine\", a message that always fails comes back indefinitely.",
 		Unbound:   "After the delay its messages are parked.",
-	},
+	}
 }
 
 // Facts returns the facts of the pipeline's engine.
-func (p Pipeline) Facts() Facts { return facts[p.engine()] }
+func (p Pipeline) Facts() Facts { return p.engine().facts() }
 
 // EngineByExchanges returns the engine of a pipeline whose definition cannot be read. It looks at the alternate
 // exchange of the return exchange, and at the retry exchange if it exists.
