@@ -83,7 +83,7 @@ func TestReleasedFailedQueues(t *testing.T) {
 	live.Queues["theirs"] = topology.Queue{Type: topology.Classic}
 	require.Contains(t, prior.ReleasedQueues(&next, live), "given-up", "a queue that is released would be deleted")
 	without := orders()
-	require.NotContains(t, prior.ReleasedQueues(&without, live), "given-up", "a queue that nobody names stays")
+	require.NotContains(t, prior.ReleasedQueues(&without, live), "given-up", "a queue that no work queue names stays")
 	require.NotContains(t, prior.ReleasedQueues(nil, live), "given-up", "a destroy leaves the queue behind")
 	changed := topology.Merge(live.Without(prior.Owned(live)), next.Expand())
 	changed.Queues = live.Queues
@@ -154,7 +154,7 @@ func TestStayingFailedQueues(t *testing.T) {
 	none, uses, declares := one, one, one
 	none.WorkQueues = map[string]WorkQueue{"a": {Type: topology.Quorum}}
 	uses.WorkQueues = map[string]WorkQueue{"a": {Type: topology.Quorum, FailedQueue: "f", ForeignFailedQueue: true}}
-	require.Empty(t, one.StayingFailedQueues(&none, vhost), "nobody else uses it")
+	require.Empty(t, one.StayingFailedQueues(&none, vhost), "no other pipeline uses it")
 	vhost.Bindings = append(vhost.Bindings, Names("two").FailedBinding("b", "f", false))
 	for name, c := range map[string]struct {
 		next *Pipeline

@@ -208,7 +208,7 @@ func TestDisowned(t *testing.T) {
 	released := func(next *Pipeline) []string { return prior.ReleasedQueues(next, live) }
 	next := orders()
 	next.WorkQueues = map[string]WorkQueue{"paid": {Type: topology.Quorum}}
-	require.Contains(t, released(&next), "paid", "it is attached but not declared any more")
+	require.Contains(t, released(&next), "paid", "it is attached but no longer declared")
 	next.WorkQueues = nil
 	require.NotContains(t, released(&next), "paid", "it was declared and removed")
 	live.Queues["paid"] = topology.Queue{Type: topology.Quorum}

@@ -79,7 +79,7 @@ func (q liveWorkQueue) checkTakeOver(f *Findings, owner pipeline.Owner) {
 	bound := topology.Topology{Queues: q.vhost.Queues, Bindings: q.vhost.bindings[q.name]}
 	if owner.Pipeline.Declares(q.name, bound) {
 		f.add(Owned, q.at("take_over_from"), "The other pipeline declares the queue",
-			"The pipeline %q declares queue %q, and deletes it as soon as it lets go of it. "+
+			"The pipeline %q declares queue %q, and deletes it as soon as it no longer declares it. "+
 				"Set declare = false there first, with an apply of its own: the queue stays.", owner.Pipeline, q.name)
 	}
 	theirs, found := pipeline.StrongestPolicy(owner.Pipeline, q.ofAnybody())

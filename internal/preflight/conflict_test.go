@@ -159,7 +159,7 @@ func TestCheckLiveFinds(t *testing.T) {
 		"taken over from a stronger one":        {one(takesOver), takenBy(1001, nil), "policy_priority = 1001", ""},
 		"taken over from who took it over":      {one(takesOver), takenBy(1001, topology.Arguments{pipeline.TakeOverArgument: "third"}), `Remove take_over_from in "bills" first`, ""},
 		"taken over with its keys":              {one(takesOver), takenWithKeys, `Policy "retry/bills/queues"`, ""},
-		"taken over from who declares it":       {one(takesOver), declaredByBills, "deletes it as soon as it lets go of it", ""},
+		"taken over from who declares it":       {one(takesOver), declaredByBills, "deletes it as soon as it no longer declares it", ""},
 		"taken over from another":               {one(pipeline.WorkQueue{Type: topology.Quorum, TakeOverFrom: "bilsl"}), takenBy(1000, nil), `take_over_from = "bills"`, ""},
 		"taken over from whom that takes it":    {one(quorum), takenBy(1000, topology.Arguments{pipeline.TakeOverArgument: "orders"}), `is a work queue of the pipeline "bills"`, ""},
 		"a queue that the other one let go":     {one(quorum), takenBy(1000, topology.Arguments{pipeline.DetachedArgument: "bills"}), "", ""},

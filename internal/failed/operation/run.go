@@ -71,7 +71,7 @@ func (t *Target) Guard(ctx context.Context, o Options, looks bool) (*Run, error)
 	}
 	kind, err := t.queue().KindOver(ctx, conn)
 	if kind == transfer.Stream {
-		err = fmt.Errorf("queue %q is a stream, which keeps its messages whoever reads them: there is nothing to replay or to take out", t.Name)
+		err = fmt.Errorf("queue %q is a stream, which keeps messages after they are read: there is nothing to replay or to take out", t.Name)
 	}
 	r.Limited = kind == transfer.Quorum && !o.Force
 	return r, err

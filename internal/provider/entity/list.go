@@ -30,11 +30,11 @@ func (l *listing[M]) ListResourceConfigSchema(
 	_ context.Context, _ list.ListResourceSchemaRequest, resp *list.ListResourceSchemaResponse,
 ) {
 	if !l.inVhost() {
-		resp.Schema = schema.Schema{MarkdownDescription: "Lists what the broker has, whoever made it, for `terraform query`."}
+		resp.Schema = schema.Schema{MarkdownDescription: "Lists the broker's resources, managed by Terraform or not, for `terraform query`."}
 		return
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Lists what the broker has in a virtual host, whoever made it, for `terraform query`.",
+		MarkdownDescription: "Lists the resources in a virtual host, managed by Terraform or not, for `terraform query`.",
 		Attributes: map[string]schema.Attribute{
 			"vhost": schema.StringAttribute{Optional: true, MarkdownDescription: "Virtual host. Default: `/`."},
 		},
