@@ -56,7 +56,7 @@ func (a *Applier) requireAbandoned(ctx context.Context, change Change) error {
 	}
 	of := func(vhost topology.Vhost) topology.Topology { return vhost.Without(vhost.Without(change.Wanted)) }
 	if changes := topology.Diff(of(now), of(change.All)); !changes.Empty() {
-		return errors.New("somebody else is creating these objects now: nothing was changed")
+		return errors.New("another process is creating these objects now, so nothing was changed: apply again once it is done")
 	}
 	return nil
 }
@@ -98,7 +98,7 @@ func (a *Applier) confirmVisible(ctx context.Context, vhost string) error {
 		return err
 	}
 	if gone, goneErr := a.client.VhostGone(ctx, vhost); goneErr != nil || !gone {
-		return fmt.Errorf("whether everything was deleted is not known, since the vhost is not accessible any more: %w",
+		return fmt.Errorf("cannot tell whether everything was deleted, since the vhost is no longer accessible: %w",
 			errors.Join(err, goneErr))
 	}
 	return nil

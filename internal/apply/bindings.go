@@ -45,8 +45,8 @@ func (c Change) requireReadable(b topology.Binding) error {
 		case int64, bool:
 			continue
 		}
-		return fmt.Errorf("the argument %q of binding %q may be of a type that the management API does not show, so the binding could not "+
-			"be put back as it is: remove it first", key, b)
+		return fmt.Errorf("the management API does not show the exact type of the argument %q of binding %q, so the binding cannot be "+
+			"restored: remove the binding first", key, b)
 	}
 	return nil
 }
@@ -75,8 +75,8 @@ func (c Change) requireLasting(recreated map[string]topology.Exchange) error {
 			return other.Source == b.Source && (!other.ToExchange || other.Destination != b.Destination)
 		}
 		if !sourceToo && !slices.ContainsFunc(c.All.Bindings, leadsElsewhere) {
-			return fmt.Errorf("exchange %q would have to be re-created, but is all that exchange %q is bound to, "+
-				"which deletes itself without bindings: bind that one to something else first, or re-create it afterwards", b.Destination, b.Source)
+			return fmt.Errorf("exchange %q must be re-created, but is the only target of the auto-delete exchange %q, which would delete itself. "+
+				"Bind the auto-delete exchange to another target first, or re-create it afterwards", b.Destination, b.Source)
 		}
 	}
 	return nil
@@ -142,12 +142,12 @@ func (e *BoundError) Error() string {
 	}
 	lines = append(lines, "")
 	if len(e.Unbound) > 0 {
-		lines = append(lines, "An apply with the resource in the configuration puts back what a killed one has unbound.")
+		lines = append(lines, "To restore bindings that a killed apply has unbound, apply with the resource in the configuration.")
 	}
 	switch {
 	case e.releasable:
 		lines = append(lines, "To keep a declared queue with its bindings, set declare = false (within failed_queue for a "+
-			"failed queue), apply, and then destroy or make this change. Or remove these bindings first.")
+			"failed queue) and apply. Then destroy or make this change. Or remove these bindings first.")
 	case len(e.Bindings) > 0:
 		lines = append(lines, "Remove these bindings first.")
 	}
@@ -237,12 +237,12 @@ func (e *execution) requireUnbound(ctx context.Context, going topology.Topology)
 	}
 	for _, name := range slices.Sorted(maps.Keys(going.Exchanges)) {
 		if err := look(e.client.BindingsToExchange(ctx, e.Vhost, name)); err != nil {
-			return fmt.Errorf("whether others have bound exchange %q is not known: %w", name, err)
+			return fmt.Errorf("cannot tell whether others have bound exchange %q: %w", name, err)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(going.Queues)) {
 		if err := look(e.client.BindingsTo(ctx, e.Vhost, name)); err != nil {
-			return fmt.Errorf("whether others have bound queue %q is not known: %w", name, err)
+			return fmt.Errorf("cannot tell whether others have bound queue %q: %w", name, err)
 		}
 	}
 	found := e.bound(going, now)

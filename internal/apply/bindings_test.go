@@ -195,7 +195,7 @@ func TestArgumentsOfOthersOnABroker(t *testing.T) {
 			}
 			before := bindings(t, a, b.Vhost)
 			_, err := a.Update(t.Context(), changeTo(t, a, p, &p))
-			if refused := err != nil && strings.Contains(err.Error(), "of a type that the management API does not show"); refused != argument.refused {
+			if refused := err != nil && strings.Contains(err.Error(), "the management API does not show the exact type"); refused != argument.refused {
 				t.Errorf("refused: %t, %v", refused, err)
 			}
 			require.Equal(t, before, bindings(t, a, b.Vhost))

@@ -152,7 +152,7 @@ func TestLoserOfTwoThatGoOnDeletesNothing(t *testing.T) {
 		defer close(won)
 		winnerErr = winner.Create(t.Context(), change)
 	}()
-	require.ErrorContains(t, create(t, loser, p), "exists already")
+	require.ErrorContains(t, create(t, loser, p), "already exists")
 	late.Do(func() { close(start) })
 	if <-won; winnerErr != nil {
 		t.Errorf("the winner got %v", winnerErr)
@@ -244,7 +244,7 @@ func TestSecondCreateMakesNothing(t *testing.T) {
 		defer close(goOn)
 		<-begun
 		change := Change{Owner: p, Vhost: p.Vhost, Wanted: p.Expand()} // listed before the first run began
-		if err := second.Create(t.Context(), change); err == nil || !strings.Contains(err.Error(), "exists already") {
+		if err := second.Create(t.Context(), change); err == nil || !strings.Contains(err.Error(), "already exists") {
 			t.Errorf("the second got %v", err)
 		}
 	})
@@ -270,7 +270,7 @@ func TestCreatorThatMeetsAnotherRemovesNothing(t *testing.T) {
 		}
 	}))
 	change := Change{Owner: p, Vhost: p.Vhost, Wanted: p.Expand()} // listed before the other run began
-	require.ErrorContains(t, late.Create(t.Context(), change), "exists already")
+	require.ErrorContains(t, late.Create(t.Context(), change), "already exists")
 	requireLive(t, newApplier(t, b, b.Endpoint), p, p.Expand())
 }
 

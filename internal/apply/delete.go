@@ -61,8 +61,8 @@ func (e *execution) removeQueue(ctx context.Context, name string, queue topology
 		e.deleted[name] = true
 		return nil
 	case e.deletionUnknown[name]:
-		return fmt.Errorf("delete queue %q: the broker did not say whether it was deleted, and it may still be; "+
-			"it stays unbound until the next apply: %w", name, err)
+		return fmt.Errorf("delete queue %q: the broker did not confirm the deletion, and can still delete the queue. "+
+			"It stays unbound until the next apply: %w", name, err)
 	}
 	return fmt.Errorf("delete queue %q: %w", name, err)
 }
@@ -113,7 +113,7 @@ func (e *execution) removeIfEmpty(ctx context.Context, s step) error {
 	switch {
 	case s.ifFails == keepAll && len(kept) > 0:
 		for name := range without(s.queues, kept) {
-			e.kept[name] = "it stays as long as the others do: messages pass from one to the next"
+			e.kept[name] = "it stays as long as the other queues, because messages pass from one queue to the next"
 		}
 		fallthrough
 	case s.ifFails == keep:

@@ -20,8 +20,8 @@ const (
 )
 
 // errElections says that a policy can have been written without effect.
-var errElections = errors.New("queues elected leaders meanwhile; before RabbitMQ 4.0 a policy that is written then never takes effect. " +
-	"Run terraform apply once the cluster is at rest")
+var errElections = errors.New("queues elected leaders meanwhile. Before RabbitMQ 4.0, a policy that is written during an election never " +
+	"takes effect. Run terraform apply once the leaders are stable")
 
 // withStableLeaders makes policy changes take effect in clusters before 4.0. If a policy is written there during a
 // leader election, it is listed but never applied, and only a write with other content repairs it. So it waits until

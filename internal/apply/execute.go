@@ -250,9 +250,9 @@ func isRefused(err error) bool {
 
 func notAskable(err error) string {
 	if isRefused(err) {
-		return fmt.Sprintf("whether it is empty cannot be asked: %v", err)
+		return fmt.Sprintf("the broker cannot be asked whether it is empty: %v", err)
 	}
-	return fmt.Sprintf("whether it is empty cannot be asked, which takes the permission to read it: %v", err)
+	return fmt.Sprintf("the broker cannot be asked whether it is empty, which needs the permission read: %v", err)
 }
 
 // writesAtOnce limits the parallel writes of one change.

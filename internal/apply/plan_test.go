@@ -376,7 +376,7 @@ func TestBound(t *testing.T) {
 // "undefined".
 func TestPlansRefuseWhatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	const refusal = "of a type that the management API does not show"
+	const refusal = "the management API does not show the exact type"
 	for name, test := range map[string]struct {
 		value any
 		said  string

@@ -123,7 +123,7 @@ func (e *execution) awaitReport(ctx context.Context, queue string, check check, 
 func proving(checks emptinessChecks) map[string]string {
 	queues := map[string]string{}
 	for queue := range checks {
-		queues[queue] = "no messages seen, which is being proved"
+		queues[queue] = "no messages seen, proof under way"
 	}
 	return queues
 }

@@ -122,7 +122,7 @@ func TestQueueThatCannotBeAskedIsKept(t *testing.T) {
 	removal := changeTo(t, a, p, nil)
 	err := a.Remove(t.Context(), removal)
 	var kept *KeptError
-	if !errors.As(err, &kept) || !strings.Contains(kept.Queues["orders.inbox"], "permission to read it") {
+	if !errors.As(err, &kept) || !strings.Contains(kept.Queues["orders.inbox"], "needs the permission read") {
 		t.Errorf("got %v", err)
 	}
 	requireSame(t, removal.All.Topology, list(t, a, b.Vhost).Topology)

@@ -62,7 +62,7 @@ func (e *execution) removeMade(ctx context.Context) error {
 	}
 	all, err := e.client.List(ctx, e.Vhost)
 	if err != nil {
-		return fmt.Errorf("nothing of what was made is removed again: %w", err)
+		return fmt.Errorf("the created objects stay, since the vhost cannot be read: %w", err)
 	}
 	removal := e.Change
 	// A policy can still appear if its write was not answered.
@@ -72,7 +72,7 @@ func (e *execution) removeMade(ctx context.Context) error {
 	err = undo.remove(ctx, goOn)
 	var kept *KeptError
 	if errors.As(err, &kept) {
-		return fmt.Errorf("all that was made stays, since removing it would lose what is in these queues:\n%w", err)
+		return fmt.Errorf("the created objects stay, since removing them would lose the messages in these queues:\n%w", err)
 	}
 	return errors.Join(append(undo.unanswered, err)...)
 }

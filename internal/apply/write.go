@@ -23,7 +23,7 @@ func (e *execution) write(ctx context.Context, what string, put func() (bool, er
 		defer cancel()
 		now, lookupErr := e.client.List(ctx, e.Vhost)
 		if lookupErr != nil || !exists(now.Topology) {
-			return true, fmt.Errorf("%s: the broker did not say whether it was written, and it may still appear later: %w", what, err)
+			return true, fmt.Errorf("%s: the broker did not confirm the write, and the object can still appear: %w", what, err)
 		}
 		return true, nil
 	}
@@ -32,8 +32,8 @@ func (e *execution) write(ctx context.Context, what string, put func() (bool, er
 	}
 	if e.onlyNew && !isNew {
 		e.remember(func(*topology.Topology) { e.contested = true })
-		return false, fmt.Errorf("%s: it exists already, since somebody created it a moment ago. "+
-			"Nothing is removed, since all of it can be theirs. Import it, or choose another name", what)
+		return false, fmt.Errorf("%s: it already exists, because another process created it a moment ago. "+
+			"Nothing is removed, since all objects can belong to that process. Import them, or choose another name", what)
 	}
 	return true, nil
 }
@@ -155,7 +155,7 @@ func (e *execution) confirm(ctx context.Context, bindings []topology.Binding) er
 func (e *execution) rival(ctx context.Context, own topology.Binding) (string, error) {
 	now, err := e.client.BindingsTo(ctx, e.Vhost, own.Destination)
 	if err != nil && !broker.IsNotFound(err) {
-		return "", fmt.Errorf("whether somebody else attached queue %q at the same time is not known: %w", own.Destination, err)
+		return "", fmt.Errorf("cannot tell whether another pipeline attached queue %q at the same time: %w", own.Destination, err)
 	}
 	for _, b := range now {
 		owner := e.AttachedBy(b)

@@ -303,7 +303,7 @@ func TestAcc_FailedAttachmentThatHoldsMessagesIsImported(t *testing.T) {
 		resource.TestStep{Config: pipeline(b)},
 		resource.TestStep{
 			Config: withUser + config,
-			ExpectError: regexp.MustCompile(`(?s)Cannot create the attachment.*answered 401.*all that was made stays.*work: 1 dead letter` +
+			ExpectError: regexp.MustCompile(`(?s)Cannot create the attachment.*answered 401.*the\s+created\s+objects\s+stay.*work: 1 dead letter` +
 				`.*terraform import rabbitmq_retry_attachment\.<name> '` + regexp.QuoteMeta(importID(b)) + `'`),
 		},
 		resource.TestStep{Config: config, ResourceName: address, ImportState: true, ImportStateId: importID(b), ImportStatePersist: true},

@@ -68,7 +68,7 @@ func TestAcc_FailedCreateThatHoldsMessagesIsImported(t *testing.T) {
 	accept(t, b,
 		resource.TestStep{
 			Config: at(endpoint) + refused,
-			ExpectError: regexp.MustCompile(`(?s)Cannot create the pipeline.*answered 400.*all that was made stays.*orders\.inbox: 1 message` +
+			ExpectError: regexp.MustCompile(`(?s)Cannot create the pipeline.*answered 400.*the\s+created\s+objects\s+stay.*orders\.inbox: 1 message` +
 				`.*Leftover objects are not in state.*terraform import rabbitmq_retry_pipeline\.<name> '` + regexp.QuoteMeta(id) + `'`),
 		},
 		resource.TestStep{Config: right, ResourceName: address, ImportState: true, ImportStateId: id, ImportStatePersist: true},
