@@ -102,7 +102,7 @@ func TestAuditThatCannotBeMade(t *testing.T) {
 		"password in a flag":   {with(nil), []string{"--password", "s3cret"}, exitUsage, "unknown flag"},
 		"password in the URL":  {with(nil), []string{"--endpoint", "http://me:s3cret@127.0.0.1:1"}, exitUsage, "must not contain credentials"},
 		"missing file":         {with(nil), []string{"--password-file", "/none"}, exitUsage, "--password-file: open /none"},
-		"missing certificates": {with(nil), []string{"--cacert", "/none"}, exitUsage, "--cacert: the file cannot be read: no such file or directory"},
+		"missing certificates": {with(nil), []string{"--cacert", "/none"}, exitUsage, "the file in --cacert cannot be read: no such file or directory"},
 		"unknown rule":         {with(nil), []string{"--ignore", "x"}, exitUsage, `there is no such rule; the rules are dead-letter-exchange-missing, `},
 		"unknown format":       {with(nil), []string{"--output", "xml"}, exitUsage, `--output "xml": must be one of table, json`},
 		"vhost and all vhosts": {with(nil), []string{"--vhost", "a", "--all-vhosts"}, exitUsage, "[all-vhosts vhost]"},
@@ -110,7 +110,7 @@ func TestAuditThatCannotBeMade(t *testing.T) {
 		"wrong password":       {with(nil), nil, exitError, "401"},
 		"missing vhost":        {auditEnv(b), []string{"--vhost", "no such vhost"}, exitError, `vhost "no such vhost" does not exist`},
 		"another prefix":       {with(map[string]string{cli.EnvEndpoint: b.Endpoint + "/rabbitmq"}), nil, exitError, "there is no management API below"},
-		"endpoint with /api":   {with(map[string]string{cli.EnvEndpoint: b.Endpoint + "/api"}), nil, exitError, "Let the endpoint end before /api"},
+		"endpoint with /api":   {with(map[string]string{cli.EnvEndpoint: b.Endpoint + "/api"}), nil, exitError, "Remove /api from the end of the endpoint"},
 		"broker that is away":  {with(map[string]string{cli.EnvEndpoint: "http://127.0.0.1:1"}), nil, exitError, "no answer"},
 	} {
 		t.Run(name, func(t *testing.T) {

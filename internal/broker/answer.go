@@ -14,13 +14,13 @@ import (
 
 // Remedies for answers that are not RabbitMQ's.
 const (
-	lookAtEndpoint = "Let the endpoint lead to RabbitMQ's management API, past everything that answers in its place, such as a login page"
-	lookAtGateway  = "A proxy got no answer from RabbitMQ, or not in time: check that RabbitMQ runs with its plugin rabbitmq_management, " +
+	lookAtEndpoint = "Set the endpoint to RabbitMQ's management API itself, past servers that answer in its place, such as a login page"
+	lookAtGateway  = "A proxy got no answer from RabbitMQ in time. Check that RabbitMQ runs with its plugin rabbitmq_management, " +
 		"and that the proxy waits at least 40 seconds for an answer"
-	lookAtPaths = "A proxy probably changes paths on the way: it must not decode %2F in them. " +
-		"Let it pass them on as they are (nginx: proxy_pass without a path; Apache: AllowEncodedSlashes NoDecode, and ProxyPass with nocanon), " +
-		"or set the endpoint to the management API itself"
-	setCredentials = "RabbitMQ knows no such user with this password: set username and password in the configuration, " +
+	lookAtPaths = "A proxy probably changes paths: it must not decode %2F in them. " +
+		"In nginx, write proxy_pass without a path. In Apache, write AllowEncodedSlashes NoDecode, and ProxyPass with nocanon. " +
+		"Or set the endpoint to the management API itself"
+	setCredentials = "RabbitMQ does not accept this user and password: set username and password in the configuration, " +
 		"or RABBITMQ_USERNAME and RABBITMQ_PASSWORD in the environment"
 )
 
@@ -40,7 +40,7 @@ func (a answer) failure() error {
 	case a.status < http.StatusMultipleChoices:
 		return a.failedSuccess()
 	case a.status < http.StatusBadRequest:
-		return a.refusal("it redirects to " + a.location + "; set the endpoint to where it leads")
+		return a.refusal("it redirects to " + a.location + ". Set the endpoint to that address")
 	default:
 		return a.failedRequest()
 	}

@@ -106,7 +106,7 @@ func TestNotFoundOfAProxyIsNone(t *testing.T) {
 		`{"status":404,"error":"Not Found","path":"/api"}`, `{"error":{"reason":"none"},"reason":"none"}`, `{"error":"no backend","reason":"none"}`,
 	} {
 		err := answer{method: http.MethodDelete, path: "/api/queues/v/q", status: http.StatusNotFound, content: []byte(body)}.failure()
-		if IsNotFound(err) || IsUnanswered(err) || !strings.Contains(err.Error(), "not answered by RabbitMQ") || !strings.Contains(err.Error(), "endpoint") {
+		if IsNotFound(err) || IsUnanswered(err) || !strings.Contains(err.Error(), "not RabbitMQ's answer") || !strings.Contains(err.Error(), "endpoint") {
 			t.Errorf("%s: got %v", body, err)
 		}
 	}
@@ -145,7 +145,7 @@ func TestSuccessOfAProxyIsNone(t *testing.T) {
 			list = user // an empty vhost
 		}
 		for what, err := range map[string]error{"user": user, "queue": queue, "list": list} {
-			require.ErrorContainsf(t, err, "not answered by RabbitMQ", "%s: %s", body, what)
+			require.ErrorContainsf(t, err, "not RabbitMQ's answer", "%s: %s", body, what)
 		}
 	}
 }
@@ -166,7 +166,7 @@ func TestGatewayThatDoesNotReachTheBroker(t *testing.T) {
 				}
 				http.Error(w, page, status)
 			}))
-			if _, err := c.Queue(t.Context(), b.Vhost, "q"); err == nil || reads.Load() != 5 || !strings.Contains(err.Error(), "check that RabbitMQ runs") {
+			if _, err := c.Queue(t.Context(), b.Vhost, "q"); err == nil || reads.Load() != 5 || !strings.Contains(err.Error(), "Check that RabbitMQ runs") {
 				t.Errorf("%d reads: %v", reads.Load(), err)
 			}
 			if err := c.DeletePolicy(t.Context(), b.Vhost, "p"); !IsUnanswered(err) || writes.Load() != 1 {
@@ -228,7 +228,7 @@ func verdictOn(a answer, err error) verdict {
 	}
 	for name, remedy := range map[string]string{
 		"credentials": setCredentials, "vhost": grantVhost, "access": grantAccess, "permission": setPermissions,
-		"endpoint": lookAtEndpoint, "gateway": lookAtGateway, "https": writeHTTPS[1:], "proxy": loginAtProxy[1:], "redirect": "set the endpoint to where it leads",
+		"endpoint": lookAtEndpoint, "gateway": lookAtGateway, "https": writeHTTPS[1:], "proxy": loginAtProxy[1:], "redirect": "Set the endpoint to that address",
 	} {
 		if strings.Contains(err.Error(), remedy) {
 			v.remedy += name
@@ -373,15 +373,15 @@ func TestUnreachedSaysWhatToSet(t *testing.T) {
 		proxys bool
 	}{
 		"private authority":                {Config{Endpoint: secure.URL}, "RABBITMQ_CACERT, in cacert_file", false},
-		"http to a TLS port that says so":  {Config{Endpoint: alerting.URL}, "there is TLS at this port: let the endpoint begin with https://", false},
-		"http to a TLS port that hangs up": {Config{Endpoint: "http://" + mutual}, "if there is TLS at this port", false},
-		"http to a TLS port that answers":  {Config{Endpoint: strings.Replace(secure.URL, "https", "http", 1)}, "let the endpoint begin with https://", false},
-		"https to a plain port":            {Config{Endpoint: strings.Replace(b.Endpoint, "http", "https", 1)}, "let the endpoint begin with http://", false},
+		"http to a TLS port that says so":  {Config{Endpoint: alerting.URL}, "this port uses TLS: begin the endpoint with https://", false},
+		"http to a TLS port that hangs up": {Config{Endpoint: "http://" + mutual}, "if this port uses TLS", false},
+		"http to a TLS port that answers":  {Config{Endpoint: strings.Replace(secure.URL, "https", "http", 1)}, "begin the endpoint with https://", false},
+		"https to a plain port":            {Config{Endpoint: strings.Replace(b.Endpoint, "http", "https", 1)}, "begin the endpoint with http://", false},
 		"no client certificate":            {Config{Endpoint: "https://" + mutual, Certificates: certificates.Set{CA: certificates.Source{File: ca}}}, "RABBITMQ_CLIENTCERT and RABBITMQ_CLIENTKEY, in clientcert_file", false},
 		"AMQP port":                        {Config{Endpoint: "http://" + amqp.Host}, "this is the AMQP port", false},
 		"nobody there":                     {Config{Endpoint: address}, "check that RabbitMQ runs", false},
-		"endpoint with /api":               {Config{Endpoint: b.Endpoint + "/api/"}, "Let the endpoint end before /api", false},
-		"endpoint with a prefix":           {Config{Endpoint: b.Endpoint + "/rabbit"}, "with the prefix if RabbitMQ's management.path_prefix", false},
+		"endpoint with /api":               {Config{Endpoint: b.Endpoint + "/api/"}, "Remove /api from the end of the endpoint", false},
+		"endpoint with a prefix":           {Config{Endpoint: b.Endpoint + "/rabbit"}, "If RabbitMQ's management.path_prefix", false},
 		"proxy that wants a user":          {Config{Endpoint: b.Endpoint, Proxy: asking.URL}, "he proxy asks for a user and a password", true},
 		"the same, through CONNECT":        {Config{Endpoint: "https://rabbitmq.example.com", Proxy: asking.URL}, "he proxy asks for a user and a password", true},
 		"no proxy":                         {Config{Endpoint: b.Endpoint, Proxy: address}, "the proxy cannot be reached: correct proxy in the provider block", true},
@@ -415,13 +415,13 @@ func TestLackingNamesThePermission(t *testing.T) {
 	for request, want := range map[string]string{
 		"PUT /api/exchanges/%2F/a%2Fb":         `configure on "a/b" in the vhost "/"`,
 		"DELETE /api/queues/v/q?if-empty=true": `configure on "q" in the vhost "v"`,
-		"PUT /api/queues/v/q":                  `configure on "q" in the vhost "v" and, since`,
+		"PUT /api/queues/v/q":                  `configure on "q" in the vhost "v". If the queue`,
 		"POST /api/bindings/v/e/x/q/q":         `read on "x" and write on "q" in the vhost "v"`,
 		"DELETE /api/bindings/v/e/x/q/q/key":   `read on "x" and write on "q" in the vhost "v"`,
 		"PUT /api/policies/v/retry%2Forders":   `the tag policymaker, and any permission in the vhost "v"`,
 		"GET /api/queues/v?columns=name":       `the tag management, and any permission in the vhost "v"`,
 		"POST /api/queues/v/q/get":             `read on "q" in the vhost "v"`,
-		"GET /api/whoami":                      "see rabbitmqctl set_user_tags",
+		"GET /api/whoami":                      "See rabbitmqctl set_user_tags",
 	} {
 		method, path, _ := strings.Cut(request, " ")
 		require.Contains(t, lacking(method, path), want, request)

@@ -339,7 +339,7 @@ func (c *Client) requirePathsKept(ctx context.Context) error {
 	var answer *Error
 	switch {
 	case err == nil:
-		return mistaken(probe, "%2F is decoded on the way, so RabbitMQ is asked for something else", lookAtPaths)
+		return mistaken(probe, "%2F is decoded on the way, so RabbitMQ gets another path", lookAtPaths)
 	case errors.As(err, &answer) && answer.Status < http.StatusInternalServerError:
 		c.pathsKept.Store(true)
 		return nil

@@ -162,7 +162,7 @@ func TestProducts(t *testing.T) {
 		overview(`{"lavinmq_version":"2.6.0","product_name":"LavinMQ"}`):                        "not RabbitMQ, but LavinMQ 2.6.0",
 		overview(`{"lavinmq_version":"9.0","product_name":"LavinMQ","rabbitmq_version":"4.3"}`): "not RabbitMQ, but LavinMQ 9.0",
 		overview(`{"product_name":"Other"}`):                                                    "not RabbitMQ, but Other",
-		overview(`{"broker":{"product":"OtterMQ"}}`):                                            "not RabbitMQ, but one whose overview has no rabbitmq_version",
+		overview(`{"broker":{"product":"OtterMQ"}}`):                                            "not RabbitMQ, but a broker without rabbitmq_version in its overview",
 	} {
 		c := newClient(t, b, endpoint)
 		name, err := c.Product(t.Context())

@@ -31,7 +31,7 @@ func (o overview) found() string {
 	case o.Product != "":
 		return o.Product
 	}
-	return "one whose overview has no rabbitmq_version"
+	return "a broker without rabbitmq_version in its overview"
 }
 
 // askCluster asks until the number of nodes is known, and then keeps the answer. Every user of the API can send both

@@ -32,7 +32,7 @@ type Error struct {
 func (e *Error) Error() string {
 	who := "the broker answered"
 	if e.Foreign {
-		who = "not answered by RabbitMQ as it was asked:"
+		who = "not RabbitMQ's answer to this request:"
 	}
 	return fmt.Sprintf("%s %s: %s %d %s: %s", e.Method, e.Path, who, e.Status, http.StatusText(e.Status), e.Reason)
 }
@@ -123,13 +123,13 @@ func (c *Client) connectionLimit(ctx context.Context, path string) (limit int64,
 // Remedies for requests without an answer.
 const (
 	lookAtNetwork = "check that RabbitMQ runs and is not overloaded, and that all proxies and firewalls in between let the request pass"
-	writeHTTPS    = "there is TLS at this port: let the endpoint begin with https://"
-	maybeHTTPS    = "if there is TLS at this port, as at 15671, let the endpoint begin with https://; otherwise "
-	writeHTTP     = "there is no TLS at this port: let the endpoint begin with http://, or name the port that has TLS, such as 15671"
-	notAMQP       = "this is the AMQP port: let the endpoint name that of the management API, such as 15672, or 15671 with TLS"
+	writeHTTPS    = "this port uses TLS: begin the endpoint with https://"
+	maybeHTTPS    = "if this port uses TLS, as 15671 does, begin the endpoint with https://; otherwise "
+	writeHTTP     = "this port does not use TLS: begin the endpoint with http://, or name the port that uses TLS, such as 15671"
+	notAMQP       = "this is the AMQP port: name the port of the management API in the endpoint, such as 15672, or 15671 with TLS"
 	lookAtProxy   = "the proxy cannot be reached: correct proxy in the provider block, or RABBITMQ_PROXY, HTTPS_PROXY or HTTP_PROXY, " +
 		"or list the broker's host in NO_PROXY"
-	loginAtProxy = "the proxy asks for a user and a password: write them into its URL, http://user:password@host:port, " +
+	loginAtProxy = "the proxy asks for a user and a password. Write its URL as http://user:password@host:port, " +
 		"in proxy of the provider block, or in RABBITMQ_PROXY, HTTPS_PROXY or HTTP_PROXY"
 )
 
@@ -189,8 +189,8 @@ func IsProxys(err error) bool {
 }
 
 // grantAccess is the remedy if the cause is unknown.
-const grantAccess = "The user is known, but lacks a tag, or a permission in the vhost: " +
-	"see rabbitmqctl set_user_tags and set_permissions, which replace what the user has"
+const grantAccess = "The user is known, but lacks a tag, or a permission in the vhost. " +
+	"See rabbitmqctl set_user_tags and set_permissions, which replace the present tags and permissions"
 
 // grantVhost is for users without any permission in the vhost.
 const grantVhost = "The user has no permissions in the vhost: see rabbitmqctl set_permissions"
@@ -213,15 +213,15 @@ func lacking(method, path string) string {
 	case parts[len(parts)-1] == "contents", parts[len(parts)-1] == "get":
 		return fmt.Sprintf("The user needs the permission read on %q in the vhost %q; %s", parts[2], parts[1], setPermissions)
 	case parts[0] == "queues" && method == http.MethodPut:
-		return fmt.Sprintf("The user needs the permission configure on %q in the vhost %q and, since the queue may name a dead-letter exchange, "+
-			"read on it and write on that exchange; %s", parts[2], parts[1], setPermissions)
+		return fmt.Sprintf("The user needs the permission configure on %q in the vhost %q. If the queue names a dead-letter exchange, "+
+			"the user also needs read on the queue and write on that exchange; %s", parts[2], parts[1], setPermissions)
 	default:
 		return fmt.Sprintf("The user needs the permission configure on %q in the vhost %q; %s", parts[2], parts[1], setPermissions)
 	}
 }
 
 const setPermissions = "rabbitmqctl set_permissions replaces all three patterns of a user, " +
-	"so write those that the user has, too (rabbitmqctl list_user_permissions)"
+	"so repeat the present ones (rabbitmqctl list_user_permissions)"
 
 // pathParts splits a path below /api into its names.
 func pathParts(path string) []string {

@@ -89,10 +89,10 @@ func (c *Client) listBindings(ctx context.Context, vhost string) ([]rabbithole.B
 		return bindings, err
 	}
 	if culprit, found := c.unlistable(ctx, vhost); found {
-		return nil, fmt.Errorf("%w\n\nRabbitMQ's management API fails over a binding %s, and with it over every list that has it, "+
-			"as it does where a routing key has a ~ inside and the binding has arguments, too. "+
-			"Nothing can be planned or applied in the vhost until "+
-			"it is gone: let whoever made it delete it over AMQP (queue.unbind), and bind again without the ~ or without arguments. "+
+		return nil, fmt.Errorf("%w\n\nRabbitMQ's management API fails on a binding %s, and on every list with this binding. "+
+			"This happens if a binding has arguments and a routing key with a ~ inside. "+
+			"Until the binding is gone, nothing can be planned or applied in the vhost. "+
+			"Have its owner delete it over AMQP (queue.unbind), and bind again without the ~ or without arguments. "+
 			"rabbitmqctl list_bindings shows it", err, culprit)
 	}
 	return nil, err

@@ -49,7 +49,7 @@ func (q QueueInfo) queue() topology.Queue {
 // errExclusive refuses an exclusive queue. The management API ignores that flag and would declare another kind of
 // queue.
 var errExclusive = fmt.Errorf(
-	"%w: an exclusive queue belongs to the connection that declares it, and the management API has none", errNotSent)
+	"%w: an exclusive queue belongs to the connection that declares it, and the management API has no connection", errNotSent)
 
 // PutQueue declares a queue and reports whether it is new.
 func (c *Client) PutQueue(ctx context.Context, vhost, name string, queue topology.Queue) (bool, error) {

@@ -104,10 +104,10 @@ func (c *Client) elsewhere(err error) error {
 	mistaken.Foreign = true
 	mistaken.Reason = "there is no management API below " + c.base + ". "
 	if strings.HasSuffix(c.base, "/api") {
-		mistaken.Reason += "Let the endpoint end before /api"
+		mistaken.Reason += "Remove /api from the end of the endpoint"
 	} else {
-		mistaken.Reason += "Let the endpoint be its address alone, such as http://localhost:15672, " +
-			"with the prefix if RabbitMQ's management.path_prefix, or a proxy, sets one"
+		mistaken.Reason += "Set the endpoint to the address of the API alone, such as http://localhost:15672. " +
+			"If RabbitMQ's management.path_prefix or a proxy sets a prefix, add it"
 	}
 	return &mistaken
 }

@@ -52,9 +52,9 @@ func (s Set) Check() error {
 	}
 	switch {
 	case s.Cert.Given() && !s.Key.Given():
-		return fmt.Errorf("%s needs a key next to it: set %s or %s", s.Cert.name(), s.Key.FileName, s.Key.PEMName)
+		return fmt.Errorf("%s needs a key: set %s or %s", s.Cert.name(), s.Key.FileName, s.Key.PEMName)
 	case s.Key.Given() && !s.Cert.Given():
-		return fmt.Errorf("%s needs a certificate next to it: set %s or %s", s.Key.name(), s.Cert.FileName, s.Cert.PEMName)
+		return fmt.Errorf("%s needs a certificate: set %s or %s", s.Key.name(), s.Cert.FileName, s.Cert.PEMName)
 	}
 	return nil
 }
@@ -72,7 +72,7 @@ func (s Set) Config() (*tls.Config, error) {
 		}
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("%s: has no certificate in PEM form", s.CA.name())
+			return nil, fmt.Errorf("%s has no certificate in PEM form", s.CA.name())
 		}
 	}
 	if s.Cert.Given() {
@@ -133,9 +133,9 @@ func (s Source) check() error {
 	case s.File != "" && s.PEM != "":
 		return fmt.Errorf("%s and %s are both set: keep one of them", s.FileName, s.PEMName)
 	case strings.ContainsAny(s.File, "\n\r") || strings.Contains(s.File, "-----"):
-		return fmt.Errorf("%s must be the name of a file, and has the contents of one: %s takes those", s.FileName, s.PEMName)
+		return fmt.Errorf("%s must be the name of a file, not its contents: set %s to the contents", s.FileName, s.PEMName)
 	case s.PEM != "" && !strings.Contains(s.PEM, "-----BEGIN"):
-		return fmt.Errorf("%s must be PEM text, which begins with -----BEGIN: %s takes the name of a file", s.PEMName, s.FileName)
+		return fmt.Errorf("%s must be PEM text, which begins with -----BEGIN: set %s to the name of a file", s.PEMName, s.FileName)
 	}
 	return nil
 }
@@ -148,19 +148,19 @@ func (s Source) read() ([]byte, error) {
 	text, err := os.ReadFile(s.File)
 	var failed *fs.PathError
 	if errors.As(err, &failed) {
-		return nil, fmt.Errorf("%s: the file cannot be read: %w", s.FileName, failed.Err)
+		return nil, fmt.Errorf("the file in %s cannot be read: %w", s.FileName, failed.Err)
 	}
 	return text, err
 }
 
 // Remedies for connections that fail with a TLS error. The provider and the sidecar share the variables.
 const (
-	trustAuthority = "the broker's certificate is signed by an authority that is not trusted here: name the authority's certificate in " +
+	trustAuthority = "the authority that signed the broker's certificate is not trusted here. Name the authority's certificate in " +
 		"RABBITMQ_CACERT, in cacert_file of the provider block, or with --cacert of rabbitmq-retry"
-	nameCertificate = "the broker asks for a client certificate that it trusts: name one and its key in " +
+	nameCertificate = "the broker asks for a client certificate that it trusts. Name a certificate and its key in " +
 		"RABBITMQ_CLIENTCERT and RABBITMQ_CLIENTKEY, in clientcert_file and clientkey_file of the provider block, " +
 		"or with --clientcert and --clientkey of rabbitmq-retry"
-	useItsName = "connect to the broker by a name that its certificate has"
+	useItsName = "connect to the broker by a name in its certificate"
 )
 
 // clientRefused has the words of TLS alerts from brokers that refuse a client's missing or untrusted certificate. Go

@@ -86,7 +86,7 @@ func TestConfigureChecksCertificates(t *testing.T) {
 		want   string // "" for no error
 	}{
 		"nothing wrong":         {nil, ""},
-		"key in place of file":  {map[string]any{"clientkey_file": privateKey, "clientcert_file": "client.crt"}, "clientkey_file must be the name of a file, and has the contents of one: clientkey_pem takes those"},
+		"key in place of file":  {map[string]any{"clientkey_file": privateKey, "clientcert_file": "client.crt"}, "clientkey_file must be the name of a file, not its contents: set clientkey_pem to the contents"},
 		"CA in place of file":   {map[string]any{"cacert_file": privateKey}, "cacert_file must be the name of a file"},
 		"file and text":         {map[string]any{"cacert_file": "ca.pem", "cacert_pem": privateKey}, "cacert_file and cacert_pem are both set"},
 		"key alone":             {map[string]any{"clientkey_pem": privateKey}, "set clientcert_file or clientcert_pem"},

@@ -105,7 +105,7 @@ func TestAcc_BadInputFailsAtPlanTime(t *testing.T) {
 	planned.fail(t)
 	t.Run("wrong password", func(t *testing.T) {
 		t.Parallel()
-		failsToPlan(t, "provider \"rabbitmq\" {\n  password = \"wrong\"\n}\n"+pipelineHCL(b, `delays = ["5s"]`), `refused the user.*answered 401.*knows no such user with this password: set username and password`)
+		failsToPlan(t, "provider \"rabbitmq\" {\n  password = \"wrong\"\n}\n"+pipelineHCL(b, `delays = ["5s"]`), `refused the user.*answered 401.*does not accept this user and password: set username and password`)
 	})
 	t.Run("no policymaker", func(t *testing.T) {
 		t.Parallel()
