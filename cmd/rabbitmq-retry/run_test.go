@@ -68,7 +68,7 @@ func TestWrongUsageExitsWithTwo(t *testing.T) {
 		"no configuration":      {nil, []string{"worker"}, "no configuration: write --config"},
 		"no broker":             {only(cli.EnvConfigJSON, goodConfig), []string{"worker"}, "no broker: set RABBITMQ_URI"},
 		"missing file":          {good, []string{"worker", "--config", "/none"}, "--config: open /none"},
-		"empty file":            {good, []string{"worker", "--config", os.DevNull}, "no configuration"},
+		"empty file":            {good, []string{"worker", "--config", os.DevNull}, "the file is empty"},
 		"missing URI file":      {good, []string{"worker", "--uri-file", "/none"}, "--uri-file: open /none"},
 		"wrong configuration":   {only(cli.EnvConfigJSON, `{"pipelines":[{"version":1,"delays":["x"],"max_attempts":2,"vhost":"/"}]}`), []string{"worker"}, "$RABBITMQ_RETRY_CONFIG_JSON: pipelines[0].delays[0]:"},
 		"file of the variable":  {with(only(cli.EnvConfig, "/none"), cli.EnvURI, "amqp://127.0.0.1:1"), []string{"worker"}, "$RABBITMQ_RETRY_CONFIG: open /none"},
@@ -167,7 +167,7 @@ func TestPortInUseEndsTheWorkerAtOnce(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { _ = listener.Close() }()
 	env := map[string]string{cli.EnvConfigJSON: goodConfig, cli.EnvURI: "amqp://user:s3cret@127.0.0.1:1"}
-	refuses(t, exitError, env, []string{"worker", "--listen", listener.Addr().String()}, "in use by another program: choose another port")
+	refuses(t, exitError, env, []string{"worker", "--listen", listener.Addr().String()}, "another program uses the address "+listener.Addr().String()+": choose another port")
 }
 
 func TestHelpVersionAndCompletionExitWithZero(t *testing.T) {

@@ -63,7 +63,7 @@ func (d Definition) check() error {
 	case err != nil:
 		return fmt.Errorf("has a wrong precision: %w", err)
 	case unit == 0 || longest < unit:
-		return errors.New("has a precision of zero, or one that is longer than max_delay")
+		return errors.New("has a precision of zero, or a precision longer than max_delay")
 	}
 	return nil
 }

@@ -139,8 +139,8 @@ func (a Attachment) StayingFailedQueues(next *Attachment, vhost topology.Topolog
 func RecoverAttachment(pipeline, vhostName, queue string, vhost topology.Topology) (Attachment, error) {
 	a := Attachment{Pipeline: pipeline, Vhost: vhostName, Queue: queue, PolicyPriority: DefaultPolicyPriority}
 	if !slices.Contains(Attached(a.Names(), vhost), queue) {
-		return a, fmt.Errorf("no binding from %q to %q has the argument %s, and there is no policy of an attachment: "+
-			"the queue is not attached to the pipeline, or by the pipeline's own work_queues",
+		return a, fmt.Errorf("no binding from %q to %q has the argument %s, and no policy of an attachment exists. "+
+			"The queue is not attached to the pipeline, or is attached by the pipeline's own work_queues",
 			a.Names().ReturnExchange(), queue, AttachmentArgument)
 	}
 	policy, hasPolicy := vhost.Policies[a.Names().AttachmentPolicy(queue)]

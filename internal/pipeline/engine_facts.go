@@ -27,9 +27,9 @@ func (workerEngine) facts() Facts {
 	return Facts{
 		Misfit:    func([]time.Duration) (summary, detail string) { return "", "" },
 		Call:      "call basic.nack(requeue=false)",
-		Otherwise: "With requeue=true a message comes back at once, without a delay. The guide \"Which engine\" says what each call does.",
-		Unbound: "After each delay its messages go to the sidecar a second time, " +
-			"which publishes them to the queue by name, or parks them if it has no permission to.",
+		Otherwise: "With requeue=true, a message comes back at once, without a delay. The guide \"Which engine\" says what each call does.",
+		Unbound: "After each delay, its messages go to the sidecar again. " +
+			"The sidecar publishes them to the queue by name. Without the permission for that, it parks them.",
 	}
 }
 
@@ -41,8 +41,8 @@ func (nativeEngine) facts() Facts {
 		InQueue:   true,
 		Misfit:    notLinear,
 		Call:      "call basic.reject(requeue=true)",
-		Otherwise: "With requeue=false a message is parked at its first failure. The guide \"Which engine\" says what each call does.",
-		Unbound:   "Messages that are replayed are parked again.",
+		Otherwise: "With requeue=false, a message is parked at its first failure. The guide \"Which engine\" says what each call does.",
+		Unbound:   "Replayed messages are parked again.",
 	}
 }
 
@@ -54,7 +54,7 @@ func (consumerEngine) facts() Facts {
 		Misfit:    notOne,
 		Call:      "count, and call basic.nack(requeue=false)",
 		Otherwise: "Without the code in the guide \"Which engine\", a message that always fails comes back indefinitely.",
-		Unbound:   "After the delay its messages are parked.",
+		Unbound:   "After the delay, its messages are parked.",
 	}
 }
 
@@ -77,7 +77,7 @@ func notOne(waits []time.Duration) (summary, detail string) {
 	if len(waits) == 1 {
 		return "", ""
 	}
-	return "More than one delay without a sidecar", fmt.Sprintf("With engine = %q all retries wait in one queue, and %d delays are listed. "+
+	return "More than one delay without a sidecar", fmt.Sprintf("With engine = %q, all retries wait in one queue, and %d delays are listed. "+
 		"List one delay, or write engine = %q.", EngineConsumer, len(waits), EngineWorker)
 }
 
@@ -85,7 +85,7 @@ func notLinear(waits []time.Duration) (summary, detail string) {
 	if len(waits) == 0 || IsLinear(waits) {
 		return "", ""
 	}
-	return "Schedule that RabbitMQ cannot delay by itself", fmt.Sprintf("With engine = %q RabbitMQ computes the delays: "+
-		"the first one, twice, three times it and so on, up to the last one. "+
+	return "Schedule that RabbitMQ cannot delay by itself", fmt.Sprintf("With engine = %q, RabbitMQ computes the delays: "+
+		"the first delay once, twice, three times and so on, up to the last delay. "+
 		"Write such a schedule, as in delays = [\"5s\", \"10s\", \"15s\"], or engine = %q.", EngineNative, EngineWorker)
 }

@@ -328,7 +328,7 @@ func TestCheckEngine(t *testing.T) {
 		"native":                     {pipeline.EngineNative, func(*pipeline.Pipeline) {}, "", ""},
 		"consumer":                   {pipeline.EngineConsumer, func(*pipeline.Pipeline) {}, "", ""},
 		"native, capped":             {pipeline.EngineNative, delayedBy(5, 10, 12), "", ""},
-		"native, not linear":         {pipeline.EngineNative, delayedBy(5, 30, 300), "delays", "twice, three times it and so on"},
+		"native, not linear":         {pipeline.EngineNative, delayedBy(5, 30, 300), "delays", "twice, three times and so on"},
 		"native, at once":            {pipeline.EngineNative, delayedBy(0), "delays[0]", "1ms or more"},
 		"consumer, two delays":       {pipeline.EngineConsumer, delayedBy(5, 10), "delays", "2 delays are listed"},
 		"native, age":                {pipeline.EngineNative, func(p *pipeline.Pipeline) { p.MaxAge.Wait = time.Hour }, "max_age", "Leave max_age out"},

@@ -29,7 +29,7 @@ func Listen(ctx context.Context, address string) (net.Listener, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("the address %s is in use by another program: choose another port, or stop that one", address)
+		return nil, fmt.Errorf("another program uses the address %s: choose another port, or stop that program", address)
 	case err != nil:
 		return nil, fmt.Errorf("cannot listen: %w", err)
 	}
@@ -52,7 +52,7 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, log
 	go func() {
 		defer close(done)
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			log.Error("health and metrics are not served any more", "error", err)
+			log.Error("health and metrics are no longer served", "error", err)
 		}
 	}()
 	return func() {
@@ -123,8 +123,8 @@ func answer(w http.ResponseWriter, r readiness) {
 const loopback = "127.0.0.1"
 
 // errAddress says how to write an address. It does not quote an invalid one, which can be anything.
-var errAddress = errors.New("is not an address: write a port, such as 15695, to listen on this machine's loopback address alone, " +
-	"or host:port, such as 0.0.0.0:15695, to be reached from elsewhere")
+var errAddress = errors.New("is not an address: write a port, such as 15695, or host:port, such as 0.0.0.0:15695. " +
+	"With a port alone, only this machine can connect")
 
 // ParseAddress reads the address to listen on. Without a host, that is the loopback address, since the worker's metrics
 // need no password.

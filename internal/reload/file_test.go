@@ -113,7 +113,7 @@ func TestChangesComeIntoForce(t *testing.T) {
 func TestWrongFilesAreRefusedOnce(t *testing.T) {
 	t.Parallel()
 	wrong := map[string]struct{ content, want string }{
-		"empty":        {"", "no configuration: the file is empty"},
+		"empty":        {"", "the file is empty"},
 		"half-written": {config("second")[:40], "the configuration is not JSON"},
 		"wrong":        {strings.Replace(config("second"), "5s", "soon", 1), `pipelines[0].delays[0]: "soon" is not a duration`},
 	}

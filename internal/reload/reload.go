@@ -38,7 +38,7 @@ func Read(path string) (workerconfig.Config, []byte, error) {
 		return workerconfig.Config{}, nil, err
 	}
 	if len(bytes.TrimSpace(data)) == 0 {
-		return workerconfig.Config{}, data, fmt.Errorf("%s: no configuration: the file is empty", path)
+		return workerconfig.Config{}, data, fmt.Errorf("%s: the file is empty", path)
 	}
 	config, err := workerconfig.Parse(data)
 	if err != nil {
@@ -82,7 +82,7 @@ func (f *follower) look(ctx context.Context, asked bool) {
 	case err != nil:
 		f.Logger.Error("configuration refused: the one before stays in force", "error", err, "generation", f.generation)
 	case bytes.Equal(data, f.inForce):
-		f.Logger.Info("the configuration is the one that is in force", "file", f.Path, "generation", f.generation)
+		f.Logger.Info("the configuration is already in force", "file", f.Path, "generation", f.generation)
 	default:
 		select {
 		case f.configs <- config:
@@ -143,7 +143,7 @@ func (f *follower) watch() (folder *fsnotify.Watcher, stop func()) {
 		err = folder.Add(filepath.Dir(f.Path))
 	}
 	if err != nil {
-		f.Logger.Warn("the configuration's folder cannot be watched: looking now and then", "error", err, "every", lookEvery)
+		f.Logger.Warn("the configuration's folder cannot be watched: reading the file at intervals", "error", err, "every", lookEvery)
 	}
 	if folder == nil {
 		return &fsnotify.Watcher{}, func() {}

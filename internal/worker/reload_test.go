@@ -271,7 +271,7 @@ func TestProcessReloadsItsFile(t *testing.T) {
 	w.Log.Await(t, "msg=\"configuration changed\"", 1)
 	comesBackAfter(200)
 	w.Signal(t, syscall.SIGHUP)
-	w.Log.Await(t, "the configuration is the one that is in force", 1)
+	w.Log.Await(t, "the configuration is already in force", 1)
 
 	require.Zero(t, w.End(t, syscall.SIGTERM), w.Log)
 	if log := w.Log; log.Count("msg=consuming") != 1 || log.Count(refused) != 2 {

@@ -74,7 +74,7 @@ func (p *testPipeline) undeliverable() map[string]amqp10.Message {
 		"a char, written as text":                      amqp10.Fixed(0x73, 0, 0, 0, 'x'),
 		"an array in another value, written as a list": amqp10.List(amqp10.Array(0xa1, amqp10.Value("\x01a"))),
 		"a key of 300 bytes, left out":                 amqp10.Map(amqp10.Symbol(long), amqp10.Text("v")),
-		"a key that is no text, written as text":       amqp10.Map(amqp10.Fixed(0x54, 1), amqp10.Text("v")),
+		"a key that is not text, written as text":      amqp10.Map(amqp10.Fixed(0x54, 1), amqp10.Text("v")),
 		`"x-k": a UUID, written as text; `:             amqp10.List(amqp10.UUID(), amqp10.Fixed(0x73, 0, 0, 0, 'x')),
 		`"x-k": nested deeper than 32 levels, cut off`: amqp10.Nested(40, amqp10.UUID()),
 	}
@@ -97,7 +97,7 @@ func (p *testPipeline) undeliverable() map[string]amqp10.Message {
 	add(`property "content-encoding": 300 bytes, left out: "xxx`, func(m *amqp10.Message) {
 		m.Properties, m.Data = amqp10.List(amqp10.Text("bad-encoding"), amqp10.Null, amqp10.Null, amqp10.Null, amqp10.Null, amqp10.Null, amqp10.Null, amqp10.Symbol(long)), []byte("body of bad-encoding")
 	})
-	add(`property "correlation-id": no text, UUID, ulong or binary, left out`, func(m *amqp10.Message) {
+	add(`property "correlation-id": not text, a UUID, a ulong or binary, left out`, func(m *amqp10.Message) {
 		m.Properties, m.Data = amqp10.List(amqp10.Text("bad-id"), amqp10.Null, amqp10.Null, amqp10.Null, amqp10.Null, amqp10.Symbol("id")), []byte("body of bad-id")
 	})
 	add(`footer "f": a key that does not begin with x-, left out`, func(m *amqp10.Message) {
@@ -433,15 +433,15 @@ func undeliverableOfPlugin() map[string]amqp10.Message {
 	long, number := strings.Repeat("x", 300), amqp10.Fixed(0x80, 0, 0, 0, 0, 0, 0, 0, 7)
 	messages := map[string]amqp10.Message{}
 	for change, fields := range map[string]map[int]amqp10.Value{
-		`property "message-id": no text, written as text`:       {0: number},
-		`property "correlation-id": no text, written as text`:   {5: amqp10.Fixed(0x53, 8)},
-		`property "message-id": 300 bytes, left out: "xxx`:      {0: amqp10.Text(long)},
-		`property "reply-to": 300 bytes, left out: "xxx`:        {4: amqp10.Text(long)},
-		`property "content-type": 300 bytes, left out: "xxx`:    {6: amqp10.Symbol(long)},
-		`property "content-encoding": no text, written as text`: {7: amqp10.Fixed(0x70, 0, 0, 0, 9)},
-		`property "creation-time": no time, left out`:           {9: amqp10.Text("noon")},
-		`property "correlation-id": no text, left out`:          {5: amqp10.Fixed(0x82, 0, 0, 0, 0, 0, 0, 0, 1)},
-		`application property "k": a UUID, written as text`:     {},
+		`property "message-id": not text, written as text`:       {0: number},
+		`property "correlation-id": not text, written as text`:   {5: amqp10.Fixed(0x53, 8)},
+		`property "message-id": 300 bytes, left out: "xxx`:       {0: amqp10.Text(long)},
+		`property "reply-to": 300 bytes, left out: "xxx`:         {4: amqp10.Text(long)},
+		`property "content-type": 300 bytes, left out: "xxx`:     {6: amqp10.Symbol(long)},
+		`property "content-encoding": not text, written as text`: {7: amqp10.Fixed(0x70, 0, 0, 0, 9)},
+		`property "creation-time": not a time, left out`:         {9: amqp10.Text("noon")},
+		`property "correlation-id": not text, left out`:          {5: amqp10.Fixed(0x82, 0, 0, 0, 0, 0, 0, 0, 1)},
+		`application property "k": a UUID, written as text`:      {},
 	} {
 		properties := []amqp10.Value{}
 		for i := range 10 {

@@ -110,7 +110,7 @@ func (t *translation) translateAnnotation(key string, value any) {
 		t.short("annotation", key, value)
 	case "x-basic-delivery-mode", "x-basic-priority":
 		if !isWhole(value) {
-			t.change("annotation", key, "no whole number, left out")
+			t.change("annotation", key, "not a whole number, left out")
 		}
 	case "x-opt-deaths":
 		t.translateDeaths(value)
@@ -142,10 +142,10 @@ func (t *translation) translateProperties() {
 	d.ReplyTo = fitting(p.at(replyTo))
 	switch at := p.at(creationTime).(type) {
 	case bool, array, decimal, described:
-		t.change("property", "creation-time", "no time, left out")
+		t.change("property", "creation-time", "not a time, left out")
 	case float32, float64:
 		if isOdd(at) {
-			t.change("property", "creation-time", "no time, left out")
+			t.change("property", "creation-time", "not a time, left out")
 		}
 	}
 }
@@ -175,7 +175,7 @@ func (t *translation) id(name string, value any) string {
 		}
 		t.Delivery.Headers[header] = id
 	default:
-		t.change("property", name, "no text, UUID, ulong or binary, left out")
+		t.change("property", name, "not text, a UUID, a ulong or binary, left out")
 	}
 	return ""
 }
@@ -191,7 +191,7 @@ func (t *translation) short(kind, key string, value any) string {
 	s := text(value)
 	switch {
 	case value != nil && !isText(value):
-		t.change(kind, key, "no text, left out")
+		t.change(kind, key, "not text, left out")
 		return ""
 	case len(s) > maxShortString:
 		t.change(kind, key, "%d bytes, left out: %.1024q", len(s), s)
@@ -234,7 +234,7 @@ func (t *translation) pluginProperties() {
 	switch p.at(creationTime).(type) {
 	case nil, time.Time, int8, uint8, int16, uint16, int32, uint32, int64, uint64:
 	default:
-		t.change("property", "creation-time", "no time, left out")
+		t.change("property", "creation-time", "not a time, left out")
 	}
 }
 
@@ -248,9 +248,9 @@ func (t *translation) pluginText(name string, value any) string {
 	case uuid:
 		return "urn:uuid:" + v.String()
 	default:
-		how := "no text, written as text"
+		how := "not text, written as text"
 		if s == "" {
-			how = "no text, left out"
+			how = "not text, left out"
 		}
 		t.change("property", name, "%s", how)
 	}

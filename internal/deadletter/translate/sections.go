@@ -23,7 +23,7 @@ const (
 	sectionFooter                = 0x78
 )
 
-var errSections = errors.New("the message has no sections that make sense")
+var errSections = errors.New("a section of the message is invalid")
 
 type sections struct {
 	header, properties     list

@@ -94,7 +94,7 @@ func TestUndeliverableValues(t *testing.T) {
 		"in an array":    {amqp10.Array(0x98, amqp10.UUID()[1:]), []any{id}, "a UUID, written as text"},
 		"nested array":   {amqp10.List(amqp10.Array(0xa1)), []any{[]any{}}, "an array in another value, written as a list"},
 		"a long key":     {amqp10.Map(amqp10.Symbol(long), amqp10.Null), amqp.Table{}, "a key of 256 bytes, left out"},
-		"a key as a int": {amqp10.Map(amqp10.Fixed(0x54, 7), amqp10.Null), amqp.Table{"7": nil}, "a key that is no text, written as text"},
+		"a key as a int": {amqp10.Map(amqp10.Fixed(0x54, 7), amqp10.Null), amqp.Table{"7": nil}, "a key that is not text, written as text"},
 		"described":      {amqp10.Described(amqp10.Symbol("d"), amqp10.Text("v")), "v", "a described value, its descriptor left out"},
 		"very deep":      {amqp10.Nested(100, amqp10.UUID()), amqp10Lists(32), "a UUID, written as text"},
 		"deeper still":   {amqp10.Nested(10_050, amqp10.UUID()), amqp10Lists(32), "nested too deep, cut off"},
@@ -141,11 +141,11 @@ func TestUndeliverableProperties(t *testing.T) {
 		value  amqp10.Value
 		change string
 	}{
-		0: {amqp10.Symbol("id"), `property "message-id": no text, UUID, ulong or binary, left out`},
-		5: {amqp10.Fixed(0x54, 1), `property "correlation-id": no text, UUID, ulong or binary, left out`},
+		0: {amqp10.Symbol("id"), `property "message-id": not text, a UUID, a ulong or binary, left out`},
+		5: {amqp10.Fixed(0x54, 1), `property "correlation-id": not text, a UUID, a ulong or binary, left out`},
 		6: {long, `property "content-type": 256 bytes, left out: "xxx`},
-		7: {amqp10.List(), `property "content-encoding": no text, left out`},
-		9: {amqp10.Fixed(0x41), `property "creation-time": no time, left out`},
+		7: {amqp10.List(), `property "content-encoding": not text, left out`},
+		9: {amqp10.Fixed(0x41), `property "creation-time": not a time, left out`},
 	} {
 		fields := slices.Repeat([]amqp10.Value{amqp10.Null}, field+1)
 		fields[field] = c.value

@@ -133,7 +133,7 @@ func (t *translation) key(kind, name string, key any) (string, bool) {
 	}
 	k := text(key)
 	if !isText(key) {
-		t.change(kind, name, "a key that is no text, written as text")
+		t.change(kind, name, "a key that is not text, written as text")
 	}
 	if len(k) > maxShortString {
 		t.change(kind, name, "a key of %d bytes, left out", len(k))
