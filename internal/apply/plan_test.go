@@ -1,6 +1,8 @@
 package apply
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -97,6 +99,27 @@ func stepsOf(t *testing.T) func([]step, error) []step {
 		require.NoError(t, err)
 		return steps
 	}
+}
+
+// String lists the objects.
+func (s step) String() string {
+	var objects []string
+	for _, name := range slices.Sorted(maps.Keys(s.exchanges)) {
+		objects = append(objects, "exchange "+name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.queues)) {
+		objects = append(objects, "queue "+name)
+	}
+	for _, b := range s.bindings {
+		objects = append(objects, "binding "+b.String())
+	}
+	for _, p := range s.policies {
+		objects = append(objects, fmt.Sprintf("policy %s %s", p.Name, p.Pattern))
+	}
+	for _, queue := range slices.Sorted(maps.Keys(s.checks)) {
+		objects = append(objects, string(s.checks[queue])+" of "+queue)
+	}
+	return string(s.do) + ": " + strings.Join(objects, ", ")
 }
 
 func assertSteps(t *testing.T, steps []step, want ...string) {

@@ -1,10 +1,7 @@
 package apply
 
 import (
-	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -90,27 +87,6 @@ const (
 // nothing reports whether the step has no objects.
 func (s step) nothing() bool {
 	return len(s.exchanges)+len(s.queues)+len(s.bindings)+len(s.policies)+len(s.checks) == 0
-}
-
-// String lists the objects, for tests and errors.
-func (s step) String() string {
-	var objects []string
-	for _, name := range slices.Sorted(maps.Keys(s.exchanges)) {
-		objects = append(objects, "exchange "+name)
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.queues)) {
-		objects = append(objects, "queue "+name)
-	}
-	for _, b := range s.bindings {
-		objects = append(objects, "binding "+b.String())
-	}
-	for _, p := range s.policies {
-		objects = append(objects, fmt.Sprintf("policy %s %s", p.Name, p.Pattern))
-	}
-	for _, queue := range slices.Sorted(maps.Keys(s.checks)) {
-		objects = append(objects, string(s.checks[queue])+" of "+queue)
-	}
-	return string(s.do) + ": " + strings.Join(objects, ", ")
 }
 
 // inOrder leaves out steps without objects.
