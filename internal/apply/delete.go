@@ -107,18 +107,15 @@ func (e *execution) removeIfEmpty(ctx context.Context, s step) error {
 	for s.ifFails == keepAll && err == nil && len(kept) > 0 && time.Now().Before(e.drainUntil) {
 		kept, err = e.removeEmpty(ctx, s)
 	}
-	if err == nil && len(kept) > 0 && s.ifFails == refuse {
-		return &KeptError{Queues: kept}
+	if s.ifFails == refuse {
+		return keptUnless(kept, err)
 	}
-	switch {
-	case s.ifFails == keepAll && len(kept) > 0:
+	if s.ifFails == keepAll && len(kept) > 0 {
 		for name := range without(s.queues, kept) {
 			e.kept[name] = "it stays as long as the other queues, because messages pass from one queue to the next"
 		}
-		fallthrough
-	case s.ifFails == keep:
-		maps.Copy(e.kept, kept)
 	}
+	maps.Copy(e.kept, kept)
 	return err
 }
 

@@ -214,11 +214,7 @@ func each[T any](ctx context.Context, objects []T, call func(context.Context, T)
 // statistics, which a broker can gather less often than by default (quorum_tick_interval). Classic queues check
 // themselves when they are deleted.
 func (e *execution) ask(ctx context.Context, queues map[string]topology.Queue) error {
-	against, err := e.answers(ctx, queues)
-	if err != nil {
-		return err
-	}
-	return keptUnless(nil, against)
+	return keptUnless(e.answers(ctx, queues))
 }
 
 // answers returns a reason for each queue that is not known to be empty. An error can hide a message, so it counts as a

@@ -40,8 +40,7 @@ func TimesFor(statistics time.Duration) Times {
 
 // prove proves that queues without new messages are empty, or fails with *KeptError.
 func (e *execution) prove(ctx context.Context, checks emptinessChecks) error {
-	against, err := e.settleAndProve(ctx, checks, true)
-	return keptUnless(err, against)
+	return keptUnless(e.settleAndProve(ctx, checks, true))
 }
 
 // proveNonePending proves that no dead letters stay in the queues, or fails with *KeptError. Dead letters can pass
@@ -51,7 +50,7 @@ func (e *execution) proveNonePending(ctx context.Context, checks emptinessChecks
 	if err == nil && len(against) == 0 {
 		against, err = e.proveEmpty(ctx, checks, true)
 	}
-	return keptUnless(err, against)
+	return keptUnless(against, err)
 }
 
 // settleAndProve waits until messages on their way are counted, and then inspects the queues twice. It returns a reason
@@ -139,8 +138,7 @@ func pause(ctx context.Context, length time.Duration) error {
 
 // drain waits until no contents are visible in the queues, or fails with *KeptError.
 func (e *execution) drain(ctx context.Context, checks emptinessChecks) error {
-	against, err := e.lastingContents(ctx, checks)
-	return keptUnless(err, against)
+	return keptUnless(e.lastingContents(ctx, checks))
 }
 
 // lastingContents returns the contents that remain after the change's time to drain, and after at least Times.Stale. If
@@ -208,7 +206,7 @@ func (e *execution) untilDrained(attempt func() error) error {
 }
 
 // keptUnless returns err if it is set. Otherwise it returns a *KeptError if there are reasons against the change.
-func keptUnless(err error, against map[string]string) error {
+func keptUnless(against map[string]string, err error) error {
 	if err == nil && len(against) > 0 {
 		return &KeptError{Queues: against}
 	}
