@@ -85,53 +85,29 @@ func (e *execution) clean(ctx context.Context, after failure) error {
 	}
 }
 
+// once carries out a step.
 func (e *execution) once(ctx context.Context, s step) error {
-	switch s.do {
-	case drain, proveNonePending, prove, ask, requireUnbound, requireUnused:
-		return e.look(ctx, s)
-	case unbind:
-		return each(ctx, s.bindings, e.removeBinding)
-	case shut:
-		return each(ctx, slices.Sorted(maps.Keys(s.exchanges)), e.shut)
-	case confirm:
-		return e.confirm(ctx, s.bindings)
-	case put:
-		return e.put(ctx, s)
-	case remove, removeForced:
-		return e.delete(ctx, s)
-	case removeUnlessKept:
-		if len(e.kept) > 0 {
-			return nil
-		}
-		return e.delete(ctx, s)
-	case removeIfEmpty:
-		return e.removeIfEmpty(ctx, s)
-	case replace:
-		return e.replace(ctx, s)
-	case restore:
-		return each(ctx, s.bindings, e.restore)
-	case alter:
-		return each(ctx, s.policies, e.putChanged)
-	}
-	return nil
-}
-
-// look carries out a step that only reads.
-func (e *execution) look(ctx context.Context, s step) error {
-	switch s.do {
-	case drain:
-		return e.drain(ctx, s.checks)
-	case proveNonePending:
-		return e.proveNonePending(ctx, s.checks)
-	case prove:
-		return e.prove(ctx, s.checks)
-	case ask:
-		return e.ask(ctx, s.queues)
-	case requireUnbound:
-		return e.requireUnbound(ctx, topology.Topology{Exchanges: s.exchanges, Queues: s.queues})
-	default:
-		return e.Unused(ctx)
-	}
+	return map[action]func() error{
+		drain:            func() error { return e.drain(ctx, s.checks) },
+		proveNonePending: func() error { return e.proveNonePending(ctx, s.checks) },
+		prove:            func() error { return e.prove(ctx, s.checks) },
+		ask:              func() error { return e.ask(ctx, s.queues) },
+		requireUnbound: func() error {
+			return e.requireUnbound(ctx, topology.Topology{Exchanges: s.exchanges, Queues: s.queues})
+		},
+		requireUnused:    func() error { return e.Unused(ctx) },
+		unbind:           func() error { return each(ctx, s.bindings, e.removeBinding) },
+		shut:             func() error { return each(ctx, slices.Sorted(maps.Keys(s.exchanges)), e.shut) },
+		confirm:          func() error { return e.confirm(ctx, s.bindings) },
+		put:              func() error { return e.put(ctx, s) },
+		remove:           func() error { return e.delete(ctx, s) },
+		removeForced:     func() error { return e.delete(ctx, s) },
+		removeUnlessKept: func() error { return e.delete(ctx, s) },
+		removeIfEmpty:    func() error { return e.removeIfEmpty(ctx, s) },
+		replace:          func() error { return e.replace(ctx, s) },
+		restore:          func() error { return each(ctx, s.bindings, e.restore) },
+		alter:            func() error { return each(ctx, s.policies, e.putChanged) },
+	}[s.do]()
 }
 
 // remove deletes everything or nothing. While there is time to drain, it starts again.
@@ -173,6 +149,9 @@ func (e *execution) put(ctx context.Context, s step) error {
 
 // delete deletes objects one by one.
 func (e *execution) delete(ctx context.Context, s step) error {
+	if s.do == removeUnlessKept && len(e.kept) > 0 {
+		return nil
+	}
 	tolerate := func(err error) error {
 		if err == nil || s.ifFails != goOn || !broker.IsUnanswered(err) || isBound(err) {
 			return err
