@@ -196,11 +196,20 @@ type Change struct {
 
 // split divides queues into shared queues and queues that only the owner uses.
 func (c Change) split(queues map[string]topology.Queue) (shared, own map[string]topology.Queue) {
-	isShared := func(name string, _ topology.Queue) bool { return slices.Contains(c.SharedQueues, name) }
-	shared, own = maps.Clone(queues), maps.Clone(queues)
-	maps.DeleteFunc(shared, func(name string, q topology.Queue) bool { return !isShared(name, q) })
-	maps.DeleteFunc(own, isShared)
-	return shared, own
+	return divide(queues, func(name string, _ topology.Queue) bool { return slices.Contains(c.SharedQueues, name) })
+}
+
+// divide divides objects into those that a condition is true for, and all others.
+func divide[T any](objects map[string]T, is func(name string, object T) bool) (those, others map[string]T) {
+	those, others = map[string]T{}, map[string]T{}
+	for name, object := range objects {
+		if is(name, object) {
+			those[name] = object
+		} else {
+			others[name] = object
+		}
+	}
+	return those, others
 }
 
 // LeftToOthers lists the shared queues that the owner no longer uses and does not delete.

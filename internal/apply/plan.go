@@ -167,13 +167,11 @@ func planDrain(c Change) []step {
 //
 // ifUnanswered says how the removal continues if the broker does not answer after all queues are proved empty.
 func planRemove(c Change, ifUnanswered failure) ([]step, error) {
-	shared, early := c.split(c.Live.Queues)
-	last := maps.Clone(shared)
-	if catchAll, exists := early[c.CatchAll()]; exists {
-		last[c.CatchAll()] = catchAll
-		delete(early, c.CatchAll())
-	}
-	entrance, others := c.splitEntrance()
+	shared, own := c.split(c.Live.Queues)
+	early := maps.Clone(own)
+	delete(early, c.CatchAll())
+	last := without(c.Live.Queues, early)
+	entrance, others := divide(c.Live.Exchanges, func(name string, _ topology.Exchange) bool { return name == c.Entrance() })
 	if err := c.requireReadableOf(entrance); err != nil {
 		return nil, err
 	}
@@ -199,7 +197,7 @@ func planRemove(c Change, ifUnanswered failure) ([]step, error) {
 		c.requireUnbound(rollBack),
 		// Shared queues are deleted first. If a classic queue refuses, all objects are still there.
 		deletion(step{queues: shared}),
-		deletion(step{queues: without(c.Live.Queues, shared)}),
+		deletion(step{queues: own}),
 		deletion(step{policies: weakestFirst(guard)}),
 		step{do: unbind, ifFails: rollBack, bindings: bindingsOfOthers(c.Live)},
 		deletion(step{exchanges: others}),
@@ -208,16 +206,6 @@ func planRemove(c Change, ifUnanswered failure) ([]step, error) {
 
 func (c Change) requireUnbound(ifFails failure) step {
 	return step{do: requireUnbound, ifFails: ifFails, exchanges: c.Live.Exchanges, queues: c.Live.Queues}
-}
-
-// splitEntrance divides the owner's exchanges into the entrance and all others.
-func (c Change) splitEntrance() (entrance, others map[string]topology.Exchange) {
-	entrance, others = map[string]topology.Exchange{}, maps.Clone(c.Live.Exchanges)
-	if exchange, exists := others[c.Entrance()]; exists {
-		entrance[c.Entrance()] = exchange
-		delete(others, c.Entrance())
-	}
-	return entrance, others
 }
 
 // planForce deletes everything, including messages.

@@ -111,18 +111,14 @@ func (c Change) phase(p topology.NamedPolicy) int {
 // overtaking divides the policies to delete. If a policy would take precedence when another policy's priority falls, it
 // is deleted early. All others are deleted after their replacements are written.
 func (c Change) overtaking(deleted map[string]topology.Policy) (early, late map[string]topology.Policy) {
-	early, late = maps.Clone(deleted), maps.Clone(deleted)
-	overtakes := func(_ string, p topology.Policy) bool {
+	return divide(deleted, func(_ string, p topology.Policy) bool {
 		for name, now := range c.Live.Policies {
 			if then, stays := c.Wanted.Policies[name]; stays && p.Priority < now.Priority && p.Priority >= then.Priority {
 				return true
 			}
 		}
 		return false
-	}
-	maps.DeleteFunc(early, func(name string, p topology.Policy) bool { return !overtakes(name, p) })
-	maps.DeleteFunc(late, overtakes)
-	return early, late
+	})
 }
 
 // weakestFirst returns the order of deleting policies, or of narrowing them for good.
