@@ -115,10 +115,10 @@ func bindingsOfOthers(t topology.Topology) []topology.Binding {
 	})
 }
 
-// without returns the queues whose names are not in the other map.
-func without[T any](queues map[string]topology.Queue, names map[string]T) map[string]topology.Queue {
-	rest := maps.Clone(queues)
-	maps.DeleteFunc(rest, func(name string, _ topology.Queue) bool { _, named := names[name]; return named })
+// without returns the objects whose names are not in the other map.
+func without[M ~map[string]T, T, Other any](objects M, names map[string]Other) M {
+	rest := maps.Clone(objects)
+	maps.DeleteFunc(rest, func(name string, _ T) bool { _, named := names[name]; return named })
 	return rest
 }
 

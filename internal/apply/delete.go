@@ -146,7 +146,7 @@ func (e *execution) removeEmpty(ctx context.Context, s step) (map[string]string,
 		return kept, errors.Join(err, e.bindAgain(ctx, s.bindings, unbound))
 	}
 	maps.Copy(unbound, candidates)
-	s.checks = s.checks.without(kept)
+	s.checks = without(s.checks, kept)
 	against, err := e.removeUnbound(ctx, s, candidates, unbound)
 	maps.Copy(kept, against)
 	return kept, errors.Join(err, e.bindAgain(ctx, s.bindings, unbound))

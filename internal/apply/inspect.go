@@ -34,13 +34,6 @@ func checksOf(c check, queues ...string) emptinessChecks {
 	return all
 }
 
-// without leaves out queues that are already kept.
-func (e emptinessChecks) without(kept map[string]string) emptinessChecks {
-	rest := maps.Clone(e)
-	maps.DeleteFunc(rest, func(name string, _ check) bool { _, is := kept[name]; return is })
-	return rest
-}
-
 // contentChecks returns the checks for queues to delete. A shared queue must have no consumers, and no messages can be
 // on their way back to it.
 func (c Change) contentChecks(queues map[string]topology.Queue) emptinessChecks {

@@ -51,11 +51,7 @@ func (c Change) guardFirst(missing topology.Topology) []topology.NamedPolicy {
 
 // coveredByOthers reports whether another owner's policy matches one of the queues, or cannot be evaluated.
 func (c Change) coveredByOthers(queues map[string]topology.Queue) bool {
-	others := maps.Clone(c.All.Policies)
-	for _, own := range []map[string]topology.Policy{c.Live.Policies, c.Wanted.Policies} {
-		maps.DeleteFunc(others, func(name string, _ topology.Policy) bool { _, is := own[name]; return is })
-	}
-	policies := topology.NewMatcher(others)
+	policies := topology.NewMatcher(without(without(c.All.Policies, c.Live.Policies), c.Wanted.Policies))
 	for name, queue := range queues {
 		if found, doubtful := policies.Queue(name, queue.Type); len(found)+len(doubtful) > 0 {
 			return true
@@ -144,12 +140,10 @@ func (c Change) replaceExchanges(wanted map[string]topology.Exchange) []step {
 // the route is restored, and the wanted content after it. If the apply is killed in between, the next plan shows the
 // difference.
 func (c Change) toWake(written map[string]topology.Policy) map[string]topology.Policy {
-	stay := map[string]topology.Policy{}
-	if c.RestoresDeadLetterRoute {
-		maps.Copy(stay, c.Wanted.Policies)
+	if !c.RestoresDeadLetterRoute {
+		return nil
 	}
-	maps.DeleteFunc(stay, func(name string, _ topology.Policy) bool { _, changes := written[name]; return changes })
-	return stay
+	return without(c.Wanted.Policies, written)
 }
 
 // planDrain comes before a removal. It gives queues that still receive messages time to drain.
