@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -14,11 +13,9 @@ import (
 // rollbackTime limits the undoing of a failed call. It continues after a cancellation.
 const rollbackTime = 3 * time.Minute
 
-// journal records how to restore removed objects, so that a call that fails leaves the broker unchanged.
-type journal struct {
-	mutex   sync.Mutex
-	entries []journalEntry
-}
+// journal records how to restore removed objects, so that a call that fails leaves the broker unchanged. Steps remove
+// objects one by one.
+type journal []journalEntry
 
 type journalEntry struct {
 	what string
@@ -26,19 +23,15 @@ type journalEntry struct {
 }
 
 func (j *journal) add(what string, undo func(context.Context) error) {
-	j.mutex.Lock()
-	defer j.mutex.Unlock()
-	j.entries = append(j.entries, journalEntry{what, undo})
+	*j = append(*j, journalEntry{what, undo})
 }
 
 // rollback undoes everything in reverse order, and returns the errors.
 func (j *journal) rollback(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTime)
 	defer cancel()
-	j.mutex.Lock()
-	entries := j.entries
-	j.entries = nil
-	j.mutex.Unlock()
+	entries := *j
+	*j = nil
 	var failed []error
 	for _, entry := range slices.Backward(entries) {
 		if err := entry.undo(ctx); err != nil {
