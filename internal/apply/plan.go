@@ -82,6 +82,10 @@ func planUpdate(c Change) ([]step, error) {
 	unbound = slices.DeleteFunc(unbound, func(b topology.Binding) bool { return slices.ContainsFunc(moved, b.Equal) })
 	going := c.going()
 	bound := step{do: requireUnbound, exchanges: going.Exchanges, queues: going.Queues}
+	ifNotEmpty := keep
+	if c.Entrance() != "" {
+		ifNotEmpty = keepAll
+	}
 	return inOrder(slices.Concat(
 		[]step{
 			bound,
@@ -104,18 +108,10 @@ func planUpdate(c Change) ([]step, error) {
 			{do: put, policies: c.writeOrder(written)},
 			{do: remove, policies: weakestFirst(late)},
 			{do: unbind, bindings: unbound},
-			c.removeIfEmpty(goingOwn, c.ifNotEmpty()),
+			c.removeIfEmpty(goingOwn, ifNotEmpty),
 			{do: removeUnlessKept, exchanges: changes.Delete.Exchanges},
 		},
 	)...), nil
-}
-
-// ifNotEmpty says how an update continues if one of the owner's own queues is not empty.
-func (c Change) ifNotEmpty() failure {
-	if c.Entrance() != "" {
-		return keepAll
-	}
-	return keep
 }
 
 func (c Change) removeIfEmpty(queues map[string]topology.Queue, ifFails failure) step {

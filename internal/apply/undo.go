@@ -50,8 +50,12 @@ func (e *execution) removeMade(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTime)
 	defer cancel()
-	if err := e.countRejected(ctx); err != nil {
-		return err
+	// The broker must count the messages that were rejected since the policies were written. A removal that does not see
+	// them unbinds the inbox, and later messages go to the failed queue.
+	if len(e.made.Policies) > 0 {
+		if err := pause(ctx, e.times.Settle); err != nil {
+			return err
+		}
 	}
 	all, err := e.client.List(ctx, e.Vhost)
 	if err != nil {
@@ -68,13 +72,4 @@ func (e *execution) removeMade(ctx context.Context) error {
 		return fmt.Errorf("the created objects stay, since removing them would lose the messages in these queues:\n%w", err)
 	}
 	return errors.Join(append(undo.unanswered, err)...)
-}
-
-// countRejected waits until the broker counts messages that were rejected since the policies were written. A removal
-// that does not see them unbinds the inbox, and later messages go to the failed queue.
-func (e *execution) countRejected(ctx context.Context) error {
-	if len(e.made.Policies) == 0 {
-		return nil
-	}
-	return pause(ctx, e.times.Settle)
 }
