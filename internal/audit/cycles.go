@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // cycles finds circular routes without a rejection: the broker drops a message on its second visit to a queue.
@@ -80,15 +78,11 @@ func fanOuts(g graph, report func(Finding)) {
 // limitedWithoutExchange lists quorum queues that drop a message at their delivery limit, either explicit or default.
 // Parking queues have their own rule.
 func (g graph) limitedWithoutExchange(wantExplicit bool) []string {
-	var found []string
-	for _, name := range g.classicAndQuorum() {
+	return slices.DeleteFunc(g.classicAndQuorum(), func(name string) bool {
 		_, has := g.settings[name].Text("dead-letter-exchange")
-		limit, explicit, limited := g.settings[name].DeliveryLimit()
-		if limited && !has && explicit == wantExplicit && limit < topology.UnreachableDeliveryLimit && !g.parking[name] {
-			found = append(found, name)
-		}
-	}
-	return found
+		_, explicit, _ := g.settings[name].DeliveryLimit()
+		return has || explicit != wantExplicit || !canReachLimit(g.settings[name]) || g.parking[name]
+	})
 }
 
 // droppedAtLimit finds explicit delivery limits on queues without a dead-letter exchange.
@@ -113,12 +107,10 @@ func negativeLimits(g graph, report func(Finding)) {
 	if !g.vhost.Version.Before(4, 0) {
 		return
 	}
-	var queues []string
-	for _, name := range g.classicAndQuorum() {
-		if limit, explicit, _ := g.settings[name].DeliveryLimit(); explicit && limit < 0 {
-			queues = append(queues, name)
-		}
-	}
+	queues := slices.DeleteFunc(g.classicAndQuorum(), func(name string) bool {
+		limit, explicit, _ := g.settings[name].DeliveryLimit()
+		return !explicit || limit >= 0
+	})
 	for _, group := range g.byOrigin(queues, "delivery-limit") {
 		report(group.finding(fmt.Sprintf(negativeLimit, queueList(group.queues)), negativeLimitRemedy))
 	}

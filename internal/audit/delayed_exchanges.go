@@ -2,6 +2,7 @@ package audit
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -41,14 +42,10 @@ func (g graph) findDelayedExchanges() []delayedExchange {
 
 // ownQueues lists the existing own queues of the delayed exchange.
 func (g graph) ownQueues(d delayedExchange) []string {
-	var queues []string
-	for name := range d.expected.Queues {
-		if _, exists := g.vhost.Queues[name]; exists {
-			queues = append(queues, name)
-		}
-	}
-	slices.Sort(queues)
-	return queues
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(d.expected.Queues)), func(name string) bool {
+		_, exists := g.vhost.Queues[name]
+		return !exists
+	})
 }
 
 // isOfDelayedExchange reports whether a queue belongs to a delayed exchange, which has its own rules.

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -34,13 +35,11 @@ func (g graph) exists(exchange string) bool {
 // unsetExchanges finds queues with dead-letter settings but without a dead-letter exchange.
 func unsetExchanges(g graph, report func(Finding)) {
 	for _, setting := range []string{"dead-letter-routing-key", "dead-letter-strategy"} {
-		var queues []string
-		for _, queue := range g.classicAndQuorum() {
+		queues := slices.DeleteFunc(g.classicAndQuorum(), func(queue string) bool {
 			_, has := g.settings[queue].Text("dead-letter-exchange")
-			if _, meant := g.settings[queue].Text(setting); meant && !has {
-				queues = append(queues, queue)
-			}
-		}
+			_, meant := g.settings[queue].Text(setting)
+			return has || !meant
+		})
 		for _, group := range g.byOrigin(queues, setting) {
 			report(group.finding(fmt.Sprintf(exchangeUnset, setting, queueList(group.queues)), exchangeUnsetRemedy))
 		}

@@ -82,13 +82,10 @@ func onTarget(target string, sources []string, message, remedy string) Finding {
 
 // ineffectiveAtLeastOnce finds queues whose at-least-once strategy has no effect.
 func ineffectiveAtLeastOnce(g graph, report func(Finding)) {
-	var queues []string
-	for _, name := range g.deadLettering() {
+	queues := slices.DeleteFunc(g.deadLettering(), func(name string) bool {
 		strategy, _ := g.settings[name].Text("dead-letter-strategy")
-		if strategy == topology.AtLeastOnce && !g.settings[name].AtLeastOnce() {
-			queues = append(queues, name)
-		}
-	}
+		return strategy != topology.AtLeastOnce || g.settings[name].AtLeastOnce()
+	})
 	for _, group := range g.byOrigin(queues, "dead-letter-strategy") {
 		report(group.finding(fmt.Sprintf(atMostOnce, queueList(group.queues)), atMostOnceRemedy))
 	}

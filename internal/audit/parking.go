@@ -102,21 +102,12 @@ func (g graph) hasOtherWaysIn(queue string, exchanges map[string]bool) bool {
 	return !bound
 }
 
-// parkingQueues lists the parking queues that can lose a message. Delayed exchanges have their own rule for unrouted
-// queues.
-func (g graph) parkingQueues() []string {
-	var found []string
-	for _, name := range g.classicAndQuorum() {
-		if g.parking[name] && !g.isOfDelayedExchange(name) {
-			found = append(found, name)
-		}
-	}
-	return found
-}
-
-// parkingGroups groups the parking queues that a setting empties, by the origin of the setting.
+// parkingGroups groups the parking queues that a setting empties, by the origin of the setting. Delayed exchanges have
+// their own rule for unrouted queues.
 func (g graph) parkingGroups(setting string, empties func(topology.Settings) bool) []group {
-	return g.byOrigin(slices.DeleteFunc(g.parkingQueues(), func(name string) bool { return !empties(g.settings[name]) }), setting)
+	return g.byOrigin(slices.DeleteFunc(g.classicAndQuorum(), func(name string) bool {
+		return !g.parking[name] || g.isOfDelayedExchange(name) || !empties(g.settings[name])
+	}), setting)
 }
 
 // emptiedAfter returns a rule for a setting that empties a parking queue after a time.
