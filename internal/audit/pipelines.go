@@ -155,16 +155,8 @@ func (g graph) returnedTo(p pipeline.Pipeline) []string {
 func (g graph) otherThan(keys topology.Arguments, queue string) []string {
 	var different []string
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		var inForce any
-		if _, isText := keys[key].(string); isText {
-			if text, has := g.settings[queue].Text(key); has {
-				inForce = text
-			}
-		} else if number, has := g.settings[queue].Number(key); has {
-			inForce = number
-		}
-		if inForce != keys[key] {
-			different = append(different, fmt.Sprintf("%s is %v instead of %v", key, cmp.Or(inForce, any("not set")), keys[key]))
+		if value := inForce(g.settings[queue], key); value != keys[key] {
+			different = append(different, fmt.Sprintf("%s is %v instead of %v", key, cmp.Or(value, any("not set")), keys[key]))
 		}
 	}
 	return different
