@@ -249,9 +249,5 @@ func (g graph) routesOn(exchange string, k key, surelyRoutes func(exchange strin
 // isOfPlugin reports whether a plugin routes for the exchange, such as by a hash. It finds a queue whenever one is
 // bound.
 func isOfPlugin(exchange topology.Exchange) bool {
-	switch exchange.Type {
-	case "direct", "fanout", "topic", "headers":
-		return false
-	}
-	return true
+	return !slices.Contains([]string{"direct", "fanout", "topic", "headers"}, exchange.Type)
 }
