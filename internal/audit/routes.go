@@ -174,8 +174,12 @@ func wordsMatch(pattern, text []string) bool {
 // definite key, and from dead letters that keep their key. If it finds no key, it assumes messages through the default
 // exchange, with the queue's name as the key.
 func (g graph) findArrivalKeys() {
-	for _, exchange := range slices.Sorted(maps.Keys(g.bindings)) {
-		for _, k := range g.publishedKeys(exchange) {
+	for exchange, bindings := range g.bindings {
+		published := map[key]bool{}
+		for _, b := range bindings {
+			published[g.keyThrough(b)] = true
+		}
+		for k := range published {
 			g.addArrivalKeys(g.route(exchange, k), k)
 		}
 	}
@@ -184,16 +188,6 @@ func (g graph) findArrivalKeys() {
 			g.addArrivalKey(queue, known(queue))
 		}
 	}
-}
-
-// publishedKeys lists the keys of messages that are published to an exchange, as far as its bindings show them.
-func (g graph) publishedKeys(exchange string) []key {
-	var keys []key
-	for _, b := range g.bindings[exchange] {
-		keys = append(keys, g.keyThrough(b))
-	}
-	topology.Sort(keys, func(a, b *key) int { return strings.Compare(a.text, b.text) })
-	return slices.Compact(keys)
 }
 
 // keyThrough returns the only key that a binding accepts, or unknown.
