@@ -176,22 +176,11 @@ func (v Verdict) Waits() bool { return v.Action == Retry && v.Delay != 0 }
 // otherDelays lists the delays to try in place of one that is not bound. The next longer ones come first, and then the
 // next shorter ones.
 func (p *Pipeline) otherDelays(v Verdict) []time.Duration {
-	schedule := p.Delays()
-	if v.notAtOnce || v.rest > 0 {
-		schedule = slices.DeleteFunc(schedule, func(d time.Duration) bool { return d == 0 })
-	}
-	others := []time.Duration{}
-	for _, d := range schedule {
-		if d > v.Delay {
-			others = append(others, d)
-		}
-	}
-	for _, d := range slices.Backward(schedule) {
-		if d < v.Delay {
-			others = append(others, d)
-		}
-	}
-	return others
+	waits := v.notAtOnce || v.rest > 0
+	longer := slices.DeleteFunc(p.Delays(), func(d time.Duration) bool { return d <= v.Delay })
+	shorter := slices.DeleteFunc(p.Delays(), func(d time.Duration) bool { return d >= v.Delay || d == 0 && waits })
+	slices.Reverse(shorter)
+	return append(longer, shorter...)
 }
 
 // delayOfAtLeast returns the shortest configured delay that is at least as long as wanted. If no delay is so long, it
