@@ -186,13 +186,9 @@ func (p *Pipeline) otherDelays(v Verdict) []time.Duration {
 // delayOfAtLeast returns the shortest configured delay that is at least as long as wanted. If no delay is so long, it
 // returns the longest delay.
 func (p *Pipeline) delayOfAtLeast(wanted time.Duration) time.Duration {
-	best := slices.Max(p.delays)
-	for _, d := range p.delays {
-		if d >= wanted && d < best {
-			best = d
-		}
-	}
-	return best
+	delays := p.Delays()
+	i, _ := slices.BinarySearch(delays, wanted)
+	return delays[min(i, len(delays)-1)]
 }
 
 func fail(l Letter, reason string) Verdict {
