@@ -108,15 +108,10 @@ func (p *Pipeline) Delays() []time.Duration {
 
 // FailReasons lists all values of the dead-letter-reason of a failed message.
 func FailReasons() []string {
-	reasons := []string{
+	brokers := slices.DeleteFunc(pipeline.Reasons(), func(reason string) bool { return reason == pipeline.ReasonRejected }) // always retried
+	return append([]string{
 		ReasonExhausted, ReasonUnrecoverable, ReasonUnknownQueue, ReasonMalformed, ReasonTooOld, ReasonRetryAfterTooLong, ReasonWorkerError,
-	}
-	for _, reason := range pipeline.Reasons() {
-		if reason != pipeline.ReasonRejected { // always retried
-			reasons = append(reasons, reason)
-		}
-	}
-	return reasons
+	}, brokers...)
 }
 
 // DiedAt is when the broker dead-lettered the message last, in whole seconds of its clock. It is zero if the time is
