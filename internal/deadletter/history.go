@@ -80,6 +80,7 @@ func trimHistory(h amqp.Table, excess int) {
 // death is the newest entry of x-death. Its queue is "" if there is no entry.
 type death struct {
 	queue, reason, exchange, key string
+	at                           time.Time
 }
 
 // newestDeath reads x-death[0], since newer entries come first. The broker writes x-death when it dead-letters a
@@ -94,6 +95,7 @@ func newestDeath(h amqp.Table) death {
 	d := death{queue: queueName(entry["queue"])}
 	d.reason, _ = shortString(entry["reason"])
 	d.exchange, _ = shortString(entry["exchange"])
+	d.at, _ = entry["time"].(time.Time)
 	if keys, _ := entry["routing-keys"].([]any); len(keys) > 0 {
 		d.key, _ = shortString(keys[0])
 	}

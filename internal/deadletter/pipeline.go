@@ -117,11 +117,5 @@ func FailReasons() []string {
 // DiedAt is when the broker dead-lettered the message last, in whole seconds of its clock. It is zero if the time is
 // not known. Clients that publish to the dead-letter exchange can write any time there.
 func DiedAt(h amqp.Table) time.Time {
-	deaths, _ := h[headerDeath].([]any)
-	if len(deaths) == 0 {
-		return time.Time{}
-	}
-	last, _ := deaths[0].(amqp.Table)
-	at, _ := last["time"].(time.Time)
-	return at
+	return newestDeath(h).at
 }
