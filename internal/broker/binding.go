@@ -24,12 +24,12 @@ func (c *Client) Bind(ctx context.Context, vhost string, b topology.Binding) err
 // Unbind deletes a binding. If the binding was not read from the broker, it looks up the properties key.
 func (c *Client) Unbind(ctx context.Context, vhost string, b topology.Binding) error {
 	if b.PropertiesKey == "" {
-		found, err := list(ctx, c, bindingsPath(vhost, b), vhost, bindingVhost)
+		found, err := c.bindings(ctx, bindingsPath(vhost, b), vhost)
 		if err != nil {
 			return err
 		}
-		for _, info := range found {
-			if live := bindingFrom(info); live.String() == b.String() {
+		for _, live := range found {
+			if live.String() == b.String() {
 				b.PropertiesKey = live.PropertiesKey
 			}
 		}
@@ -56,7 +56,7 @@ func (c *Client) BindingsFrom(ctx context.Context, vhost, exchange string) ([]to
 }
 
 func (c *Client) bindings(ctx context.Context, path, vhost string) ([]topology.Binding, error) {
-	found, err := list(ctx, c, path, vhost, bindingVhost)
+	found, err := list(ctx, c, path, vhost, func(b rabbithole.BindingInfo) string { return b.Vhost })
 	var bindings []topology.Binding
 	for _, info := range found {
 		bindings = append(bindings, bindingFrom(info))

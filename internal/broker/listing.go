@@ -28,7 +28,6 @@ func list[T any](ctx context.Context, c *Client, path, vhost string, vhostOf fun
 
 func exchangeVhost(e rabbithole.ExchangeInfo) string { return e.Vhost }
 func queueVhost(q QueueInfo) string                  { return q.Vhost }
-func bindingVhost(b rabbithole.BindingInfo) string   { return b.Vhost }
 func policyVhost(p rabbithole.Policy) string         { return p.Vhost }
 
 // List reads every exchange, queue, binding and policy of a vhost, with one request for each kind. It also reads the
@@ -38,7 +37,6 @@ func (c *Client) List(ctx context.Context, vhost string) (topology.Vhost, error)
 		all       topology.Vhost
 		exchanges []rabbithole.ExchangeInfo
 		queues    []QueueInfo
-		bindings  []rabbithole.BindingInfo
 		policies  []rabbithole.Policy
 		operator  []rabbithole.Policy
 	)
@@ -53,7 +51,7 @@ func (c *Client) List(ctx context.Context, vhost string) (topology.Vhost, error)
 		// Bindings show which owner a policy has, and a pipeline writes them first. If they were read before the
 		// policies, a new policy could seem to have no owner.
 		if policies, err = list(ctx, c, path("policies", vhost), vhost, policyVhost); err == nil {
-			bindings, err = c.listBindings(ctx, vhost)
+			all.Bindings, err = c.listBindings(ctx, vhost)
 		}
 		return err
 	})
@@ -73,17 +71,14 @@ func (c *Client) List(ctx context.Context, vhost string) (topology.Vhost, error)
 	for _, q := range queues {
 		all.Queues[q.Name] = q.queue()
 	}
-	for _, b := range bindings {
-		all.Bindings = append(all.Bindings, bindingFrom(b))
-	}
 	all.Policies, all.OperatorPolicies = policiesFrom(policies), policiesFrom(operator)
 	known, err := c.askCluster(ctx)
 	all.Version, all.Nodes = known.version, known.nodes
 	return all, err
 }
 
-func (c *Client) listBindings(ctx context.Context, vhost string) ([]rabbithole.BindingInfo, error) {
-	bindings, err := list(ctx, c, path("bindings", vhost), vhost, bindingVhost)
+func (c *Client) listBindings(ctx context.Context, vhost string) ([]topology.Binding, error) {
+	bindings, err := c.bindings(ctx, path("bindings", vhost), vhost)
 	var answer *Error
 	if !errors.As(err, &answer) || answer.Status != http.StatusInternalServerError {
 		return bindings, err
