@@ -28,7 +28,6 @@ func list[T any](ctx context.Context, c *Client, path, vhost string, vhostOf fun
 
 func exchangeVhost(e rabbithole.ExchangeInfo) string { return e.Vhost }
 func queueVhost(q QueueInfo) string                  { return q.Vhost }
-func policyVhost(p rabbithole.Policy) string         { return p.Vhost }
 
 // List reads every exchange, queue, binding and policy of a vhost, with one request for each kind. It also reads the
 // facts that decide how they behave. If the vhost does not exist or the user has no access, the error is IsNotFound.
@@ -37,8 +36,6 @@ func (c *Client) List(ctx context.Context, vhost string) (topology.Vhost, error)
 		all       topology.Vhost
 		exchanges []rabbithole.ExchangeInfo
 		queues    []QueueInfo
-		policies  []rabbithole.Policy
-		operator  []rabbithole.Policy
 	)
 	// A problem usually affects all requests, so one error is enough.
 	var group errgroup.Group
@@ -50,17 +47,17 @@ func (c *Client) List(ctx context.Context, vhost string) (topology.Vhost, error)
 	group.Go(func() (err error) {
 		// Bindings show which owner a policy has, and a pipeline writes them first. If they were read before the
 		// policies, a new policy could seem to have no owner.
-		if policies, err = list(ctx, c, path("policies", vhost), vhost, policyVhost); err == nil {
+		if all.Policies, err = c.policies(ctx, path("policies", vhost), vhost); err == nil {
 			all.Bindings, err = c.listBindings(ctx, vhost)
 		}
 		return err
 	})
 	group.Go(func() (err error) {
-		operator, err = list(ctx, c, path("operator-policies", vhost), vhost, policyVhost)
+		all.OperatorPolicies, err = c.policies(ctx, path("operator-policies", vhost), vhost)
 		return err
 	})
 	if err := group.Wait(); err != nil {
-		return all, err
+		return topology.Vhost{}, err
 	}
 	all.Name = vhost
 	all.Exchanges = make(map[string]topology.Exchange, len(exchanges))
@@ -71,7 +68,6 @@ func (c *Client) List(ctx context.Context, vhost string) (topology.Vhost, error)
 	for _, q := range queues {
 		all.Queues[q.Name] = q.queue()
 	}
-	all.Policies, all.OperatorPolicies = policiesFrom(policies), policiesFrom(operator)
 	known, err := c.askCluster(ctx)
 	all.Version, all.Nodes = known.version, known.nodes
 	return all, err

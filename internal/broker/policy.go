@@ -34,14 +34,13 @@ func (c *Client) DeletePolicy(ctx context.Context, vhost, name string) error {
 	return c.delete(ctx, path("policies", vhost, name))
 }
 
-func policiesFrom(policies []rabbithole.Policy) map[string]topology.Policy {
-	all := make(map[string]topology.Policy, len(policies))
-	for _, p := range policies {
-		all[p.Name] = policyFrom(p)
+func (c *Client) policies(ctx context.Context, path, vhost string) (map[string]topology.Policy, error) {
+	found, err := list(ctx, c, path, vhost, func(p rabbithole.Policy) string { return p.Vhost })
+	all := make(map[string]topology.Policy, len(found))
+	for _, p := range found {
+		all[p.Name] = topology.Policy{
+			Pattern: p.Pattern, ApplyTo: p.ApplyTo, Priority: p.Priority, Definition: topology.DecodedArguments(p.Definition),
+		}
 	}
-	return all
-}
-
-func policyFrom(p rabbithole.Policy) topology.Policy {
-	return topology.Policy{Pattern: p.Pattern, ApplyTo: p.ApplyTo, Priority: p.Priority, Definition: topology.DecodedArguments(p.Definition)}
+	return all, err
 }
