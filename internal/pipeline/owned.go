@@ -96,21 +96,6 @@ func AttachedBy(b topology.Binding) string {
 	return string(n)
 }
 
-// ReturnsFrom lists the queues whose messages come back by a return binding. It returns nil for other bindings.
-func ReturnsFrom(b topology.Binding, vhost topology.Topology) []string {
-	n, returns := ReturnedBy(b)
-	if !returns {
-		return nil
-	}
-	queues := []string{n.Inbox()}
-	for name, queue := range vhost.Queues {
-		if n.IsRetryQueue(name, queue) {
-			queues = append(queues, name)
-		}
-	}
-	return queues
-}
-
 // ReturnedBy returns the pipeline whose messages return to a queue by this binding, even if the queue is detached. It
 // returns false for other bindings.
 func ReturnedBy(b topology.Binding) (Names, bool) {

@@ -17,9 +17,19 @@ func (Pipeline) Entrance() string { return "" }
 // Notes returns the exchanges that keep the pipeline's notes.
 func (p Pipeline) Notes() stored.Notes { return p.Names().Notes() }
 
-// ReturnsFrom calls the function [ReturnsFrom].
+// ReturnsFrom lists the queues whose messages come back by a return binding. It returns nil for other bindings.
 func (Pipeline) ReturnsFrom(b topology.Binding, vhost topology.Topology) []string {
-	return ReturnsFrom(b, vhost)
+	n, returns := ReturnedBy(b)
+	if !returns {
+		return nil
+	}
+	queues := []string{n.Inbox()}
+	for name, queue := range vhost.Queues {
+		if n.IsRetryQueue(name, queue) {
+			queues = append(queues, name)
+		}
+	}
+	return queues
 }
 
 // FallsBack reports whether failed messages go to the pipeline's own failed queue if the binding is missing.
