@@ -92,14 +92,12 @@ func (n Names) isDeclared(queue string, declared, released topology.Binding, vho
 func recoverFrom(p Pipeline, name string, live topology.Queue, policy topology.Policy, hasPolicy bool) WorkQueue {
 	w := p.WorkQueues[name]
 	w.Type, w.Attach = cmp.Or(live.Type, topology.Quorum), AttachPolicy
-	if !hasPolicy && live.Arguments["x-dead-letter-exchange"] == p.DeadLetterExchangeOf(w) {
-		w.Attach = AttachArguments
-	}
 	switch {
 	case hasPolicy:
 		w.recoverStrategy(policy.Definition["dead-letter-strategy"])
 		w.PolicyDefinition = keysOfQueue(p, name, w, policy.Definition)
-	case w.Attach == AttachArguments:
+	case live.Arguments["x-dead-letter-exchange"] == p.DeadLetterExchangeOf(w):
+		w.Attach = AttachArguments
 		w.recoverStrategy(live.Arguments["x-dead-letter-strategy"])
 	}
 	return w
