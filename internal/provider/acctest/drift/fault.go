@@ -32,6 +32,28 @@ type mutation struct {
 // remakesQueue reports whether the repair must re-create a queue.
 func (f fault) remakesQueue() bool { return len(f.change.remake.Queues) > 0 }
 
+// affects reports whether one of two faults changes an object that the other one changes or needs.
+func (f fault) affects(other fault) bool {
+	mine, others := slices.Concat(f.goesWith, []string{f.object}), slices.Concat(other.goesWith, []string{other.object})
+	shared := func(a, b []string) bool {
+		return slices.ContainsFunc(a, func(object string) bool { return slices.Contains(b, object) })
+	}
+	return shared(mine, others) || shared(mine, other.change.ends()) || shared(f.change.ends(), others)
+}
+
+// ends are the objects at the ends of changed bindings.
+func (m mutation) ends() []string {
+	var ends []string
+	for _, b := range slices.Concat(m.delete.Bindings, m.remake.Bindings) {
+		kind := "queues "
+		if b.ToExchange {
+			kind = "exchanges "
+		}
+		ends = append(ends, "exchanges "+b.Source, kind+b.Destination)
+	}
+	return ends
+}
+
 // faults generates every possible fault, one per object and attribute.
 func (s Subject) faults() []fault {
 	t := s.Wanted

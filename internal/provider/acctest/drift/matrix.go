@@ -13,15 +13,14 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 )
 
-// Check changes every attribute of every object of a resource by hand, one after the other, while each queue has messages.
-// Each time, the plan must show only that object and that attribute. It also shows the bindings of a deleted queue or
-// exchange, and the other binding that a changed binding has become. Apply must then repair the object and lose no message.
-// The whole listing is compared, so it must change nothing else in the vhost. Bindings of others to a deleted object are lost
-// with it.
+// Check changes every attribute of every object of a resource by hand, while each queue has messages. The changes of a round
+// are to different objects, and none needs an object that another one changes. The plan must show exactly these objects, and of
+// each exactly the changed attribute. It also shows the bindings of a deleted queue or exchange, and the other binding that a
+// changed binding has become. Apply must then repair the objects and lose no message. The whole listing is compared, so it must
+// change nothing else in the vhost. Bindings of others to a deleted object are lost with it.
 //
 // A queue can only be repaired by re-creating it. If it has messages, apply must refuse that, give the reason and change
-// nothing. Once the queue is empty, apply must repair it. That takes several readings of the broker's counts, so one fault of
-// each queue is repaired together. Every plan and every refusal is checked by itself.
+// nothing. Once the queue is empty, apply must repair it. In such a round, each plan shows one more change.
 func Check(t *testing.T, subjects func(vhost string) map[string]Subject) {
 	t.Helper()
 	acctest.Require(t)
@@ -35,10 +34,10 @@ func Check(t *testing.T, subjects func(vhost string) map[string]Subject) {
 					all.checkTogether(t, kind, faults)
 				})
 			}
-			for i, faults := range quickSequences(possible) {
+			for i, rounds := range divided(quickRounds(possible)) {
 				t.Run(fmt.Sprintf("%s %d", kind, i), func(t *testing.T) {
 					t.Parallel()
-					all.checkInSequence(t, kind, faults)
+					all.checkInSequence(t, kind, rounds)
 				})
 			}
 		}
@@ -59,15 +58,22 @@ func (all *results) possible(t *testing.T, kind string, subject Subject) []fault
 	})
 }
 
-// quickVhosts is how many vhosts share the quick repairs.
-const quickVhosts = 4
-
-func quickSequences(faults []fault) [][]fault {
-	divided := make([][]fault, quickVhosts)
-	for i, f := range slices.DeleteFunc(slices.Clone(faults), fault.remakesQueue) {
-		divided[i%quickVhosts] = append(divided[i%quickVhosts], f)
+// quickRounds groups the faults that can be repaired at once, so that none affects another one of its round.
+func quickRounds(faults []fault) [][]fault {
+	var rounds [][]fault
+	for _, f := range slices.DeleteFunc(slices.Clone(faults), fault.remakesQueue) {
+		i := slices.IndexFunc(rounds, func(round []fault) bool { return !slices.ContainsFunc(round, f.affects) })
+		if i < 0 {
+			i, rounds = len(rounds), append(rounds, nil)
+		}
+		rounds[i] = append(rounds[i], f)
 	}
-	return divided
+	return rounds
+}
+
+// divided divides rounds between two vhosts.
+func divided(rounds [][]fault) [2][][]fault {
+	return [2][][]fault{rounds[:len(rounds)/2], rounds[len(rounds)/2:]}
 }
 
 // rounds groups the faults of queues. A round has at most one fault per queue.
@@ -87,19 +93,21 @@ func rounds(faults []fault) [][]fault {
 	return gathered
 }
 
-// checkInSequence checks the repair of faults one after the other. After a failed repair it uses a new vhost.
-func (all *results) checkInSequence(t *testing.T, kind string, faults []fault) {
+// checkInSequence checks the repair of rounds one after the other. After a failed repair it uses a new vhost.
+func (all *results) checkInSequence(t *testing.T, kind string, rounds [][]fault) {
 	t.Helper()
 	var s *vhost
-	for _, f := range faults {
+	for _, faults := range rounds {
 		if s == nil {
 			s = all.newVhost(t, kind)
 		}
-		v := s.checkRepair(t, f)
+		v := s.checkRepair(t, faults)
 		if v.err != nil {
 			s = nil
 		}
-		all.add(kind, f, v)
+		for _, f := range faults {
+			all.add(kind, f, v)
+		}
 	}
 	if s == nil {
 		return
@@ -111,13 +119,15 @@ func (all *results) checkInSequence(t *testing.T, kind string, faults []fault) {
 	}
 }
 
-// checkRepair causes a fault that can be repaired at once, and applies the repair.
-func (s *vhost) checkRepair(t *testing.T, f fault) outcome {
+// checkRepair causes faults that can be repaired at once, and applies the repair.
+func (s *vhost) checkRepair(t *testing.T, faults []fault) outcome {
 	t.Helper()
 	before, held := acctest.List(t, s.Broker), maps.Clone(s.holds)
-	s.cause(t, f)
+	for _, f := range faults {
+		s.cause(t, f)
+	}
 	died := before.Without(acctest.List(t, s.Broker)).And(s.foreign)
-	plan, err := s.planShows(t, f)
+	plan, err := s.planShows(t, faults...)
 	if err == nil {
 		err = s.core.Apply(t.Context(), plan)
 	}
@@ -137,8 +147,7 @@ func (s *vhost) checkRepair(t *testing.T, f fault) outcome {
 	return outcome{err: before.RequireSame(acctest.List(t, s.Broker))}
 }
 
-// planShows is an error unless the plan changes exactly the objects of the faults, and exactly the attributes of the last
-// one.
+// planShows is an error unless the plan changes exactly the objects of the faults, and of each exactly its attributes.
 func (s *vhost) planShows(t *testing.T, faults ...fault) (acctest.Planned, error) {
 	t.Helper()
 	plan, err := s.core.Plan(t.Context())
@@ -161,14 +170,12 @@ func (s *vhost) planShows(t *testing.T, faults ...fault) (acctest.Planned, error
 	if rest["topology"] = plan.After["topology"]; !reflect.DeepEqual(rest, plan.After) {
 		return plan, errors.New("the plan changes more than the topology")
 	}
-	last := faults[len(faults)-1]
-	if len(last.attributes) == 0 {
-		return plan, nil
-	}
-	kind, name, _ := strings.Cut(last.object, " ")
-	got := acctest.DifferentAttributes(kind, acctest.ByName(before[kind])[name], acctest.ByName(after[kind])[name])
-	if want := slices.Sorted(slices.Values(last.attributes)); !slices.Equal(got, want) {
-		return plan, fmt.Errorf("the plan changes %q of %s, want %q", got, last.object, want)
+	for _, f := range faults {
+		kind, name, _ := strings.Cut(f.object, " ")
+		got := acctest.DifferentAttributes(kind, acctest.ByName(before[kind])[name], acctest.ByName(after[kind])[name])
+		if want := slices.Sorted(slices.Values(f.attributes)); len(want) > 0 && !slices.Equal(got, want) {
+			return plan, fmt.Errorf("the plan changes %q of %s, want %q", got, f.object, want)
+		}
 	}
 	return plan, nil
 }
