@@ -15,15 +15,15 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 )
 
-const auditHelp = `Finds the ways in which a broker loses dead letters: dead-letter exchanges that do not exist or
-lead nowhere, cycles, policies that shadow others, limits that empty a queue of failed messages.
-It looks at every queue, whoever made it, and only reads: its user needs the tag "management" and
-any permission in the vhost. Of what each rule means, the guide "Dead-letter audit" has more.
+const auditHelp = `Finds the causes of lost dead letters on a broker: dead-letter exchanges that do not exist or lead
+nowhere, cycles, policies that shadow others, and limits that empty a queue of failed messages.
+It looks at every queue of the vhost, and changes nothing. Its user needs the tag "management" and
+any permission in the vhost. The guide "Dead-letter audit" explains each rule.
 
 The password comes from $RABBITMQ_PASSWORD or a file, never from the command line.
 
-Exit codes: 0 no errors, though there may be warnings; 1 the broker could not be asked; 2 wrong usage;
-4 errors were found.`
+Exit codes: 0 no errors (warnings are possible), 1 the audit failed, 2 wrong usage, 4 errors were
+found.`
 
 const auditExample = `  RABBITMQ_ENDPOINT=http://localhost:15672 RABBITMQ_USERNAME=audit RABBITMQ_PASSWORD=secret \
     rabbitmq-retry audit --vhost /
@@ -43,7 +43,7 @@ func newAuditCommand(getenv func(string) string) *cobra.Command {
 	endpoint, options := cli.Endpoint{Getenv: getenv, Certificates: cli.Certificates{Getenv: getenv}}, auditOptions{}
 	cmd := &cobra.Command{
 		Use:     "audit",
-		Short:   "Find the ways in which a broker loses dead letters",
+		Short:   "Find the causes of lost dead letters on a broker",
 		Long:    auditHelp,
 		Example: auditExample,
 		Args:    cobra.NoArgs,
@@ -70,9 +70,9 @@ func newAuditCommand(getenv func(string) string) *cobra.Command {
 	}
 	endpoint.AddFlags(cmd)
 	flags := cmd.Flags()
-	flags.StringArrayVar(&options.vhosts, "vhost", []string{"/"}, "`vhost` to audit; may be repeated")
-	flags.BoolVar(&options.allVhosts, "all-vhosts", false, "audit every vhost that the user may see")
-	flags.StringArrayVar(&options.ignore, "ignore", nil, "id of a `rule` whose findings are left out; may be repeated")
+	flags.StringArrayVar(&options.vhosts, "vhost", []string{"/"}, "`vhost` to audit; can be repeated")
+	flags.BoolVar(&options.allVhosts, "all-vhosts", false, "audit every vhost that the user can see")
+	flags.StringArrayVar(&options.ignore, "ignore", nil, "id of a `rule` to ignore; can be repeated")
 	flags.StringVarP(&options.format, "output", "o", cli.Table, "table or json")
 	cmd.MarkFlagsMutuallyExclusive("vhost", "all-vhosts")
 	return cmd

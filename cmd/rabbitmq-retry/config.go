@@ -27,9 +27,9 @@ func newConfigCommand() *cobra.Command {
 	config.AddCommand(&cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of the worker's configuration",
-		Long: `Prints the JSON Schema (draft 2020-12) of the file that "rabbitmq-retry worker --config" reads. What
-a schema cannot say, and whether the broker has what the configuration names, "rabbitmq-retry worker
---check" tells.`,
+		Long: `Prints the JSON Schema (draft 2020-12) of the file that "rabbitmq-retry worker --config" reads.
+A schema cannot express every rule. "rabbitmq-retry worker --check" checks all rules, and looks for the
+queues and exchanges on the broker.`,
 		Example: configExample,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -70,7 +70,7 @@ func (o *workerOptions) follow(
 		for {
 			select {
 			case <-hangups:
-				options.Logger.Warn("nothing to reload: the configuration is in the environment, which cannot change: use --config, or restart",
+				options.Logger.Warn("nothing to reload: the configuration is in the environment, which cannot change; use --config, or restart",
 					"variable", cli.EnvConfigJSON)
 			case <-ctx.Done():
 				return

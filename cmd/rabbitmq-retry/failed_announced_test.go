@@ -70,7 +70,7 @@ func TestTargetsAndFilesThatAreRefused(t *testing.T) {
 		"replay orders --all --yes --to orders.inbox":           `"orders.inbox" is one of the pipeline's own queues`,
 		"replay --queue orders.failed --all --to orders.failed": `"orders.failed" is the queue that is replayed from`,
 		"export orders --remove --yes --file -":                 "--remove: needs --file",
-		"delete orders --reason exhausted --yes --export -":     "--export: must be the name of a file, and is -",
+		"delete orders --reason exhausted --yes --export -":     "--export: must be the name of a file, but is -",
 	} {
 		o.says(t, exitUsage, "failed "+args, want)
 	}

@@ -81,7 +81,7 @@ func TestCertificatesOfEnvironmentAndFlags(t *testing.T) {
 		"flag before environment":          {uri, inText, append(list, "--cacert", cert), "unknown authority"},
 		"URI before environment":           {o.ThroughTLS(t, server, "cacertfile", cert), inText, list, "unknown authority"},
 		"environment without TLS":          {o.URI, inText, list, ""},
-		"flag without TLS":                 {o.URI, nil, append(list, "--cacert", ca), "certificates are named for a connection without TLS: write amqps://"},
+		"flag without TLS":                 {o.URI, nil, append(list, "--cacert", ca), "a connection without TLS takes no certificates; write amqps://"},
 		"key in place of its file":         {uri, map[string]string{"RABBITMQ_CLIENTKEY": text(key)}, list, "set RABBITMQ_CLIENTKEY_PEM to the contents"},
 		"key in a flag":                    {uri, nil, append(list, "--clientkey", text(key)), "--clientkey must be the name of a file, not its contents: set RABBITMQ_CLIENTKEY_PEM to the contents"},
 	} {

@@ -28,7 +28,7 @@ func main() {
 		stop()
 		// A signal has no default action here: the first process of a container has none.
 		<-stops
-		_, _ = fmt.Fprintln(os.Stderr, "rabbitmq-retry: stopped by a second signal, with nothing more finished")
+		_, _ = fmt.Fprintln(os.Stderr, "rabbitmq-retry: stopped by a second signal before all work was finished")
 		os.Exit(exitCutShort)
 	}()
 	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
@@ -77,8 +77,9 @@ func newRootCommand(getenv func(string) string) *cobra.Command {
 		Use:   "rabbitmq-retry",
 		Short: "Retries rejected RabbitMQ messages with backoff",
 		Long: `rabbitmq-retry is the sidecar of a RabbitMQ retry pipeline, which the Terraform resource
-rabbitmq_retry_pipeline creates. Consumers reject what they cannot process; the worker sends each
-message back to its work queue after a delay, and to the failed queue when it failed too often.`,
+rabbitmq_retry_pipeline creates. Consumers reject messages that they cannot process. The worker sends
+each message back to its work queue after a delay. If a message failed too often, the worker sends it
+to the failed queue.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}

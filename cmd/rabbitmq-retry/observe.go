@@ -30,10 +30,10 @@ type observation struct {
 func (o *observation) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.listen, "listen", "",
-		"`address` for /healthz, /readyz and /metrics, such as 15695 (loopback) or 0.0.0.0:15695 (default: $"+envListen+", or not at all)")
+		"`address` for /healthz, /readyz and /metrics, such as 15695 (loopback) or 0.0.0.0:15695 (default: $"+envListen+", or none)")
 	flags.StringVar(&o.logFormat, "log-format", "", "text or json (default: $"+envLogFormat+", or text)")
 	flags.StringVar(&o.logLevel, "log-level", "",
-		"debug, with a line per message, info, warn or error (default: $"+envLogLevel+", or info)")
+		"debug (a line per message), info, warn or error (default: $"+envLogLevel+", or info)")
 }
 
 // complete reads the environment for flags that are not set, and checks all values. Its errors do not quote values, since one
@@ -52,10 +52,10 @@ func (o *observation) complete(getenv func(string) string) (err error) {
 		}
 	}
 	if name := from(&o.logFormat, "--log-format", envLogFormat); !slices.Contains([]string{"", "text", "json"}, o.logFormat) {
-		return fmt.Errorf("%s: is not a format: write text or json", name)
+		return fmt.Errorf("%s: must be text or json", name)
 	}
 	if name := from(&o.logLevel, "--log-level", envLogLevel); o.logLevel != "" && new(slog.Level).UnmarshalText([]byte(o.logLevel)) != nil {
-		return fmt.Errorf("%s: is not a level: write debug, info, warn or error", name)
+		return fmt.Errorf("%s: must be debug, info, warn or error", name)
 	}
 	return nil
 }

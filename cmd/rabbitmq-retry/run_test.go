@@ -72,7 +72,7 @@ func TestWrongUsageExitsWithTwo(t *testing.T) {
 		"missing URI file":      {good, []string{"worker", "--uri-file", "/none"}, "--uri-file: open /none"},
 		"wrong configuration":   {only(cli.EnvConfigJSON, `{"pipelines":[{"version":1,"delays":["x"],"max_attempts":2,"vhost":"/"}]}`), []string{"worker"}, "$RABBITMQ_RETRY_CONFIG_JSON: pipelines[0].delays[0]:"},
 		"file of the variable":  {with(only(cli.EnvConfig, "/none"), cli.EnvURI, "amqp://127.0.0.1:1"), []string{"worker"}, "$RABBITMQ_RETRY_CONFIG: open /none"},
-		"JSON for a file":       {only(cli.EnvConfig, goodConfig), []string{"worker"}, "must be the name of a file, and is JSON: $RABBITMQ_RETRY_CONFIG_JSON takes that"},
+		"JSON for a file":       {only(cli.EnvConfig, goodConfig), []string{"worker"}, "must be the name of a file, but is JSON; use $RABBITMQ_RETRY_CONFIG_JSON for JSON"},
 		"both variables":        {with(good, cli.EnvConfig, "/none"), []string{"worker"}, "$RABBITMQ_RETRY_CONFIG and $RABBITMQ_RETRY_CONFIG_JSON are both set"},
 		"file before variable":  {good, []string{"worker", "--config", write(t, "{}")}, "pipelines: is missing"},
 		"flag before variable":  {good, []string{"worker", "--uri", "http://127.0.0.1"}, "--uri: the AMQP URI cannot be read"},
@@ -82,8 +82,8 @@ func TestWrongUsageExitsWithTwo(t *testing.T) {
 		"prefetch":              {good, []string{"worker", "--prefetch", "0"}, "--prefetch 0: must be from 1 to 65535"},
 		"listen":                {good, []string{"worker", "--listen", "localhost"}, "--listen: is not an address: write a port, such as 15695"},
 		"listen variable":       {with(good, envListen, "amqp://user:s3cret@127.0.0.1"), []string{"worker"}, "$RABBITMQ_RETRY_LISTEN: is not an address"},
-		"log format":            {good, []string{"worker", "--log-format", "xml"}, "--log-format: is not a format: write text or json"},
-		"log level":             {with(good, envLogLevel, "s3cret"), []string{"worker"}, "$RABBITMQ_RETRY_LOG_LEVEL: is not a level"},
+		"log format":            {good, []string{"worker", "--log-format", "xml"}, "--log-format: must be text or json"},
+		"log level":             {with(good, envLogLevel, "s3cret"), []string{"worker"}, "$RABBITMQ_RETRY_LOG_LEVEL: must be debug, info, warn or error"},
 		"no drain timeout":      {good, []string{"worker", "--drain-timeout", "0s"}, "--drain-timeout 0s: must be longer than 0s"},
 		"wrong drain timeout":   {good, []string{"worker", "--drain-timeout", "25"}, "invalid argument \"25\" for \"--drain-timeout\""},
 		"second URI is wrong":   {only(cli.EnvConfigJSON, goodConfig), []string{"worker", "--uri", "amqp://a", "--uri", "http://b"}, "--uri: URI 2 of 2: the AMQP URI cannot be read"},
@@ -113,7 +113,7 @@ func TestCredentialsAreNeverShown(t *testing.T) {
 		args []string
 		want string
 	}{
-		"--uri-file":            {[]string{"worker", "--uri-file", uri}, "--uri-file: must be the name of a file, and is a URI"},
+		"--uri-file":            {[]string{"worker", "--uri-file", uri}, "--uri-file: must be the name of a file, but is a URI"},
 		"--uri-file=":           {[]string{"worker", "--uri-file=" + uri}, "--uri-file: must be the name of a file"},
 		"--uri-file, no scheme": {[]string{"worker", "--uri-file", "user:s3cret@127.0.0.1"}, "--uri-file: open (not shown"},
 		"--config":              {[]string{"worker", "--config", uri}, "--config: must be the name of a file"},

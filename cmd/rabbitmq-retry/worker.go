@@ -17,41 +17,42 @@ import (
 )
 
 const workerHelp = `Consumes the inbox of each configured pipeline. A rejected message goes back to its work queue
-after a delay; one that failed too often goes to the failed queue with the reason and its history.
-A message is acknowledged only after the broker has confirmed the new copy, so none is lost; after
-a crash one may arrive twice, with the same message-id.
+after a delay. A message that failed too often goes to the failed queue with the reason and its
+history. The worker acknowledges a message only after the broker has confirmed the new copy, so no
+message is lost. After a crash, a message can arrive twice, with the same message-id.
 
-It consumes the inbox of each delayed exchange as well. A message with the header x-delay waits for
-that many milliseconds, never less; it goes to the unrouted queue if that is longer than max_delay.
+The worker also consumes the inbox of each delayed exchange. A message with the header x-delay waits
+for at least that many milliseconds. If that is longer than max_delay, it goes to the unrouted queue.
 
-The configuration is JSON: {"pipelines":[...],"delayed_exchanges":[...]}, with one element for each,
-which is the attribute "worker" of the Terraform resource rabbitmq_retry_pipeline or
-rabbitmq_delayed_exchange. Any number of workers can share one.
+The configuration is JSON: {"pipelines":[...],"delayed_exchanges":[...]}. Each element is the
+attribute "worker" of the Terraform resource rabbitmq_retry_pipeline or rabbitmq_delayed_exchange.
+Any number of workers can share one configuration.
 
-The configuration file is read again when it changes, and on SIGHUP. What did not change goes on
-untouched; what did keeps its connections and what it has in flight. A wrong file is logged, and the
-configuration before it stays in force.
+If the configuration file changes, and on SIGHUP, the worker reads it again. Unchanged pipelines and
+delayed exchanges go on untouched. Changed ones keep their connections and their messages in flight.
+If the file is wrong, the worker logs the mistake and keeps the previous configuration.
 
-The broker's address is an AMQP URI; the vhost is that of each element. Of several, the next one is
-tried when one fails. URIs and credentials in files are read again for each connection. The user
-needs the permissions read on <pipeline>.inbox and write on <pipeline>.retry, <pipeline>.return and
-<pipeline>.failed, and write on amq.default to serve work queues that were re-created; for a delayed
-exchange, read on <name>.delay.inbox and write on <name>.deliver, <name>.delay.unrouted and the levels.
-The attribute "worker_permissions" has them as patterns.
+The broker's address is an AMQP URI; the vhost comes from each element. If one of several brokers
+fails, the worker tries the next one. It reads URIs and credentials in files again for each
+connection. The user needs read on <pipeline>.inbox, and write on <pipeline>.retry,
+<pipeline>.return and <pipeline>.failed. To serve re-created work queues, it needs write on
+amq.default. For a delayed exchange, it needs read on <name>.delay.inbox, and write on
+<name>.deliver, <name>.delay.unrouted and the levels. The attribute "worker_permissions" has all
+these permissions as patterns.
 
-With --listen, /metrics is for Prometheus, /readyz says whether every inbox is being consumed and
-there is no unacknowledged backlog, and /healthz only that the process runs. Without a host, it listens
-on 127.0.0.1.
+With --listen, the worker serves three pages. /metrics is for Prometheus. /readyz says whether the
+worker consumes every inbox and has no unacknowledged backlog. /healthz says that the process runs.
+Without a host, the worker listens on 127.0.0.1.
 
-SIGTERM and SIGINT stop the worker after it has finished what is in flight, within --drain-timeout;
-a second signal stops it at once. Exit codes: 0 stopped, 1 failed or not finished in time, 2 wrong
+On SIGTERM or SIGINT, the worker finishes the messages in flight, within --drain-timeout, and stops.
+A second signal stops it at once. Exit codes: 0 stopped, 1 failed or not finished in time, 2 wrong
 configuration, 3 stopped by a second signal.`
 
 const workerExample = `  # worker.json: {"pipelines":[{"version":1,"name":"orders","vhost":"/","delays":["5s","30s","5m"],
   #   "max_attempts":4,"retry_on":["rejected"],"work_queues":{"orders.created":{}}}]}
   RABBITMQ_URI=amqp://retry:secret@rabbitmq:5672 rabbitmq-retry worker --config worker.json
 
-  # Does the configuration work? Nothing is consumed.
+  # Check the configuration, and consume nothing.
   rabbitmq-retry worker --config worker.json --uri-file /run/secrets/rabbitmq-uri --check`
 
 // workerOptions are the options of "worker". Flags take precedence over the environment.
@@ -68,7 +69,7 @@ func newWorkerCommand(getenv func(string) string) *cobra.Command {
 	o := &workerOptions{connection: cli.NewConnection(getenv), config: cli.Config{Getenv: getenv}}
 	cmd := &cobra.Command{
 		Use:     "worker",
-		Short:   "Retry the rejected messages of pipelines, and delay those of delayed exchanges",
+		Short:   "Retry the rejected messages of pipelines, and delay messages of delayed exchanges",
 		Long:    workerHelp,
 		Example: workerExample,
 		Args:    cobra.NoArgs,
@@ -78,7 +79,7 @@ func newWorkerCommand(getenv func(string) string) *cobra.Command {
 	o.connection.AddFlags(cmd)
 	o.addFlags(cmd)
 	flags := cmd.Flags()
-	flags.DurationVar(&o.drainTimeout, "drain-timeout", worker.DefaultDrainTimeout, "how long a stopping worker finishes what is in flight")
+	flags.DurationVar(&o.drainTimeout, "drain-timeout", worker.DefaultDrainTimeout, "how long a stopping worker finishes messages in flight")
 	flags.IntVar(&o.prefetch, "prefetch", worker.DefaultPrefetch,
 		fmt.Sprintf("messages in flight per pipeline or delayed exchange, 1 to %d", worker.MaxPrefetch))
 	flags.BoolVar(&o.check, "check", false, "check configuration, connection, inboxes and exchanges, and exit with 0 if all is well")

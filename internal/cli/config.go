@@ -43,9 +43,9 @@ func (c *Config) Read() (workerconfig.Config, []byte, error) {
 	case c.file != "":
 		return readConfig("--config", c.file)
 	case c.Getenv(EnvConfig) != "" && text != "":
-		return workerconfig.Config{}, nil, fmt.Errorf("$%s and $%s are both set", EnvConfig, EnvConfigJSON)
+		return workerconfig.Config{}, nil, fmt.Errorf("$%s and $%s are both set: unset one of them", EnvConfig, EnvConfigJSON)
 	case strings.HasPrefix(strings.TrimSpace(c.File()), "{"):
-		return workerconfig.Config{}, nil, fmt.Errorf("$%s: must be the name of a file, and is JSON: $%s takes that", EnvConfig, EnvConfigJSON)
+		return workerconfig.Config{}, nil, fmt.Errorf("$%s: must be the name of a file, but is JSON; use $%s for JSON", EnvConfig, EnvConfigJSON)
 	case c.File() != "":
 		return readConfig("$"+EnvConfig, c.File())
 	case text == "":

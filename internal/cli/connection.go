@@ -34,11 +34,11 @@ func NewConnection(getenv func(string) string) Connection {
 // AddFlags adds --uri, --uri-file, --username-file and --password-file, and the flags of the certificates.
 func (c *Connection) AddFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringArrayVar(&c.uris, "uri", nil, "AMQP `URI` of a broker, without a password; may be repeated "+
-		"(default: those in $"+EnvURI+", separated by spaces, which may have one)")
+	flags.StringArrayVar(&c.uris, "uri", nil, "AMQP `URI` of a broker, without a password; can be repeated "+
+		"(default: the URIs in $"+EnvURI+", separated by spaces; they can have passwords)")
 	flags.StringVar(&c.uriFile, "uri-file", "", "`file` with the AMQP URI of each broker, one per line")
-	flags.StringVar(&c.usernameFile, "username-file", "", "`file` with the user, in place of that of the URI")
-	flags.StringVar(&c.passwordFile, "password-file", "", "`file` with the password, in place of that of the URI")
+	flags.StringVar(&c.usernameFile, "username-file", "", "`file` with the user, instead of the URI's user")
+	flags.StringVar(&c.passwordFile, "password-file", "", "`file` with the password, instead of the URI's password")
 	cmd.MarkFlagsMutuallyExclusive("uri", "uri-file")
 	connecting(cmd, "uri", "uri-file", "username-file", "password-file")
 	c.certificates.AddFlags(cmd)
@@ -95,10 +95,10 @@ func (c *Connection) readURIs() ([]amqpconn.URI, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if c.certificates.onCommandLine() && !slices.ContainsFunc(uris, amqpconn.URI.HasTLS) {
-		return nil, fmt.Errorf("%s: certificates are named for a connection without TLS: write amqps://", name)
+		return nil, fmt.Errorf("%s: a connection without TLS takes no certificates; write amqps://", name)
 	}
 	if len(c.uris) > 0 && slices.ContainsFunc(uris, amqpconn.URI.HasPassword) {
-		return nil, errors.New("--uri: a password on the command line can be read by every user of this machine: " +
+		return nil, errors.New("--uri: every user of this machine can read a password on the command line; " +
 			"use $" + EnvURI + ", --uri-file or --password-file")
 	}
 	return uris, nil
@@ -166,10 +166,10 @@ func readFile(flag, name string) ([]byte, error) {
 // means standard input or output for other flags.
 func MustBeFile(flag, name string) error {
 	if strings.Contains(name, "://") {
-		return fmt.Errorf("%s: must be the name of a file, and is a URI", flag)
+		return fmt.Errorf("%s: must be the name of a file, but is a URI", flag)
 	}
 	if name == "-" {
-		return fmt.Errorf("%s: must be the name of a file, and is -", flag)
+		return fmt.Errorf("%s: must be the name of a file, but is -", flag)
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func (e *Endpoint) AddFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&e.url, "endpoint", "", "`URL` of the management API (default: $"+EnvEndpoint+")")
 	flags.StringVar(&e.username, "username", "", "`user` of the management API (default: $"+EnvUsername+")")
-	flags.StringVar(&e.passwordFile, "password-file", "", "`file` with the user's password (default: $"+EnvPassword+" itself)")
+	flags.StringVar(&e.passwordFile, "password-file", "", "`file` with the user's password (default: the password in $"+EnvPassword+")")
 	e.Certificates.AddFlags(cmd)
 }
 
