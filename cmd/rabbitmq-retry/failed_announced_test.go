@@ -56,7 +56,7 @@ func TestMessagesThatOthersHold(t *testing.T) {
 		<-held
 	}
 	for _, args := range []string{"replay orders --all --yes", "delete orders --all --discard --yes"} {
-		o.says(t, exitError, "failed "+args, `nothing was done: no message was seen in "orders.failed", and 1 other consumer may hold some`)
+		o.says(t, exitError, "failed "+args, `nothing was done: no message was seen in "orders.failed", and 1 other consumer can hold some`)
 	}
 	o.says(t, exitError, "failed list orders --ids "+write(t, "0123456789abcdef\n"), "1 id not found")
 }

@@ -124,7 +124,7 @@ func TestReplayTexts(t *testing.T) {
 		"no binding and no worker": {
 			func(t *testing.T, o orders) { o.unbind(t) },
 			" --wait=10ms",
-			[]string{"no worker consumes orders.inbox, which has 3 messages: what fails again or has no binding to orders.return stays there and cannot come back. Start one."},
+			[]string{"no worker consumes orders.inbox, which has 3 messages. Messages that fail again, or whose work queue is not bound to orders.return, stay there and cannot come back. Start a worker."},
 			0,
 		},
 		"no binding and no alternate exchange": {

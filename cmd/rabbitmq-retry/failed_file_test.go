@@ -206,13 +206,13 @@ func TestFileTexts(t *testing.T) {
 		args, want string
 	}{
 		"delete what":     {exitUsage, "failed delete orders --discard --yes", "which messages? Write a filter, --limit, or --all"},
-		"delete all some": {exitUsage, "failed delete orders --discard --all --reason x", "there is a filter"},
+		"delete all some": {exitUsage, "failed delete orders --discard --all --reason x", "remove it, or the filter"},
 		"replay what":     {exitUsage, "failed replay orders --yes", "which messages? Write a filter, --limit, or --all"},
-		"replay all some": {exitUsage, "failed replay orders --yes --all --limit 1", "there is a filter or --limit"},
+		"replay all some": {exitUsage, "failed replay orders --yes --all --limit 1", "remove it, or the filter and --limit"},
 		"delete where":    {exitUsage, "failed delete orders --all --yes", "Write --export FILE to keep them there, or --discard"},
 		"unasked":         {exitUsage, "failed delete orders --all --discard", "write --yes"},
-		"file is there":   {exitUsage, "failed delete orders --all --export " + there + " --yes", "exists already: choose another name"},
-		"export there":    {exitUsage, "failed export orders --file " + there, "exists already: choose another name"},
+		"file is there":   {exitUsage, "failed delete orders --all --export " + there + " --yes", "exists already; choose another name"},
+		"export there":    {exitUsage, "failed export orders --file " + there, "exists already; choose another name"},
 		"remove":          {exitUsage, "failed export orders --remove", "--remove: needs --file"},
 		"no file":         {exitUsage, "failed import orders", "which file? Write its name, or - for stdin"},
 		"no exchange":     {exitError, "failed import orders " + exported(t, o) + " --yes --allow-duplicates", `exchange "orders.failed" does not exist: run terraform apply`},
@@ -243,7 +243,7 @@ func TestImportOfWhatIsTooLarge(t *testing.T) {
 	file := write(t, line+large+strings.Replace(line, `"x"`, `"y"`, 1))
 	const tooLarge = "line 2 skipped: its body of 16777217 bytes is larger than the broker's max_message_size, 16777216"
 	o.says(t, exitError, "failed import orders "+file+" --yes", "imported 2 of 3 messages into orders.failed", tooLarge, `"too_large":1`,
-		"To continue: the same command again, which leaves out what is in orders.failed",
+		"To continue, run the same command again. It skips messages that are in orders.failed",
 		"not all messages were imported: 0 returned, 0 refused, 1 too large, 0 unconfirmed")
 	o.says(t, exitError, "failed import orders "+file+" --yes",
 		"imported 0 of 3 messages into orders.failed", tooLarge, "2 messages in the queue already")

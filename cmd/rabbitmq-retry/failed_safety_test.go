@@ -151,9 +151,9 @@ func TestFilesAreRefusedFirst(t *testing.T) {
 		{"export orders --file " + missing, "--file: open"},
 		{"delete orders --all --export " + file + " --record " + file + " --yes", "is the file of the messages"},
 		{"import orders " + saved + " --record " + saved, "is the file of the messages"},
-		{"import orders " + dir, "is no regular file"},
-		{"import orders /dev/zero", "is no regular file"},
-		{"import orders /dev/full", "is no regular file"},
+		{"import orders " + dir, "is not a regular file"},
+		{"import orders /dev/zero", "is not a regular file"},
+		{"import orders /dev/full", "is not a regular file"},
 		{"replay orders --ids /dev/zero --yes", "is a device"},
 		{"import orders " + saved + " --record " + missing, "--record: open"},
 	} {
@@ -213,7 +213,7 @@ func TestIDsThatAreNotFound(t *testing.T) {
 	o := newOrders(t, "classic")
 	o.says(t, exitOK, "failed replay orders --all --yes", "orders.failed is empty")
 	o.park(t, "exhausted", "order-1")
-	o.says(t, exitOK, "failed delete orders --reason malformed --discard --yes", "no message matches, of 1 in orders.failed")
+	o.says(t, exitOK, "failed delete orders --reason malformed --discard --yes", "0 of 1 message in orders.failed match")
 	out, errs := o.run(t, exitOK, "failed list orders -o id")
 	contains(t, errs, "1 message in orders.failed")
 	ids := write(t, out+"0000000000000000\n")
@@ -284,7 +284,7 @@ func TestShowBinaryBody(t *testing.T) {
 	out, _ := o.run(t, exitOK, "failed show orders "+strings.TrimSpace(ids)+" -o json")
 	contains(t, out, `"body_base64": "/wAB"`)
 	assert.NotContains(t, out, `"body"`)
-	o.prints(t, exitOK, "failed show orders "+strings.TrimSpace(ids), `"\xff\x00\x01"`, "--raw writes the bytes")
+	o.prints(t, exitOK, "failed show orders "+strings.TrimSpace(ids), `"\xff\x00\x01"`, "--raw writes its bytes")
 }
 
 // An interrupted wait says that it is not known which messages came back.

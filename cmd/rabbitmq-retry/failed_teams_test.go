@@ -141,9 +141,9 @@ func TestLooksAtFailedQueuesOfTeams(t *testing.T) {
 	for range 30 {
 		if !refused {
 			code, _, errs := execute(t.Context(), team.env, "failed", "list", "orders", "--queue", "theirs", "--vhost", o.Vhost)
-			contains(t, errs, "may count against its delivery limit")
+			contains(t, errs, "can count against its delivery limit")
 			if refused = code != exitOK; refused {
-				contains(t, errs, `--force alone is enough if pipeline "orders" declares the queue`)
+				contains(t, errs, `If pipeline "orders" declares the queue, --force is enough`)
 			}
 		}
 		knowing.run(t, exitOK, "failed list orders --queue declared")

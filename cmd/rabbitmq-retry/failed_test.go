@@ -165,11 +165,11 @@ func TestFailedTexts(t *testing.T) {
 	}{
 		"no pipeline": {"failed list", "which pipeline or delayed exchange? Write its name, or --queue; rabbitmq-retry status with --config or --endpoint shows all"},
 		"format":      {"failed list orders -o xml", `--output "xml": must be one of table, json, jsonl, id`},
-		"no time":     {"failed list orders --since 1h --until 2h", "--since 1h: is later than the end, 2h: no message"},
-		"no age":      {"failed replay orders --since 1h --older-than 2h --yes", "--since 1h: is later than the end, 2h"},
+		"no time":     {"failed list orders --since 1h --until 2h", "--since 1h: must be earlier than the end, 2h"},
+		"no age":      {"failed replay orders --since 1h --older-than 2h --yes", "--since 1h: must be earlier than the end, 2h"},
 		"time":        {"failed list orders --since yesterday", `--since "yesterday": must be a time`},
 		"rate":        {"failed replay orders --all --rate fast", `--rate "fast": must be messages a second`},
-		"id":          {"failed replay orders --ids " + write(t, `{"id":"57f4"}`), `--ids: line 1: "57f4" is not an id`},
+		"id":          {"failed replay orders --ids " + write(t, `{"id":"57f4"}`), `--ids, line 1: "57f4" is not an id`},
 		"column":      {"failed list orders --group-by color", `--group-by "color"`},
 		"short id":    {"failed show orders 57", "at least its first 4 digits"},
 	} {

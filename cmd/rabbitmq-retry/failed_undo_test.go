@@ -191,10 +191,10 @@ func TestUndo(t *testing.T) {
 	// A replay removes the headers about the failure, but a file keeps them.
 	saved := filepath.Join(t.TempDir(), "replayed.jsonl")
 	o.says(t, exitOK, "failed replay orders --reason malformed --to elsewhere --dry-run",
-		"With --to the messages lose the queue that they failed in, reason, error and history: --export FILE keeps them")
+		"With --to, the messages lose reason, error, history and the queue that they failed in. --export FILE keeps all of it")
 	o.DeclareQueue(t, "elsewhere", "quorum", nil)
 	o.says(t, exitOK, "failed replay orders --reason malformed --to elsewhere --export "+saved+" --yes",
-		"replayed 20 of 20 to elsewhere", "As they were, they are in "+saved)
+		"replayed 20 of 20 to elsewhere", "The original messages are in "+saved)
 	for range malformed {
 		d, ok := o.Get(t, "elsewhere")
 		assert.Truef(t, ok && d.Headers[failed.HeaderID] == nil && d.Headers[failed.HeaderRun] == nil && d.Headers["dead-letter-reason"] == nil,

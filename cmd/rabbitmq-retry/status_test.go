@@ -159,8 +159,8 @@ func TestVhost(t *testing.T) {
 		"flag":          {map[string]string{cli.EnvURI: elsewhere}, []string{"--vhost", o.Vhost}, exitOK, "1 message in orders.failed"},
 		"configuration": {map[string]string{cli.EnvURI: elsewhere, cli.EnvConfigJSON: config}, nil, exitOK, "1 message in orders.failed"},
 		"path":          {map[string]string{cli.EnvURI: o.VhostURI()}, nil, exitOK, "1 message in orders.failed"},
-		"unknown path":  {map[string]string{cli.EnvURI: elsewhere}, nil, exitError, `--vhost names another vhost than "elsewhere"`},
-		"unknown flag":  {map[string]string{cli.EnvURI: o.URI}, []string{"--vhost", "elsewhere"}, exitError, `--vhost names another vhost than "elsewhere"`},
+		"unknown path":  {map[string]string{cli.EnvURI: elsewhere}, nil, exitError, `if the vhost is not "elsewhere", write --vhost`},
+		"unknown flag":  {map[string]string{cli.EnvURI: o.URI}, []string{"--vhost", "elsewhere"}, exitError, `if the vhost is not "elsewhere", write --vhost`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -177,7 +177,7 @@ func TestVhost(t *testing.T) {
 	for path, want := range map[string]string{"": `"/"`, "/": `"/"`, "/%2F": `"/"`} {
 		uri := strings.Replace(o.URI, o.Username+":"+o.Password, user+":"+password, 1) + path
 		_, _, errs := execute(t.Context(), map[string]string{cli.EnvURI: uri}, "failed", "list", "orders")
-		contains(t, errs, "--vhost names another vhost than "+want)
+		contains(t, errs, "if the vhost is not "+want+", write --vhost")
 	}
 }
 

@@ -12,12 +12,12 @@ import (
 	"github.com/spf13/pflag"
 )
 
-const failedHelp = `Shows what is in the failed queue of a pipeline, and puts messages back to work. With --queue it is
+const failedHelp = `Shows the messages in the failed queue of a pipeline, and sends them back to work. With --queue, it works on
 any queue, such as the error queue of NServiceBus, MassTransit, Spring or Celery, or the unrouted queue of a
 delayed exchange.
 
-The broker's address is an AMQP URI, as the worker's. Its user is an operator's, since the worker's may
-not read the failed queue. Needs, in the vhost:
+The broker's address is an AMQP URI, as for the worker. Its user is an operator, since the worker's user
+cannot read the failed queue. The user needs, in the vhost:
 
   list, show, export, delete   read on <pipeline>.failed
   replay                       read on <pipeline>.failed, write on <pipeline>.return
@@ -35,17 +35,17 @@ With --queue:
 With --queue <name>.delay.unrouted, the unrouted queue of a delayed exchange:
 
   list, show, export, delete   read on the queue
-  replay                       read on the queue, write on <name>.deliver, and on <name> for what is not due
+  replay                       read on the queue, write on <name>.deliver, and on <name> for messages not due
   import                       read on the queue, write on <name>.delay.unrouted
   import --replay              as replay
   repair                       read on the queue, write on <name>.delay.unrouted
 
-With a pipeline's name and --queue, it is a failed queue that the pipeline declares for some of its work queues
-(failed_queue): read on the queue is enough, and to replay, write on <pipeline>.return. What a worker has parked goes
-back through its pipeline, whatever queue it is in.
+With a pipeline's name and --queue, the queue is a failed queue that the pipeline declares for some of its work queues
+(failed_queue). The user then needs read on the queue, and to replay, write on <pipeline>.return. A message that a
+worker has parked goes back through its pipeline from any queue.
 
-The vhost is --vhost, else that of the pipeline in the configuration, if there is one ($RABBITMQ_RETRY_CONFIG or
---config), else the path of the AMQP URI, and "/" without any.
+The vhost comes from --vhost, else from the pipeline in the configuration ($RABBITMQ_RETRY_CONFIG or --config), else
+from the path of the AMQP URI. Without all of these, it is "/".
 
 Exit codes: 0 all done, 1 something stayed or failed, 2 wrong usage, file or configuration, 3 stopped by a
 second signal.`

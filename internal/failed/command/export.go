@@ -14,16 +14,16 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/operation"
 )
 
-const exportHelp = `Writes failed messages as JSON, one per line; the guide "Files of failed messages" has the format. The
-messages stay in the queue, unless --remove says otherwise: then each is written to the disk before it is
-taken out. "failed import" puts them back, as they were. With --decode, bodies that are gzip or deflate by their
-content_encoding can be edited: an import compresses them again.
+const exportHelp = `Writes failed messages as JSON, one per line. The guide "Files of failed messages" describes the format. The
+messages stay in the queue. With --remove, each message is written to the disk, and then taken out. "failed
+import" puts the messages back unchanged. With --decode, you can edit bodies whose content_encoding is gzip or
+deflate: an import compresses them again.
 
 Needs: read on <pipeline>.failed. With --queue: read on the queue.`
 
 const exportExample = `  rabbitmq-retry failed export orders --reason unrecoverable --file unrecoverable.jsonl
 
-  # Choose by anything: each line counts as the id of its message.
+  # Choose with jq: each line counts as the id of its message.
   rabbitmq-retry failed export orders | jq -c 'select(.properties.headers.tenant == "a")' |
     rabbitmq-retry failed replay orders --ids - --yes`
 
@@ -58,7 +58,7 @@ func (o *exportOptions) run(cmd *cobra.Command, args []string) error {
 		o.file = "" // stdout, as in other tools
 	}
 	if o.remove && o.file == "" {
-		return errors.New("--remove: needs --file, so that what is removed is kept")
+		return errors.New("--remove: needs --file, which keeps the removed messages")
 	}
 	s, filter, err := o.read(cmd, args)
 	if err != nil {
@@ -119,7 +119,7 @@ func newSink(flag, name string) (*operation.Sink, error) {
 	}
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, onlyOwner) //nolint:gosec // the user says which
 	if errors.Is(err, os.ErrExist) {
-		return nil, fmt.Errorf("%s %s: exists already: choose another name", flag, name)
+		return nil, fmt.Errorf("%s %s: exists already; choose another name", flag, name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", flag, err)
@@ -135,5 +135,5 @@ func temporary() (f *os.File, err error) {
 			return f, os.Remove(f.Name())
 		}
 	}
-	return nil, fmt.Errorf("a temporary file is needed: set TMPDIR to a folder that can be written to (%w)", err)
+	return nil, fmt.Errorf("a temporary file is needed: set TMPDIR to a writable folder (%w)", err)
 }

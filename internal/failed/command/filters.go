@@ -32,19 +32,19 @@ type filters struct {
 func (f *filters) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.plain.Reasons, "reason", nil, "only messages that failed for one of these `reasons`")
-	flags.StringArrayVar(&f.plain.FromQueues, "from-queue", nil, "only messages that failed in this `queue`; may be repeated")
-	flags.StringVar(&f.since, "since", "", "only what failed since this `time`: RFC 3339, or a duration ago such as 2h")
-	flags.StringVar(&f.until, "until", "", "only what failed until this `time`: RFC 3339, or a duration ago")
-	flags.StringVar(&f.olderThan, "older-than", "", "only what failed longer ago than this `duration`, such as 48h")
-	flags.StringArrayVar(&f.headers, "header", nil, "only messages with this header, `name=value`; may be repeated")
-	flags.StringVar(&f.plain.RoutingKey, "routing-key", "", "only messages whose routing key matches this `pattern`, in which * is any text")
-	flags.StringArrayVar(&f.plain.MessageIDs, "message-id", nil, "only messages with this message-`id`; may be repeated")
-	flags.StringArrayVar(&f.plain.Errors, "error", nil, "only messages with this `text` in their error or exception; may be repeated")
-	flags.StringSliceVar(&f.plain.Runs, "run", nil, "only messages that one of these `runs` of import has put there")
+	flags.StringArrayVar(&f.plain.FromQueues, "from-queue", nil, "only messages that failed in this `queue`; can be repeated")
+	flags.StringVar(&f.since, "since", "", "only messages that failed since this `time`: RFC 3339, or a duration ago such as 2h")
+	flags.StringVar(&f.until, "until", "", "only messages that failed until this `time`: RFC 3339, or a duration ago")
+	flags.StringVar(&f.olderThan, "older-than", "", "only messages that failed longer ago than this `duration`, such as 48h")
+	flags.StringArrayVar(&f.headers, "header", nil, "only messages with this header, `name=value`; can be repeated")
+	flags.StringVar(&f.plain.RoutingKey, "routing-key", "", "only messages whose routing key matches this `pattern`; * stands for any text")
+	flags.StringArrayVar(&f.plain.MessageIDs, "message-id", nil, "only messages with this message-`id`; can be repeated")
+	flags.StringArrayVar(&f.plain.Errors, "error", nil, "only messages with this `text` in their error or exception; can be repeated")
+	flags.StringSliceVar(&f.plain.Runs, "run", nil, "only messages that one of these `runs` of import has put into the queue")
 	flags.StringVar(&f.ids, "ids", "",
-		"only messages whose ids or message-ids are in this `file`, one per line or lines of an export; - is stdin")
+		"only messages whose ids or message-ids are in this `file`, one per line, or as lines of an export; - is stdin")
 	flags.IntVar(&f.Scan, "scan", 0, "`number` of messages to look at (default: all; 100 with --queue)")
-	flags.IntVar(&f.Limit, "limit", 0, "`number` of messages to act on at most (default: all)")
+	flags.IntVar(&f.Limit, "limit", 0, "greatest `number` of messages to act on (default: all)")
 	cmd.MarkFlagsMutuallyExclusive("until", "older-than")
 	complete(cmd, "reason", append(deadletter.FailReasons(),
 		delaying.ReasonTooLong, delaying.ReasonUnroutable, failed.ReasonNoInbox, pipeline.ReasonExpired)...)
@@ -72,7 +72,7 @@ func (f *filters) filter(stdin io.Reader, now time.Time) (filter failed.Filter, 
 		filter.Until = now.Add(-age)
 	}
 	if !filter.Since.IsZero() && !filter.Until.IsZero() && filter.Since.After(filter.Until) {
-		return filter, fmt.Errorf("--since %s: is later than the end, %s: no message is within", f.since, cmp.Or(f.until, f.olderThan))
+		return filter, fmt.Errorf("--since %s: must be earlier than the end, %s", f.since, cmp.Or(f.until, f.olderThan))
 	}
 	for _, header := range f.headers {
 		key, value, ok := strings.Cut(header, "=")
@@ -118,7 +118,7 @@ func readIDs(name string, stdin io.Reader) ([]string, error) {
 		}
 		defer func() { _ = file.Close() }()
 		if info, err := file.Stat(); err == nil && info.Mode()&os.ModeDevice != 0 {
-			return nil, fmt.Errorf("--ids: %s is a device, which may have no end", name)
+			return nil, fmt.Errorf("--ids: %s is a device, which can have no end", name)
 		}
 		from = file
 	}
@@ -128,7 +128,7 @@ func readIDs(name string, stdin io.Reader) ([]string, error) {
 		if text := strings.TrimSpace(line); text != "" {
 			id, err := readID(text)
 			if err != nil {
-				return nil, fmt.Errorf("--ids: line %d: %w", n, err)
+				return nil, fmt.Errorf("--ids, line %d: %w", n, err)
 			}
 			ids = append(ids, id)
 		}
@@ -152,7 +152,7 @@ func readID(text string) (string, error) {
 		return "", fmt.Errorf("neither an id nor a line of an export: %w", err)
 	}
 	if !failed.IsID(line.ID) {
-		return "", fmt.Errorf("%q is not an id, which has 16 digits: 0 to 9 and a to f", line.ID)
+		return "", fmt.Errorf("%q is not an id, which has 16 digits of 0 to 9 and a to f", line.ID)
 	}
 	return line.ID, nil
 }

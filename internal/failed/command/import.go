@@ -20,26 +20,27 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
-const importHelp = `Puts messages from a file of "failed export" into the failed queue, as they were and with the ids that they had;
-what a queue cannot bear is dropped, and said: an expiration would take the message out again. With --replay they go
-to their work queues instead, without a look at the failed queue: one that is still there is then there twice.
+const importHelp = `Puts messages from a file of "failed export" into the failed queue, unchanged and with their old ids. It drops only
+the parts that a queue cannot keep, such as an expiration, and lists them. With --replay, the messages go to their work
+queues instead, without a look at the failed queue. A message that is still there is then duplicated.
 
-The whole file is read first: nothing is published of a damaged one. A message that is in the queue already, with the
-same id and content, is skipped. If one has the same id and other content, since the file was edited, nothing is
-imported, unless --replace puts the file's in its place: the broker has confirmed it before the old one is taken out.
-"failed delete --run RUN" takes an import back, but not one with --replace: import the file from before with --replace.
+It reads the whole file first, and publishes nothing from a damaged file. It skips a message that is in the queue
+already, with the same id and content. If the file was edited, a message in the queue can have the same id and other
+content. In this case, it imports nothing. With --replace, it replaces the message in the queue, and takes the old one
+out only after the broker has confirmed the new one. "failed delete --run RUN" undoes an import. To undo an import with
+--replace, import the earlier file with --replace.
 
 Needs: read on <pipeline>.failed, write on <pipeline>.failed. With --replay: write on <pipeline>.return instead. With
---queue: read on the queue, write on amq.default instead. With --allow-duplicates: write alone.`
+--queue: read on the queue, write on amq.default instead. With --allow-duplicates: only write.`
 
 const importExample = `  rabbitmq-retry failed import orders unrecoverable.jsonl
 
-  # Edited: corrected messages in place of those in the queue.
+  # Correct messages, and replace them in the queue.
   rabbitmq-retry failed export orders --reason malformed --decode --file malformed.jsonl
   jq -c '.body |= (fromjson | .currency = "EUR" | tojson)' malformed.jsonl > corrected.jsonl
   rabbitmq-retry failed import orders corrected.jsonl --replace
 
-  # Edited on the way.
+  # Edit messages on the way to their work queues.
   jq -c '.properties.headers.tenant = "b"' unrecoverable.jsonl | rabbitmq-retry failed import orders - --replay --yes`
 
 type importOptions struct {
@@ -63,9 +64,9 @@ func newImport(target targetFlags) *cobra.Command {
 	o.targetFlags.addFlags(cmd)
 	flags := cmd.Flags()
 	flags.BoolVar(&o.how.Replays, "replay", false, "send the messages to the work queues they failed in")
-	flags.BoolVar(&o.dryRun, "dry-run", false, "only check the file, and say what would be imported")
-	flags.BoolVar(&o.how.Replaces, "replace", false, "put messages of the file in the place of those in the queue that have the same id")
-	flags.BoolVar(&o.how.Duplicates, "allow-duplicates", false, "do not look what is in the queue already")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "only check the file, and count the messages that would be imported")
+	flags.BoolVar(&o.how.Replaces, "replace", false, "replace messages in the queue by messages of the file with the same id")
+	flags.BoolVar(&o.how.Duplicates, "allow-duplicates", false, "import messages even if the queue has them already")
 	o.addRunFlags(cmd, "the run")
 	o.addForce(cmd)
 	cmd.MarkFlagsMutuallyExclusive("replay", "replace", "allow-duplicates")
@@ -115,7 +116,7 @@ func (i *imports) open(stdin io.Reader) (err error) {
 	}
 	// A device can be endless, and a pipe cannot be read twice.
 	if info, err := os.Stat(i.name); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("%s: is no regular file; write - to read stdin", i.name)
+		return fmt.Errorf("%s: is not a regular file; write - to read stdin", i.name)
 	}
 	i.file, err = os.Open(i.name)
 	i.from = i.file
@@ -219,7 +220,7 @@ func (i *imports) say() {
 // sayHowToContinue tells how to import the rest without importing messages twice.
 func (i *imports) sayHowToContinue(p transfer.Result) {
 	if p.Confirmed+i.Present < i.Total && p.Confirmed+p.Uncertain > 0 && i.Looks() {
-		i.terminal.say("To continue: the same command again, which leaves out what is in %s.", i.target.Name)
+		i.terminal.say("To continue, run the same command again. It skips messages that are in %s.", i.target.Name)
 	}
 	if i.Fresh(p) > 0 {
 		i.terminal.say("To undo this run: rabbitmq-retry failed delete %s --run %s --discard", i.inspection.options.argument(i.target), i.ID)
@@ -229,7 +230,7 @@ func (i *imports) sayHowToContinue(p transfer.Result) {
 // sayConflicts shows the conflicting messages, and returns an error with advice.
 func (i *imports) sayConflicts(conflicts *operation.ConflictError) error {
 	for _, c := range conflicts.First {
-		i.terminal.say("line %d: %s has %s of id %s, and the file %d:", c.Line, i.target.Name, failed.Messages(c.InQueue), c.ID, c.InFile)
+		i.terminal.say("line %d: %s has %s with id %s, and the file has %d.", c.Line, i.target.Name, failed.Messages(c.InQueue), c.ID, c.InFile)
 		if c.Queue == nil {
 			continue
 		}
@@ -237,9 +238,9 @@ func (i *imports) sayConflicts(conflicts *operation.ConflictError) error {
 		i.terminal.say("  in the queue:  %s", before)
 		i.terminal.say("  in the file:   %s", after)
 	}
-	advice := "--replace puts the file's in their place"
+	advice := "--replace puts the file's messages in their place"
 	if i.Replaces {
-		advice = "--replace needs all of them in the file, or it would take some out for good"
+		advice = "--replace needs all of them in the file, or some would be lost"
 	}
 	return cli.RuntimeError{Err: fmt.Errorf("%w; %s", conflicts, advice)}
 }
@@ -277,7 +278,7 @@ func differing(a, b []rune) (from, to string) {
 // inPlace tells how many messages of the queue are replaced.
 func (i *imports) inPlace() string {
 	if n := i.ToReplace(); n > 0 {
-		return fmt.Sprintf(", and take out the %s there of the same ids", failed.Messages(n))
+		return fmt.Sprintf(", and take out %s with the same ids", failed.Messages(n))
 	}
 	return ""
 }
@@ -287,9 +288,9 @@ func (i *imports) sayReplaced(removed transfer.Result) {
 	if meant == 0 {
 		return
 	}
-	i.terminal.say("replaced %d of %s of the same ids", removed.Dropped, failed.Messages(meant))
+	i.terminal.say("replaced %d of %s with the same ids", removed.Dropped, failed.Messages(meant))
 	i.sayVanished(removed)
 	if removed.Unverified {
-		i.terminal.say("up to %s of them may be in %s still", failed.Messages(removed.MostDoubled()), i.target.Name)
+		i.terminal.say("up to %s of them can still be in %s", failed.Messages(removed.MostDoubled()), i.target.Name)
 	}
 }

@@ -46,12 +46,12 @@ func (o *options) addFlags(cmd *cobra.Command) {
 // addRunFlags adds the flags of commands that change something. The text runs says which runs have a record.
 func (o *options) addRunFlags(cmd *cobra.Command, runs string) {
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	cmd.Flags().StringVar(&o.record, "record", "", "`file` for the record of "+runs+" (default: stderr, unless that is a terminal)")
+	cmd.Flags().StringVar(&o.record, "record", "", "`file` for the record of "+runs+" (default: stderr, unless it is a terminal)")
 }
 
 // addAll adds --all, without which a command needs a filter or a limit.
 func (o *options) addAll(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&o.all, "all", false, "all messages: without it, a filter or --limit has to say which")
+	cmd.Flags().BoolVar(&o.all, "all", false, "act on all messages; without --all, a filter or --limit must choose messages")
 }
 
 // chosen reads the filter. If the command has --all, the user must choose messages or write --all.
@@ -63,7 +63,7 @@ func (o *options) chosen(cmd *cobra.Command) (failed.Filter, error) {
 	chosen, mustChoose := filter.Selective() || o.Limit > 0, cmd.Flags().Lookup("all") != nil
 	switch {
 	case o.all && chosen:
-		return filter, errors.New("--all: means all messages, and there is a filter or --limit")
+		return filter, errors.New("--all: means all messages; remove it, or the filter and --limit")
 	case mustChoose && !o.all && !chosen:
 		return filter, errors.New("which messages? Write a filter, --limit, or --all")
 	}
@@ -82,7 +82,7 @@ func (o *options) read(cmd *cobra.Command, args []string) (*inspection, failed.F
 
 func (o *options) addForce(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.Force, "force", false,
-		"look although a quorum queue deletes what is looked at too often: its delivery limit is -1, or high enough")
+		"look although a quorum queue can delete messages after too many looks; its delivery limit must be -1 or high enough")
 }
 
 func (o *options) inspection(cmd *cobra.Command, target *operation.Target) *inspection {
@@ -95,8 +95,8 @@ func (s *inspection) guard(ctx context.Context, looks bool) (err error) {
 		return s.failed(err)
 	}
 	if s.guarded.Limited {
-		s.terminal.say("Each look at quorum queue %q may count against its delivery limit; RabbitMQ 4 has one by default. "+
-			"A policy with delivery-limit -1 ends that.", s.target.Name)
+		s.terminal.say("Each look at quorum queue %q can count against its delivery limit; RabbitMQ 4 has one by default. "+
+			"A policy with delivery-limit -1 removes the limit.", s.target.Name)
 	}
 	s.guarded.Progress = s.progress(seen)
 	return nil
@@ -149,12 +149,12 @@ func (s *inspection) saving(ctx context.Context, flag, name string, do func(cont
 func (s *inspection) sayNone(seen transfer.Result) error {
 	switch {
 	case seen.Seen == 0 && seen.Consumers > 0:
-		return cli.RuntimeError{Err: fmt.Errorf("nothing was done: no message was seen in %q, and %s may hold some",
+		return cli.RuntimeError{Err: fmt.Errorf("nothing was done: no message was seen in %q, and %s can hold some",
 			s.target.Name, failed.Count(seen.Consumers, "other consumer"))}
 	case seen.Seen == 0:
 		s.terminal.say("%s is empty", s.target.Name)
 	default:
-		s.terminal.say("no message matches, of %d in %s", seen.Seen, s.target.Name)
+		s.terminal.say("0 of %s in %s match", failed.Messages(seen.Seen), s.target.Name)
 	}
 	return nil
 }
@@ -177,11 +177,11 @@ func seen(p transfer.Progress) string { return fmt.Sprintf("%s %d/%d", p.Phase, 
 // sayHidden tells which messages a look could not show.
 func (s *inspection) sayHidden(r operation.Look) {
 	if r.Consumers > 0 {
-		s.terminal.say("%s may hold messages that cannot be seen.", failed.Count(r.Consumers, "other consumer"))
+		s.terminal.say("%s can hold messages that cannot be seen.", failed.Count(r.Consumers, "other consumer"))
 	}
 	s.sayVanished(r.Result)
 	if n := r.Timeless; n > 0 {
-		s.terminal.say("%s without a time of failure: not within any time.", failed.Messages(n))
+		s.terminal.say("%s without a time of failure: excluded by the bounds of time.", failed.Messages(n))
 	}
 	if missing := r.Missing; len(missing) > 0 {
 		const shown = 5
@@ -218,8 +218,8 @@ func back(l transfer.Result) string {
 	if l.NotBack == 0 {
 		return "all put back"
 	}
-	return fmt.Sprintf("%d of them not back: they expired, somebody took them, or the queue has a delivery limit and "+
-		"deletes what is looked at too often", l.NotBack)
+	return fmt.Sprintf("%d of them not back: they expired, another consumer took them, or the queue deleted them "+
+		"at its delivery limit", l.NotBack)
 }
 
 // notFound is an error if ids or runs of the filter have no message.
@@ -242,7 +242,7 @@ func waiting(p transfer.Progress) string {
 	case p.Blocked != "":
 		return "  the broker accepts no messages (" + p.Blocked + "): waiting"
 	case p.Waiting && p.Missing > 0:
-		return fmt.Sprintf("  waiting for %s counted before", failed.Messages(p.Missing))
+		return fmt.Sprintf("  waiting for %s that were counted before", failed.Messages(p.Missing))
 	case p.Waiting:
 		return "  waiting for the broker"
 	default:
@@ -265,6 +265,7 @@ func (s *inspection) sayWaiting(p transfer.Progress) {
 // sayVanished tells that counted messages did not come.
 func (s *inspection) sayVanished(p transfer.Result) {
 	if p.Vanished > 0 {
-		s.terminal.say("%s did not come after all: somebody took them or purged the queue, or they expired.", failed.Messages(p.Vanished))
+		s.terminal.say("%s did not come after all: they expired, another consumer took them, or the queue was purged.",
+			failed.Messages(p.Vanished))
 	}
 }

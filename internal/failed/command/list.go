@@ -36,10 +36,9 @@ func newList(target targetFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list [PIPELINE]",
 		Short: "Show what is in a failed queue",
-		Long: `Counts the failed messages by reason, work queue and error, or lists them. All of them are put back. Errors that
-differ in numbers, hexadecimal digits, UUIDs or times are one: <n>, <hex>, <uuid> and <time> stand for these. Messages
-that another consumer holds cannot be seen. Without a name, it counts all pipelines and delayed exchanges, as
-rabbitmq-retry status does.
+		Long: `Counts the failed messages by reason, work queue and error, or lists them. It puts all of them back. Errors that
+differ only in numbers, hexadecimal digits, UUIDs or times count as one error: <n>, <hex>, <uuid> and <time> stand for
+these. It cannot see messages that another consumer holds. Without a name, it writes the same as rabbitmq-retry status.
 
 Needs: read on <pipeline>.failed. With --queue: read on the queue.`,
 		Example: listExample,
@@ -54,7 +53,7 @@ Needs: read on <pipeline>.failed. With --queue: read on the queue.`,
 	o.addFlags(cmd)
 	flags := cmd.Flags()
 	flags.StringSliceVar(&o.groupBy, "group-by", failed.UsualColumns(), "`columns` to count by: "+strings.Join(failed.Columns(), ", "))
-	flags.BoolVar(&o.messages, "messages", false, "list the messages, rather than count them")
+	flags.BoolVar(&o.messages, "messages", false, "list the messages instead of counting them")
 	flags.StringVarP(&o.format, "output", "o", cli.Table, "table, json, jsonl or id")
 	complete(cmd, "output", formats...)
 	complete(cmd, "group-by", failed.Columns()...)
@@ -121,7 +120,7 @@ func (l listing) summary(s *inspection, result operation.Look) {
 	}
 	s.terminal.say("%s", text)
 	if result.Ready > result.Seen+result.Vanished {
-		s.terminal.say("Only the first %d of %d were looked at: --scan %d for all.", result.Seen, result.Ready, result.Ready)
+		s.terminal.say("Only the first %d of %d were looked at: write --scan %d for all.", result.Seen, result.Ready, result.Ready)
 	}
 	s.sayHidden(result)
 }

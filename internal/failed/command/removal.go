@@ -71,12 +71,12 @@ func (r *removal) report(p transfer.Result, meant int) {
 		r.terminal.say("To undo: rabbitmq-retry failed import %s %s", r.options.argument(r.target), pasted(r.file))
 	}
 	if p.Unverified {
-		r.terminal.say("up to %s deleted that may be in %s still", failed.Messages(p.MostDoubled()), r.target.Name)
+		r.terminal.say("up to %s deleted that can still be in %s", failed.Messages(p.MostDoubled()), r.target.Name)
 	}
 }
 
-const deleteHelp = `Takes failed messages out of the queue. With --export, each is written to the disk before, and "failed
-import" puts them back; with --discard they are gone.
+const deleteHelp = `Takes failed messages out of the queue. With --export, it writes each message to the disk first, and
+"failed import" puts the messages back. With --discard, the messages are lost.
 
 Needs: read on <pipeline>.failed. With --queue: read on the queue.`
 
@@ -102,9 +102,9 @@ func newDelete(target targetFlags) *cobra.Command {
 	}
 	o.addFlags(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&o.export, "export", "", "`file` that keeps the messages, which must not exist")
-	flags.BoolVar(&o.discard, "discard", false, "keep nothing")
-	flags.BoolVar(&o.dryRun, "dry-run", false, "only say what would be deleted")
+	flags.StringVar(&o.export, "export", "", "`file` to keep the messages in, which must not exist")
+	flags.BoolVar(&o.discard, "discard", false, "keep no copy")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "only count the messages that would be deleted")
 	o.addAll(cmd)
 	o.addRunFlags(cmd, "the run")
 	cmd.MarkFlagsMutuallyExclusive("export", "discard")
@@ -118,7 +118,7 @@ func (o *deleteOptions) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if o.export == "" && !o.discard && !o.dryRun {
-		return errors.New("what becomes of the messages? Write --export FILE to keep them there, or --discard")
+		return errors.New("what happens to the messages? Write --export FILE to keep them there, or --discard")
 	}
 	target, _, err := o.find(args, 0)
 	if err != nil {

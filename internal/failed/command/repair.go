@@ -11,13 +11,13 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
-const repairHelp = `Replaces messages that AMQP 0-9-1 cannot carry by copies that it can. A message that was published over AMQP 1.0
-can have what AMQP 0-9-1 has not, such as a UUID: the broker closes the connection of the other commands over it.
-The copy has the same body; its dead-letter-error says what had to change. An original is taken out only after the
-broker has confirmed its copy. All other messages stay as they are.
+const repairHelp = `Replaces messages that AMQP 0-9-1 cannot carry by copies that it can carry. A message that was published over
+AMQP 1.0 can contain a type that AMQP 0-9-1 lacks, such as a UUID. If another command reads such a message, the broker
+closes its connection. The copy has the same body, and its dead-letter-error lists the changes. The original is taken
+out only after the broker has confirmed the copy. All other messages stay unchanged.
 
 Needs: read on <pipeline>.failed, write on <pipeline>.failed. With --queue <name>.delay.unrouted, the unrouted queue of a
-delayed exchange: read and write on that.`
+delayed exchange: read and write on that queue.`
 
 const repairExample = `  rabbitmq-retry failed repair orders`
 
@@ -25,7 +25,7 @@ func newRepair(target targetFlags) *cobra.Command {
 	o := &options{targetFlags: target}
 	cmd := &cobra.Command{
 		Use:     "repair [PIPELINE]",
-		Short:   "Make messages readable that were published over AMQP 1.0 and end other commands with 541",
+		Short:   "Replace messages from AMQP 1.0 that end other commands with error 541",
 		Long:    repairHelp,
 		Example: repairExample,
 		Args:    cobra.MaximumNArgs(1),
@@ -49,8 +49,8 @@ func (o *options) repair(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if o.queue != "" && s.target.Delayed == "" {
-		return errors.New("--queue: only the failed queue of a pipeline and the unrouted queue of a delayed exchange are repaired, " +
-			"since another may delete messages that are looked at")
+		return errors.New("--queue: must be the failed queue of a pipeline or the unrouted queue of a delayed exchange, " +
+			"since other queues can delete messages after a look")
 	}
 	count, err := s.target.Count(ctx)
 	if err != nil {
@@ -59,8 +59,8 @@ func (o *options) repair(cmd *cobra.Command, args []string) error {
 	if count.Ready == 0 {
 		return s.sayNone(transfer.Result{Consumers: count.Consumers})
 	}
-	if err := s.terminal.ask(ctx, fmt.Sprintf("Replace those of %s in %s that AMQP 0-9-1 cannot carry by copies that it can?",
-		failed.Messages(count.Ready), s.target.Name)); err != nil {
+	if err := s.terminal.ask(ctx, fmt.Sprintf("Replace each message in %s that AMQP 0-9-1 cannot carry by a copy (%s in the queue)?",
+		s.target.Name, failed.Messages(count.Ready))); err != nil {
 		return err
 	}
 	record := operation.Record{Command: "repair"}

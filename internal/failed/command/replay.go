@@ -18,40 +18,39 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
-const replayHelp = `Sends failed messages back to the work queue they failed in. Their attempts count from 1 again. A message is
-acknowledged only after the broker has confirmed its copy; SIGTERM ends a replay in good order, and the same
-command goes on.
+const replayHelp = `Sends failed messages back to the work queue that they failed in. Their attempts count from 1 again. A message is
+acknowledged only after the broker has confirmed its copy. SIGTERM ends a replay in good order, and the same command
+continues it.
 
-A message whose work queue has no binding to the pipeline's return exchange goes to the inbox: the worker sends
-it to its queue by name, or parks it again as unknown_queue.
+If a work queue has no binding to the pipeline's return exchange, its messages go to the inbox. The worker sends them
+to the queue by name, or parks them again as unknown_queue.
 
---wait says how many came back. It waits for the pipeline's gives_up_after, which follows from the worker's
-configuration: only then a message that fails each time is parked again. --wait=1m waits for a minute. What did not
-come back may also wait for a consumer that is slow or stopped.
+--wait says how many messages came back. It waits for the pipeline's gives_up_after, which follows from the worker's
+configuration. A message that fails each time is parked again by then. --wait=1m waits for a minute. A message that did
+not come back can also wait for a slow or stopped consumer.
 
-A replay takes from the message what is known of the failure: reason, error and history; with --to, the queue that it
-failed in, too. --export FILE keeps the messages as they were.
+A replay removes the facts about the failure from the message: reason, error and history. With --to, it also removes
+the queue that the message failed in. --export FILE keeps the original messages.
 
-A message in the unrouted queue of a delayed exchange (--queue <name>.delay.unrouted) goes to <name>.deliver if it
-is due, and else to <name> with the rest of its delay. With --to it goes to that queue at once. The broker brings back
-what still cannot be routed; how many those are is said without --wait, too.
+If a message in the unrouted queue of a delayed exchange (--queue <name>.delay.unrouted) is due, it goes to
+<name>.deliver. Otherwise it goes to <name> with the rest of its delay. With --to, it goes to that queue at once. The
+broker brings back messages that it still cannot route. The command counts them even without --wait.
 
 Needs: read on <pipeline>.failed, write on <pipeline>.return. With --to: write on amq.default instead. With --queue:
-read on the queue, write on amq.default, and on <pipeline>.return for what a worker has parked there.
-Of an unrouted queue: read on it, write on <name>.deliver and <name>.
-Nothing else for --wait; whether a worker consumes <pipeline>.inbox it says on RabbitMQ 4.3 only to a user who may
-read that queue.`
+read on the queue, write on amq.default, and on <pipeline>.return for messages that a worker has parked there.
+For an unrouted queue: read on the queue, write on <name>.deliver and <name>. --wait needs no other permission. On
+RabbitMQ 4.3, the command needs read on <pipeline>.inbox to warn that no worker consumes that queue.`
 
 const replayExample = `  # Try one message, and see whether it fails again.
   rabbitmq-retry failed replay orders --reason exhausted --limit 1 --wait --config worker.json --yes
 
-  # Then the others, no faster than the consumers bear.
+  # Then the others, at a rate that the consumers can take.
   rabbitmq-retry failed replay orders --reason exhausted --rate 50/s --yes
 
-  # What a delayed exchange refused while its max_delay was too short.
+  # Messages that a delayed exchange refused while its max_delay was too short.
   rabbitmq-retry failed replay --queue events.delay.unrouted --reason delay_too_long --yes
 
-  # Any choice: with jq, for example.
+  # Any other choice, for example with jq.
   rabbitmq-retry failed list orders --messages -o jsonl | jq -c 'select(.body_bytes < 1000)' |
     rabbitmq-retry failed replay orders --ids - --yes`
 
@@ -83,10 +82,10 @@ func newReplay(target targetFlags) *cobra.Command {
 	o.addFlags(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&o.rate, "rate", "", "`messages` a second at most, such as 50/s (default: as many as possible)")
-	flags.StringVar(&o.to, "to", "", "`queue` that the messages go to, in place of the one they failed in")
-	flags.StringVar(&o.exportTo, "export", "", "`file` that keeps the messages as they were, which must not exist")
-	flags.BoolVar(&o.dryRun, "dry-run", false, "only say what would be replayed")
-	flags.StringVar(&o.until, "wait", "", "then wait until the pipeline has given up, or for this `duration`, and say how many came back")
+	flags.StringVar(&o.to, "to", "", "`queue` to send the messages to, instead of the queues that they failed in")
+	flags.StringVar(&o.exportTo, "export", "", "`file` to keep the original messages in, which must not exist")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "only count the messages that would be replayed")
+	flags.StringVar(&o.until, "wait", "", "wait until the pipeline has given up, or for this `duration`, and count the messages that came back")
 	flags.Lookup("wait").NoOptDefVal = untilGivenUp
 	o.addAll(cmd)
 	o.addRunFlags(cmd, "the run")
@@ -177,7 +176,7 @@ func (r *replay) run(ctx context.Context, saved *operation.Sink) error {
 // sayLost names the facts that messages lose by --to.
 func (r *replay) sayLost() {
 	if r.to != "" && r.exportTo == "" {
-		r.terminal.say("With --to the messages lose the queue that they failed in, reason, error and history: --export FILE keeps them.")
+		r.terminal.say("With --to, the messages lose reason, error, history and the queue that they failed in. --export FILE keeps all of it.")
 	}
 }
 

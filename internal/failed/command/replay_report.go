@@ -40,7 +40,7 @@ func (r *replay) report(p transfer.Result) {
 		r.terminal.say("replayed %d of %d to %s (replay-id %s)", p.Confirmed, r.Found(), r.destination(), r.ID)
 	}
 	if r.exportTo != "" {
-		r.terminal.say("As they were, they are in %s.", r.exportTo)
+		r.terminal.say("The original messages are in %s.", r.exportTo)
 	}
 	r.sayVanished(p)
 	if p.Returned > 0 {
@@ -51,10 +51,10 @@ func (r *replay) report(p transfer.Result) {
 	}
 	r.sayOversized(p)
 	if p.Uncertain > 0 {
-		r.terminal.say("%s unconfirmed: in %s still, and perhaps replayed, too", failed.Messages(p.Uncertain), r.target.Name)
+		r.terminal.say("%s unconfirmed: still in %s, and perhaps also replayed", failed.Messages(p.Uncertain), r.target.Name)
 	}
 	if p.Unverified {
-		r.terminal.say("up to %s duplicated: replayed, and perhaps in %s still", failed.Messages(p.MostDoubled()), r.target.Name)
+		r.terminal.say("up to %s duplicated: replayed, and perhaps still in %s", failed.Messages(p.MostDoubled()), r.target.Name)
 	}
 	r.saySkipped()
 }
@@ -94,7 +94,7 @@ func waitsFor(t *operation.Target, text string) (time.Duration, error) {
 	case text == untilGivenUp && t.Worker != nil:
 		return t.Worker.GivesUpAfter() + late, nil
 	case text == untilGivenUp:
-		return 0, errors.New("--wait: the worker's configuration says how long the pipeline retries: write --config, or --wait=10m")
+		return 0, errors.New("--wait: only the worker's configuration says how long the pipeline retries; write --config, or --wait=10m")
 	}
 	wait, err := time.ParseDuration(text)
 	if err != nil || wait < 0 {
@@ -126,7 +126,7 @@ func (r *replay) waitAndCount(ctx context.Context, result transfer.Result) (agai
 	select {
 	case <-time.After(r.wait):
 	case <-ctx.Done():
-		return 0, errors.New("stopped while waiting: whether messages came back was not looked at")
+		return 0, errors.New("stopped while waiting: it is not known whether messages came back")
 	}
 	r.Progress = r.progress(seen)
 	again, reasons, err := r.Back(ctx)
@@ -136,7 +136,7 @@ func (r *replay) waitAndCount(ctx context.Context, result transfer.Result) (agai
 	r.terminal.say("After %s: %d back in %s.%s", r.wait, again, r.target.Name, explainReasons(reasons))
 	r.sayUnknown(result.Confirmed - again)
 	if n := r.target.Delayed; n != "" && reasons[delaying.ReasonUnroutable] > 0 {
-		r.terminal.say("Bind a queue to %s for the routing keys of the unroutable ones, or write --to.", n.DeliverExchange())
+		r.terminal.say("Bind a queue to %s for the routing keys of the unroutable messages, or write --to.", n.DeliverExchange())
 	}
 	if n := r.target.Delayed; n != "" && reasons[failed.ReasonNoInbox] > 0 {
 		r.terminal.say("%s is not bound to %s: run terraform apply.", n.Inbox(), n.Exchange())
@@ -161,11 +161,11 @@ func (r *replay) consumed(ctx context.Context) error {
 	if inbox == "" {
 		return nil
 	}
-	stays := "what has to wait"
+	stays := "must wait"
 	if r.target.Pipeline != "" {
-		stays = "what fails again or has no binding to " + r.target.Pipeline.ReturnExchange()
+		stays = "fail again, or whose work queue is not bound to " + r.target.Pipeline.ReturnExchange() + ","
 	}
-	r.terminal.say("warning: no worker consumes %s, which has %s: %s stays there and cannot come back. Start one.",
+	r.terminal.say("warning: no worker consumes %s, which has %s. Messages that %s stay there and cannot come back. Start a worker.",
 		inbox, failed.Messages(ready), stays)
 	if r.wait > 0 {
 		return fmt.Errorf("no worker consumes %s, so the wait proves nothing", inbox)

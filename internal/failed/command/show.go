@@ -23,7 +23,7 @@ const showExample = `  rabbitmq-retry failed show orders 57f49eb29bd4307c
   # By the message-id that is in the logs:
   rabbitmq-retry failed show orders order-1
 
-  # The first digits are enough, if no other id begins with them. The body alone, as it is:
+  # The first digits are enough, if no other id begins with them. The body alone, unchanged:
   rabbitmq-retry failed show orders 57f4 --raw`
 
 const (
@@ -44,8 +44,8 @@ func newShow(target targetFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show [PIPELINE] ID",
 		Short: "Show one failed message",
-		Long: `Shows why a message failed, its history, properties, headers and body, without gzip or deflate. ID may be a unique
-prefix of at least 4 digits, or a message-id.
+		Long: `Shows why a message failed, and its history, properties, headers and body. It decodes a body in gzip or deflate. ID
+can also be a unique prefix of at least 4 digits, or a message-id.
 
 Needs: read on <pipeline>.failed. With --queue: read on the queue.`,
 		Example: showExample,
@@ -55,7 +55,7 @@ Needs: read on <pipeline>.failed. With --queue: read on the queue.`,
 	o.targetFlags.addFlags(cmd)
 	flags := cmd.Flags()
 	flags.IntVar(&o.Scan, "scan", 0, "`number` of messages to look at (default: all; 100 with --queue)")
-	flags.BoolVar(&o.raw, "raw", false, "write the body alone, byte by byte, with its encoding")
+	flags.BoolVar(&o.raw, "raw", false, "write only the body, unchanged and with its encoding")
 	flags.StringVarP(&o.format, "output", "o", cli.Table, "table or json")
 	o.addForce(cmd)
 	complete(cmd, "output", cli.Table, cli.JSON)
@@ -71,7 +71,7 @@ func (o *showOptions) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if len(rest) != 1 || len(rest[0]) < minPrefix {
-		return errors.New("write the id of a message, at least its first 4 digits, or its message-id: failed list --messages has them")
+		return errors.New("write the id of a message, at least its first 4 digits, or its message-id; failed list --messages shows them")
 	}
 	inspection := o.inspection(cmd, target)
 	if err := inspection.guard(cmd.Context(), true); err != nil {
@@ -99,7 +99,7 @@ func (o *showOptions) run(cmd *cobra.Command, args []string) error {
 // ambiguous lists the ids of the messages that match.
 func ambiguous(wanted string, found map[string]*failed.Entry, seen int) error {
 	if len(found) == 0 {
-		return fmt.Errorf("no message has an id that begins with %s, or this message-id, of %d", wanted, seen)
+		return fmt.Errorf("0 of %s have an id that begins with %s, or this message-id", failed.Messages(seen), wanted)
 	}
 	ids := slices.Sorted(maps.Keys(found))
 	return fmt.Errorf("several messages have an id that begins with %s, or this message-id: %s", wanted,

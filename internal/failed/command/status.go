@@ -18,7 +18,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/operation"
 )
 
-const statusExample = `  # All pipelines and delayed exchanges of the worker's configuration, and what failed first in each.
+const statusExample = `  # All pipelines and delayed exchanges of the worker's configuration, and the first failure in each.
   rabbitmq-retry status --config worker.json --look
 
   # The queues of one of them.
@@ -42,20 +42,21 @@ func NewStatus(getenv func(string) string, version string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [NAME]",
 		Short: "Count what is in the queues of pipelines and delayed exchanges",
-		Long: `Without a name: a line for each pipeline and delayed exchange, with the messages in its inbox, the inbox's consumers,
-and the messages that wait and that failed. Which there are says the management API, if its address is given, for the
-vhost; else the worker's configuration. With a name: a line for each of its queues.
+		Long: `Without a name, it writes a line for each pipeline and delayed exchange: the messages in the inbox, the inbox's
+consumers, the waiting messages and the failed messages. If you give the address of the management API, it finds the
+pipelines and delayed exchanges in the vhost, and otherwise in the worker's configuration. With a name, it writes a line
+for each queue.
 
-Only ready messages are counted, not those that a consumer holds, nor what a quorum queue itself delays (engine
-native), nor what a level, or a queue of what was refused, cannot deliver. What is not known is "?", and NOTE says why.
-Without configuration and management API, the retry queues are not known. DUE BY is when the last message of a delayed
-exchange's level is delivered.
+It counts only ready messages. It does not count messages that a consumer holds or that a quorum queue itself delays
+(engine native), and messages that a level or a refused queue cannot deliver. "?" is a number that is not known, and
+NOTE says why. Without configuration and management API, the retry queues are not known. DUE BY is when the last
+message of a delayed exchange's level is delivered.
 
-Exit code 4: a queue is missing, may not be looked at, or is an inbox without a consumer.
+Exit code 4: a queue is missing, the user cannot look at it, or an inbox has no consumer.
 
-Needs: read on each of these queues, as operator_permissions["status"] of a pipeline or a delayed exchange has. RabbitMQ
+Needs: read on each of these queues, as in operator_permissions["status"] of a pipeline or a delayed exchange. RabbitMQ
 before 4.3 needs no permission to count, but --look needs read on the failed queues. The management API needs the tag
-management; its user is that of AMQP, or $RABBITMQ_USERNAME with $RABBITMQ_PASSWORD.`,
+management. Its user is the user of AMQP, or $RABBITMQ_USERNAME with $RABBITMQ_PASSWORD.`,
 		Example: statusExample,
 		Args:    cobra.MaximumNArgs(1),
 		RunE:    o.run,
@@ -63,8 +64,8 @@ management; its user is that of AMQP, or $RABBITMQ_USERNAME with $RABBITMQ_PASSW
 	o.addFlags(cmd)
 	flags := cmd.Flags()
 	flags.StringVarP(&o.format, "output", "o", cli.Table, "table or json")
-	flags.BoolVar(&o.look, "look", false, "look at the first message of each failed queue, which is put back, and show when it failed")
-	flags.BoolVar(&o.levels, "levels", false, "with a name: a line for each level of the delayed exchange")
+	flags.BoolVar(&o.look, "look", false, "show when the first message of each failed queue failed, and put it back")
+	flags.BoolVar(&o.levels, "levels", false, "with a name, write a line for each level of the delayed exchange")
 	flags.StringVar(&o.endpoint, "endpoint", "", "`URL` of the management API (default: $"+cli.EnvEndpoint+")")
 	complete(cmd, "output", cli.Table, cli.JSON)
 	return cmd
@@ -118,7 +119,7 @@ func (o *statusOptions) subjects(ctx context.Context, _ *operation.Counting, _ [
 	}
 	all := o.brokers().Configured(config, o.vhost)
 	if len(all) == 0 {
-		return nil, fmt.Errorf("--vhost: the configuration has nothing in %q", o.vhost)
+		return nil, fmt.Errorf("--vhost: the configuration has no pipeline or delayed exchange in %q", o.vhost)
 	}
 	return all, nil
 }

@@ -34,8 +34,8 @@ func newTarget(getenv func(string) string, version string) targetFlags {
 func (t *targetFlags) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&t.queue, "queue", "",
-		"name of any `queue`, in place of a pipeline; after a pipeline's name, the failed_queue that it declares for work queues")
-	flags.StringVar(&t.vhost, "vhost", "", "`vhost` of the queue (default: the pipeline's in the configuration, or the path of the AMQP URI)")
+		"name of any `queue`, instead of a pipeline; after a pipeline's name, a failed_queue that it declares for work queues")
+	flags.StringVar(&t.vhost, "vhost", "", "`vhost` of the queue (default: the pipeline's vhost in the configuration, or the AMQP URI's path)")
 	t.source.AddFlags(cmd, "the worker's configuration, for the vhost")
 	t.connection.AddFlags(cmd)
 	cmd.ValidArgsFunction = t.completePipelines
@@ -63,7 +63,7 @@ func (t *targetFlags) locate(args []string, others int) (*operation.Target, []st
 	}
 	for _, name := range append([]string{t.queue}, args[:min(1, len(args))]...) {
 		if strings.Contains(name, "://") {
-			return nil, nil, errors.New("the name of a pipeline or a queue is needed, and is a URI")
+			return nil, nil, errors.New("the name of a pipeline or a queue must not be a URI")
 		}
 	}
 	p := &operation.Target{Brokers: t.brokers(), Vhost: t.vhost, Name: t.queue}
@@ -98,7 +98,7 @@ func (t *targetFlags) find(args []string, others int) (*operation.Target, []stri
 
 func noPipeline(config workerconfig.Config) error {
 	if names := namesIn(config); len(names) > 0 {
-		return fmt.Errorf("which pipeline or delayed exchange? Write its name: %s; or --queue", strings.Join(names, ", "))
+		return fmt.Errorf("which pipeline or delayed exchange? Write --queue, or its name: %s", strings.Join(names, ", "))
 	}
 	return errors.New("which pipeline or delayed exchange? Write its name, or --queue; " +
 		"rabbitmq-retry status with --config or --endpoint shows all")
@@ -178,7 +178,7 @@ func chooseOfPipeline(t *operation.Target, name string, config workerconfig.Conf
 		return err
 	}
 	if t.Pipeline.OwnsQueue(t.Name) && t.Name != t.Pipeline.FailedQueue() {
-		return fmt.Errorf("--queue: %q is one of the own queues of pipeline %q, and has no failed messages", t.Name, t.Pipeline)
+		return fmt.Errorf("--queue: %q is one of pipeline %q's own queues, and has no failed messages", t.Name, t.Pipeline)
 	}
 	return nil
 }
@@ -191,13 +191,13 @@ func (t *targetFlags) advise(of *operation.Target, err error) error {
 	)
 	switch {
 	case errors.As(err, &refused) && refused.Code == amqp.NotAllowed:
-		return fmt.Errorf("%w; --vhost names another vhost than %q", err, of.Vhost)
+		return fmt.Errorf("%w; if the vhost is not %q, write --vhost", err, of.Vhost)
 	case of.Pipeline != "" && errors.Is(err, transfer.ErrNoQueue):
 		return fmt.Errorf("%w %q: is there a pipeline %q? If it is a delayed exchange, write --queue %s",
 			err, of.Vhost, of.Pipeline, pasted(delayed.Names(of.Pipeline).UnroutedQueue()))
 	case errors.Is(err, operation.ErrTooOften) && of.OfWorkQueues():
-		return fmt.Errorf("%w, and write --force; --force alone is enough if pipeline %q declares the queue, as its configuration (--config) "+
-			"would tell", err, of.Pipeline)
+		return fmt.Errorf("%w, and write --force. If pipeline %q declares the queue, --force is enough; "+
+			"its configuration (--config) would show that", err, of.Pipeline)
 	case errors.Is(err, operation.ErrTooOften):
 		return fmt.Errorf("%w, and write --force", err)
 	case errors.Is(err, operation.ErrHeld):

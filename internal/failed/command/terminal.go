@@ -28,7 +28,7 @@ type terminal struct {
 }
 
 var (
-	errNobody = errors.New("there is nobody to ask: write --yes to do it without a question")
+	errNobody = errors.New("this needs an answer, and there is no terminal: write --yes to answer yes")
 	// errDeclined says that the user answered no.
 	errDeclined = cli.RuntimeError{Err: errors.New("nothing was changed")}
 )
@@ -128,7 +128,7 @@ func canRecord(name string, others ...interface{ Stat() (os.FileInfo, error) }) 
 	}
 	for _, other := range others {
 		if info, err := other.Stat(); err == nil && os.SameFile(ours, info) {
-			return fmt.Errorf("--record: %s is the file of the messages: choose another name", name)
+			return fmt.Errorf("--record: %s is the file of the messages; choose another name", name)
 		}
 	}
 	return nil
@@ -183,7 +183,7 @@ func (o output) Write(data []byte) (int, error) {
 	case ended:
 		err = errors.New("stopped before all of the output was read")
 	case errors.Is(err, syscall.EPIPE):
-		err = fmt.Errorf("whoever read the output has ended before all of it was written (%w)", err)
+		err = fmt.Errorf("the reader of the output ended before all of it was written (%w)", err)
 	}
 	return n, err
 }

@@ -164,6 +164,6 @@ func body(b []byte) []byte {
 	case utf8.Valid(b):
 		return fmt.Appendln(nil, failed.Printable(strings.ReplaceAll(string(b), "\r\n", "\n")))
 	default:
-		return fmt.Appendf(nil, "%q\nIt is no text: --raw writes the bytes.\n", b)
+		return fmt.Appendf(nil, "%q\nThe body is not text: --raw writes its bytes.\n", b)
 	}
 }
