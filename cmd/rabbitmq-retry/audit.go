@@ -15,8 +15,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 )
 
-const auditHelp = `Finds the causes of lost dead letters on a broker: dead-letter exchanges that do not exist or lead
-nowhere, cycles, policies that shadow others, and limits that empty a queue of failed messages.
+const auditHelp = `Finds the causes of lost dead letters on a broker. These are dead-letter exchanges that are missing or
+lead nowhere, cycles, policies that shadow others, and limits that empty a queue of failed messages.
 It looks at every queue of the vhost, and changes nothing. Its user needs the tag "management" and
 any permission in the vhost. The guide "Dead-letter audit" explains each rule.
 

@@ -197,7 +197,7 @@ func TestRepair(t *testing.T) {
 			for _, args := range []string{
 				"list orders", "export orders", "replay orders --all --yes", "delete orders --all --discard --yes",
 			} {
-				o.says(t, exitError, "failed "+args, "that AMQP 0-9-1 cannot carry, published over AMQP 1.0",
+				o.says(t, exitError, "failed "+args, "published over AMQP 1.0 and that AMQP 0-9-1 cannot carry",
 					"rabbitmq-retry failed repair orders --vhost "+o.Vhost+" replaces it by a copy that can be read")
 			}
 			o.holds(t, "orders.failed", others+3) // the broker takes them back from the connections that it closed
@@ -218,7 +218,7 @@ func TestRepair(t *testing.T) {
 			}
 			assert.Truef(t, len(after) == others+3 && len(before) <= 0 && odd == 2,
 				"%d messages, of those before %d are missing, %d copies", len(after), len(before), odd)
-			o.prints(t, exitOK, "failed export orders", "AMQP 0-9-1 cannot carry the message as it was: ", `"body":"odd-1"`)
+			o.prints(t, exitOK, "failed export orders", "AMQP 0-9-1 cannot carry the original message: ", `"body":"odd-1"`)
 			o.says(t, exitOK, "failed repair orders --yes", "replaced 0 messages")
 		})
 	}

@@ -93,12 +93,12 @@ func TestExclusiveUse(t *testing.T) {
 	require.NoError(t, ch.Qos(1, 0, false))
 	_, err = ch.Consume("orders.failed", "", false, true, false, false, nil)
 	require.NoError(t, err)
-	o.says(t, exitError, "failed list --queue mine", `queue "mine" is exclusive: only the connection that declared it may use it`)
+	o.says(t, exitError, "failed list --queue mine", `queue "mine" is exclusive: only the connection that declared it can use it`)
 	o.park(t, "exhausted", "held")
 	for range 2 {
 		o.park(t, "exhausted", "order-1")
 	}
-	o.says(t, exitError, "failed list --queue orders.failed", `a consumer has queue "orders.failed" to itself`)
+	o.says(t, exitError, "failed list --queue orders.failed", `an exclusive consumer uses queue "orders.failed"`)
 }
 
 // A queue with a low delivery limit deletes messages after a look, and the look reports that. RabbitMQ 4.3 does not count

@@ -196,7 +196,7 @@ func checkOperator(t *testing.T, command, line string, permissions pipeline.Perm
 			contains(t, errs, `needs: read on "`+name+`"`)
 		}
 		if command == "status" {
-			contains(t, strings.Join(strings.Fields(out), " "), name+` ? ? may not be looked at; needs: read on "`+name+`"`, "orders.failed ")
+			contains(t, strings.Join(strings.Fields(out), " "), name+` ? ? this user cannot look at it; needs: read on "`+name+`"`, "orders.failed ")
 		}
 	}
 	for range write {
@@ -222,7 +222,7 @@ func TestOperatorPermissionsWithoutWorker(t *testing.T) {
 	operator.prints(t, exitFound, "status orders", "orders.inbox    ?      ?          does not exist")
 	if o.VersionAtLeast("4.3") {
 		o.as(t, "^$", only([]string{"orders.failed", "orders.inbox"})).prints(t, exitFound, "status orders",
-			`whether it should is not known; needs: read on "orders.dlx"`)
+			`it is not known whether this pipeline has one; needs: read on "orders.dlx"`)
 	}
 	o.Call(t, http.MethodDelete, o.Path("exchanges", "orders.dlx"), nil, nil)
 	out, _ := operator.run(t, exitOK, "status orders")

@@ -178,7 +178,7 @@ func TestImportChecksWhatBrokersRefuse(t *testing.T) {
 	line, err := os.ReadFile(exportedLine(t))
 	require.NoError(t, err)
 	for edit, want := range map[string]string{
-		`"delivery_mode":3`:         "line 2: properties/delivery_mode: is 3, and must be 1 or 2",
+		`"delivery_mode":3`:         "line 2: properties/delivery_mode: is 3, but must be 1 or 2",
 		`"headers":{"CC":"a"}`:      "line 2: properties/headers/CC: must be a list of texts",
 		`"headers":{"BCC":["a",1]}`: "line 2: properties/headers/BCC: must be a list of texts",
 	} {
@@ -201,7 +201,7 @@ func TestImportCountsBeforeItPublishes(t *testing.T) {
 	require.NoError(t, err)
 	large := strings.Replace(string(line), `"n":1`, `"n":"`+strings.Repeat("x", 200<<10)+`"`, 1)
 	o.says(t, exitOK, "failed import orders "+write(t, string(line)+large)+" --dry-run",
-		"would import 1 of 2 messages into orders.failed", "1 of them: skipped: its headers do not fit a frame")
+		"would import 1 of 2 messages into orders.failed", "1 of them: skipped: the headers do not fit a frame")
 	o.says(t, exitOK, "failed import orders "+write(t, string(line))+" --dry-run --replay",
 		"would import 0 of 1 message into their work queues", "import it without --replay, and replay it with --to")
 	require.NoError(t, o.has(t, "orders.failed", 0))

@@ -171,7 +171,7 @@ func TestUndo(t *testing.T) {
 	o.says(t, exitOK, "failed import orders "+odd+" --yes", "imported 0 of 20 messages", "20 messages in the queue already")
 	corrected := edited(t, odd, `\"currency\":\"EURO\"`, `\"currency\":\"EUR\"`)
 	o.says(t, exitError, "failed import orders "+corrected+" --yes",
-		"nothing was imported: messages with 20 ids of the file have another content in orders.failed; --replace puts",
+		"nothing was imported: messages with 20 ids of the file have other content in orders.failed; --replace puts",
 		"in the queue:", `EURO\"}"`, "in the file:", `EUR\"}"`)
 	same("a refused import", before)
 	_, errs = o.run(t, exitOK, "failed import orders "+corrected+" --replace --yes")
@@ -217,14 +217,14 @@ func TestRunThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "classic")
 	o.failedExchange(t)
-	o.says(t, exitError, "failed delete orders --run 0badcafe --discard --yes", "orders.failed is empty", "no message is of the run 0badcafe")
+	o.says(t, exitError, "failed delete orders --run 0badcafe --discard --yes", "orders.failed is empty", "no message belongs to the run 0badcafe")
 	_, errs := o.run(t, exitOK, "failed import orders "+exportedLine(t)+" --yes")
 	run := runOf(t, errs)
 	o.prints(t, exitOK, "failed list orders --group-by run", "RUN", run)
 	for _, command := range []string{
 		"list orders --run 0badcafe", "delete orders --run 0badcafe --discard --yes", "export orders --run 0badcafe," + run, "delete orders --run 0badcafe --dry-run",
 	} {
-		o.says(t, exitError, "failed "+command, `no message is of the run 0badcafe in "orders.failed"`,
+		o.says(t, exitError, "failed "+command, `no message belongs to the run 0badcafe in "orders.failed"`,
 			"rabbitmq-retry failed list orders --vhost "+o.Vhost+" --group-by run lists the runs")
 	}
 	o.says(t, exitUsage, "failed delete orders --run "+run+" --dry-run --export file", "export dry-run")

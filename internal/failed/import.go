@@ -9,11 +9,11 @@ import (
 
 // Changes that an import makes to a message, because the queue or the broker would not accept it unchanged.
 const (
-	ChangedExpiration   = "expiration dropped: the message would expire out of the queue"
+	ChangedExpiration   = "expiration dropped, since the message would expire in the queue"
 	ChangedCounts       = "the broker's count of deliveries dropped"
-	ChangedDeliveryMode = "delivery-mode 0 made 1: brokers close the connection over it"
-	ChangedCC           = "header CC dropped: copies would go to other queues"
-	ChangedID           = "gets another id: the header for the one that it had does not fit a frame of the connection"
+	ChangedDeliveryMode = "delivery-mode 0 changed to 1, since brokers close the connection over 0"
+	ChangedCC           = "header CC dropped, since copies would go to other queues"
+	ChangedID           = "gets another id, since the header for the old id does not fit a frame of the connection"
 )
 
 // Import says how messages get into a queue for failed messages.
@@ -47,10 +47,10 @@ func (i Import) Publishing(m Message, id string) (p Publishing, changes []string
 		text string
 	}{
 		{i.dropExpiration(&properties), ChangedExpiration},
-		{i.moveUserID(&properties, aside.UserID), "user-id moved to the header " + aside.UserID + ": the broker refuses that of another user"},
+		{i.moveUserID(&properties, aside.UserID), "user-id moved to the header " + aside.UserID + ", since brokers refuse another user's name"},
 		{
 			moveReplyTo(&properties, aside.ReplyTo),
-			"reply-to " + deadletter.DirectReplyTo + " moved to the header " + aside.ReplyTo + ": the broker refuses it of whoever awaits no reply",
+			"reply-to " + deadletter.DirectReplyTo + " moved to the header " + aside.ReplyTo + ", since only clients that await a reply can use it",
 		},
 		{dropHeaders(&properties, isCount), ChangedCounts},
 		{fixDeliveryMode(&properties), ChangedDeliveryMode},
@@ -94,7 +94,7 @@ func Publishable(encoded []byte) error {
 		return err
 	}
 	if mode := properties.Number(content.DeliveryMode); mode > persistent {
-		return fmt.Errorf("properties/delivery_mode: is %d, and must be 1 or 2", mode)
+		return fmt.Errorf("properties/delivery_mode: is %d, but must be 1 or 2", mode)
 	}
 	for _, name := range []string{"CC", "BCC"} {
 		value, found := properties.Headers().Get(name)

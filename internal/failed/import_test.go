@@ -43,8 +43,8 @@ func TestImportChangesWhatTheBrokerDoesNotBear(t *testing.T) {
 		failed.Message{RoutingKey: "k", Properties: before.Encode()}, "57f49eb29bd4307c")
 	require.NoError(t, err)
 	want := []string{
-		failed.ChangedExpiration, "user-id moved to the header retry-user-id: the broker refuses that of another user",
-		"reply-to amq.rabbitmq.reply-to moved to the header retry-reply-to: the broker refuses it of whoever awaits no reply", failed.ChangedCounts, failed.ChangedDeliveryMode, failed.ChangedCC,
+		failed.ChangedExpiration, "user-id moved to the header retry-user-id, since brokers refuse another user's name",
+		"reply-to amq.rabbitmq.reply-to moved to the header retry-reply-to, since only clients that await a reply can use it", failed.ChangedCounts, failed.ChangedDeliveryMode, failed.ChangedCC,
 	}
 	assert.Truef(t, slices.Equal(changes, want) && p.Exchange == "" && p.RoutingKey == "errors",
 		"to %q, %q: %q", p.Exchange, p.RoutingKey, changes)

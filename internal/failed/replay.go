@@ -15,8 +15,8 @@ import (
 
 // Why a message cannot be replayed.
 var (
-	ErrNoWorkQueue = errors.New("it does not say which queue it failed in")
-	ErrTooLarge    = errors.New("its headers do not fit a frame of the connection: raise the broker's frame_max")
+	ErrNoWorkQueue = errors.New("the message does not say which queue it failed in")
+	ErrTooLarge    = errors.New("the headers do not fit a frame of the connection: raise the broker's frame_max")
 )
 
 // frameOverhead is the size of a content header frame without the properties. The frame has type, channel, size and end; the

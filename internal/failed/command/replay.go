@@ -85,7 +85,7 @@ func newReplay(target targetFlags) *cobra.Command {
 	flags.StringVar(&o.to, "to", "", "`queue` to send the messages to, instead of the queues that they failed in")
 	flags.StringVar(&o.exportTo, "export", "", "`file` to keep the original messages in, which must not exist")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "only count the messages that would be replayed")
-	flags.StringVar(&o.until, "wait", "", "wait until the pipeline has given up, or for this `duration`, and count the messages that came back")
+	flags.StringVar(&o.until, "wait", "", "wait until the pipeline has given up, or for this `duration`; say how many messages came back")
 	flags.Lookup("wait").NoOptDefVal = untilGivenUp
 	o.addAll(cmd)
 	o.addRunFlags(cmd, "the run")

@@ -42,14 +42,13 @@ func NewStatus(getenv func(string) string, version string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [NAME]",
 		Short: "Count what is in the queues of pipelines and delayed exchanges",
-		Long: `Without a name, it writes a line for each pipeline and delayed exchange: the messages in the inbox, the inbox's
-consumers, the waiting messages and the failed messages. If you give the address of the management API, it finds the
-pipelines and delayed exchanges in the vhost, and otherwise in the worker's configuration. With a name, it writes a line
-for each queue.
+		Long: `Without a name, it writes a line for each pipeline and delayed exchange. The line counts the messages in the inbox, the
+inbox's consumers, the waiting messages and the failed messages. If you give the address of the management API, it finds
+the pipelines and delayed exchanges in the vhost, and otherwise in the worker's configuration. With a name, it writes a
+line for each queue.
 
-It counts only ready messages. It does not count messages that a consumer holds or that a quorum queue itself delays
-(engine native), and messages that a level or a refused queue cannot deliver. "?" is a number that is not known, and
-NOTE says why. Without configuration and management API, the retry queues are not known. DUE BY is when the last
+It counts only ready messages. It leaves out messages that a consumer holds, that a quorum queue itself delays (engine
+native), or that a level or a refused queue cannot deliver. "?" is a number that is not known, and NOTE says why. Without configuration and management API, the retry queues are not known. DUE BY is when the last
 message of a delayed exchange's level is delivered.
 
 Exit code 4: a queue is missing, the user cannot look at it, or an inbox has no consumer.

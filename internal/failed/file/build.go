@@ -13,7 +13,7 @@ import (
 // build makes properties from their view.
 func build(n *node, letters types) (*content.Properties, error) {
 	if !n.isObject {
-		return nil, errors.New("properties: is no object")
+		return nil, errors.New("properties: is not an object")
 	}
 	p := &content.Properties{}
 	for _, m := range n.members {
@@ -33,7 +33,7 @@ func setProperty(p *content.Properties, m member, letters types) error {
 	property := content.Property(i) //nolint:gosec // an index of names
 	if property == content.Headers {
 		if !m.value.isObject {
-			return fmt.Errorf("%s: is no object", at)
+			return fmt.Errorf("%s: is not an object", at)
 		}
 		t, err := table(m.value, at, letters)
 		p.SetHeaders(t)
@@ -42,7 +42,7 @@ func setProperty(p *content.Properties, m member, letters types) error {
 	text, isText := m.value.scalar.(string)
 	if property.IsText() {
 		if !isText || !p.SetText(property, text) {
-			return fmt.Errorf("%s: is no text of at most %d bytes", at, maxShort)
+			return fmt.Errorf("%s: must be a text of at most %d bytes", at, maxShort)
 		}
 		return nil
 	}
@@ -51,7 +51,7 @@ func setProperty(p *content.Properties, m member, letters types) error {
 	}
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil || !p.SetNumber(property, n) {
-		return fmt.Errorf("%s: is no number that fits", at)
+		return fmt.Errorf("%s: must be a number that fits", at)
 	}
 	return nil
 }
@@ -81,7 +81,7 @@ func value(n *node, at string, letters types) (content.Value, error) {
 		return typed(at, letter, content.TypeInt64, scalar.String())
 	}
 	if letter != "" {
-		return content.Value{}, fmt.Errorf("%s: is no value of type %s; without its entry in types it would be one of JSON's", at, letter)
+		return content.Value{}, fmt.Errorf("%s: is not a value of type %s; remove its entry in types to make it a JSON value", at, letter)
 	}
 	switch {
 	case n.isObject:
@@ -110,7 +110,7 @@ func typed(at, letter string, otherwise byte, text string) (content.Value, error
 	}
 	v, err := unspell(otherwise, text)
 	if err != nil && letter == "" {
-		return v, fmt.Errorf(`%s: %.100s is no integer of 64 bits; a fraction has the type "d" in types`, at, text)
+		return v, fmt.Errorf(`%s: %.100s is not an integer of 64 bits; a fraction needs the type "d" in types`, at, text)
 	}
 	if err != nil {
 		return v, fmt.Errorf("%s: %w", at, err)

@@ -148,9 +148,9 @@ func TestDamagedLines(t *testing.T) {
 		{`""}`, ``, "is not a message: unexpected EOF"},
 		{`""}`, `""}{}`, "more than one message"},
 		{`"57f49eb29bd4307c"`, `"57f4"`, `id: "57f4" is not an id`},
-		{`"body"`, `"decoded":"gzip","body"`, `decoded: the body gets the encoding "gzip", and properties/content_encoding says another`},
+		{`"body"`, `"decoded":"gzip","body"`, `decoded: "gzip" is not the encoding in properties/content_encoding`},
 		{`"priority":1},`, `"content_encoding":"br"},"decoded":"br",`, `content_encoding "br" is neither gzip nor deflate`},
-		{`"version":1`, `"version":2`, `has "version":2: this release reads version 1`},
+		{`"version":1`, `"version":2`, `has "version":2, but this release reads version 1`},
 		{`"body":""`, `"body":"` + "\xff" + `"`, "is not UTF-8"},
 		{`"body":""`, `"bodi":""`, `there is no key "bodi"`},
 		{`"body":""`, `"Body":""`, `there is no key "Body"`},
@@ -160,21 +160,21 @@ func TestDamagedLines(t *testing.T) {
 		{`,"body":""`, ``, "has no body"},
 		{`"body":""`, `"body":"","body_base64":""`, "has both"},
 		{`"body":""`, `"body_base64":"%"`, "is not a message"},
-		{`"routing_key":"k"`, `"routing_key":"` + strings.Repeat("k", 256) + `"`, "routing key is longer than 255"},
+		{`"routing_key":"k"`, `"routing_key":"` + strings.Repeat("k", 256) + `"`, "routing key of more than 255"},
 		{`"properties":{"headers":{"a":1},"priority":1},`, ``, "has no properties"},
 		{`"headers":{"a":1}`, `"header":{}`, "properties/header: there is no such property"},
-		{`"headers":{"a":1}`, `"headers":[]`, "properties/headers: is no object"},
+		{`"headers":{"a":1}`, `"headers":[]`, "properties/headers: is not an object"},
 		{`"headers":{"a":1}`, `"headers":{"a":1,"a":2}`, "duplicate key /headers/a"},
 		{`"headers":{"a":1}`, `"headers":{"` + strings.Repeat("k", 256) + `":1}`, "longer than 255"},
-		{`"a":1`, `"a":1.5`, `/headers/a: 1.5 is no integer of 64 bits; a fraction has the type "d" in types`},
-		{`"a":1`, `"a":9223372036854775808`, "is no integer of 64 bits"},
-		{`"priority":1`, `"priority":256`, "/priority: is no number that fits"},
-		{`"priority":1`, `"priority":"x"`, "/priority: is no number that fits"},
-		{`"priority":1`, `"message_id":1`, "/message_id: is no text"},
-		{`"priority":1}`, `"priority":1},"types":{"/headers/a":"Z"}`, `/headers/a: "1" is no value of type Z`},
+		{`"a":1`, `"a":1.5`, `/headers/a: 1.5 is not an integer of 64 bits; a fraction needs the type "d" in types`},
+		{`"a":1`, `"a":9223372036854775808`, "is not an integer of 64 bits"},
+		{`"priority":1`, `"priority":256`, "/priority: must be a number that fits"},
+		{`"priority":1`, `"priority":"x"`, "/priority: must be a number that fits"},
+		{`"priority":1`, `"message_id":1`, "/message_id: must be a text"},
+		{`"priority":1}`, `"priority":1},"types":{"/headers/a":"Z"}`, `/headers/a: "1" is not a value of type Z`},
 		{`"priority":1}`, `"priority":1},"types":{"/headers/a":"long"}`, `there is no type "long"`},
-		{`"a":1},"priority":1}`, `"a":300},"priority":1},"types":{"/headers/a":"B"}`, `"300" is no value of type B`},
-		{`"a":1},"priority":1}`, `"a":true},"priority":1},"types":{"/headers/a":"B"}`, `is no value of type B`},
+		{`"a":1},"priority":1}`, `"a":300},"priority":1},"types":{"/headers/a":"B"}`, `"300" is not a value of type B`},
+		{`"a":1},"priority":1}`, `"a":true},"priority":1},"types":{"/headers/a":"B"}`, `is not a value of type B`},
 		{`"a":1`, `"a":` + strings.Repeat("[", 20_000), "is not a message"},
 	} {
 		text := strings.Replace(good, c.old, c.new, 1)
@@ -265,11 +265,11 @@ func (e endless) Read(data []byte) (int, error) {
 func TestReadWhatNeverEnds(t *testing.T) {
 	t.Parallel()
 	_, err := file.NewReader(endless(0)).Next()
-	require.EqualError(t, err, "line 1: is not a message, which begins with {")
+	require.EqualError(t, err, "line 1: is not a message: a message begins with {")
 	r := file.NewReader(io.MultiReader(strings.NewReader("\n{"), endless('x')))
 	r.Longest = 1 << 20
 	_, err = r.Next()
-	require.EqualError(t, err, "line 2: is longer than 1048576 bytes, as no message is")
+	require.EqualError(t, err, "line 2: is longer than 1048576 bytes, the limit for a message")
 }
 
 // An editor can change a decoded body, and the import encodes it again.

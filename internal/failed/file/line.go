@@ -39,7 +39,7 @@ type line struct {
 
 var (
 	errNotTheSame = errors.New("the message cannot be written as a line of a file")
-	errNoObject   = errors.New("it does not begin with {")
+	errNoObject   = errors.New("the line does not begin with {")
 )
 
 // Encode writes a message as a line without a newline. It reads the line again to check that the message is the same.
@@ -126,7 +126,7 @@ func decode(text []byte) (m failed.Message, id string, err error) {
 		return m, l.ID, err
 	}
 	if p, err := content.Parse(m.Properties); err != nil || p.Text(content.ContentEncoding) != l.Decoded {
-		return m, "", fmt.Errorf("decoded: the body gets the encoding %.100q, and properties/content_encoding says another", l.Decoded)
+		return m, "", fmt.Errorf("decoded: %.100q is not the encoding in properties/content_encoding", l.Decoded)
 	}
 	m.Body, err = failed.Encoded(l.Decoded, m.Body)
 	return m, l.ID, err
@@ -152,13 +152,13 @@ func parse(text []byte) (line, error) {
 		return l, errors.New("has more than one message")
 	}
 	if l.Version != version {
-		return l, fmt.Errorf(`has "version":%d: this release reads version %d`, l.Version, version)
+		return l, fmt.Errorf(`has "version":%d, but this release reads version %d`, l.Version, version)
 	}
 	if l.ID != "" && !failed.IsID(l.ID) {
-		return l, fmt.Errorf("id: %.100q is not an id, which has 16 digits: 0 to 9 and a to f", l.ID)
+		return l, fmt.Errorf("id: %.100q is not an id, which has 16 digits of 0 to 9 and a to f", l.ID)
 	}
 	if len(l.Exchange) > maxShort || len(l.RoutingKey)+len(l.RawKey) > maxShort {
-		return l, fmt.Errorf("its exchange or routing key is longer than %d bytes", maxShort)
+		return l, fmt.Errorf("has an exchange or a routing key of more than %d bytes", maxShort)
 	}
 	return l, nil
 }

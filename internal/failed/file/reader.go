@@ -30,7 +30,7 @@ func NewReader(r io.Reader) *Reader {
 // largest that brokers accept by default.
 const longest = 192 << 20
 
-var errNoMessage = errors.New("is not a message, which begins with {")
+var errNoMessage = errors.New("is not a message: a message begins with {")
 
 // line reads one line, and stops early if the line cannot be a message.
 func (r *Reader) line() (text []byte, err error) {
@@ -40,7 +40,7 @@ func (r *Reader) line() (text []byte, err error) {
 			return begin, errNoMessage
 		}
 		if text = append(text, part...); len(text) > r.Longest {
-			return text, fmt.Errorf("is longer than %d bytes, as no message is", r.Longest)
+			return text, fmt.Errorf("is longer than %d bytes, the limit for a message", r.Longest)
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
 			return text, err

@@ -136,7 +136,7 @@ func unspell(letter byte, text string) (content.Value, error) {
 		v.Bytes, err = unspellInteger(letter, text)
 	}
 	if err != nil {
-		return v, fmt.Errorf("%.100q is no value of type %c; without its entry in types it would be one of JSON's", text, letter)
+		return v, fmt.Errorf("%.100q is not a value of type %c; remove its entry in types to make it a JSON value", text, letter)
 	}
 	return v, nil
 }

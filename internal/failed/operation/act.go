@@ -64,9 +64,9 @@ func (r *Run) Repair(ctx context.Context, ready int) (replaced int, err error) {
 	var refused *amqp.Error
 	switch {
 	case errors.As(err, &refused) && refused.Code == amqp.AccessRefused:
-		err = fmt.Errorf("this user may not publish; needs: write on %q (%w)", r.Entrance(), err)
+		err = fmt.Errorf("this user cannot publish; needs: write on %q (%w)", r.Entrance(), err)
 	case err != nil && strings.HasPrefix(r.release, "3.") && !errors.Is(err, undeliverable.ErrMayNotRead):
-		err = fmt.Errorf("RabbitMQ %s needs the plugin rabbitmq_amqp1_0 for that: %w", r.release, err)
+		err = fmt.Errorf("RabbitMQ %s needs the plugin rabbitmq_amqp1_0 for a repair: %w", r.release, err)
 	}
 	return replaced, err
 }

@@ -103,9 +103,9 @@ func (t *Target) recognize(ctx context.Context, conn amqpconn.Raw) error {
 func (t *Target) CheckTo(queue string) error {
 	switch unroutedOf := failed.UnroutedOf(t.Name); {
 	case strings.Contains(queue, "://"):
-		return errors.New("the name of a queue is needed, and is a URI")
+		return errors.New("the name of a queue must not be a URI")
 	case queue != "" && queue == t.Name:
-		return fmt.Errorf("%q is the queue that is replayed from", queue)
+		return fmt.Errorf("%q is the queue of the messages themselves: name another queue", queue)
 	case t.Pipeline != "" && t.Pipeline.OwnsQueue(queue):
 		return fmt.Errorf("%q is one of the pipeline's own queues: name the queue of an application", queue)
 	case unroutedOf != "" && unroutedOf.OwnsQueue(queue):

@@ -123,7 +123,7 @@ func (i *Import) count(ctx context.Context) error {
 		return false
 	})
 	if err == nil && look.Consumers > 0 {
-		err = fmt.Errorf("%w %q may hold messages that cannot be seen", ErrHeld, i.Name)
+		err = fmt.Errorf("%w %q can hold messages that cannot be seen", ErrHeld, i.Name)
 	}
 	return err
 }
@@ -154,7 +154,7 @@ type ConflictError struct {
 
 // Error names the number of ids and the queue.
 func (e *ConflictError) Error() string {
-	return fmt.Sprintf("nothing was imported: messages with %s of the file have another content in %s", failed.Count(e.IDs, "id"), e.Queue)
+	return fmt.Sprintf("nothing was imported: messages with %s of the file have other content in %s", failed.Count(e.IDs, "id"), e.Queue)
 }
 
 // conflicts returns a [ConflictError] if the queue has messages with the file's ids and another content.

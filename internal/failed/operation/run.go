@@ -71,7 +71,7 @@ func (t *Target) Guard(ctx context.Context, o Options, looks bool) (*Run, error)
 	}
 	kind, err := t.queue().KindOver(ctx, conn)
 	if kind == transfer.Stream {
-		err = fmt.Errorf("queue %q is a stream, which keeps messages after they are read: there is nothing to replay or to take out", t.Name)
+		err = fmt.Errorf("queue %q is a stream, which keeps messages after they are read: they cannot be replayed or taken out", t.Name)
 	}
 	r.Limited = kind == transfer.Quorum && !o.Force
 	return r, err
@@ -98,7 +98,7 @@ type Look struct {
 }
 
 // ErrTooOften says that a message was put back so often that a delivery limit can delete it next time.
-var ErrTooOften = errors.New("deletes what is put back too often")
+var ErrTooOften = errors.New("the next look can delete it")
 
 // Look passes the messages that the filter selects to visit, until visit has enough. It puts all messages back.
 func (r *Run) Look(ctx context.Context, filter failed.Filter, visit func(*failed.Entry) (enough bool)) (Look, error) {
@@ -107,8 +107,8 @@ func (r *Run) Look(ctx context.Context, filter failed.Filter, visit func(*failed
 	var refused error
 	job := transfer.Job{Scan: r.Scan, OneFirst: r.Limited, Decide: func(e *failed.Entry) transfer.Verdict {
 		if r.Limited && e.DeliveryCount >= mostLooks { // if it is the first message, no other one was delivered
-			refused = fmt.Errorf("a message of %q was put back %d times already, and a delivery limit, which AMQP does not tell, %w: "+
-				"one of %d, the default of RabbitMQ 4, leaves %d looks. Set delivery-limit to -1 in a policy (RabbitMQ 4)",
+			refused = fmt.Errorf("a message of %q was put back %d times already, and %w. AMQP does not tell the delivery limit; "+
+				"%d, the default of RabbitMQ 4, leaves %d looks. Set delivery-limit to -1 in a policy (RabbitMQ 4)",
 				r.Name, e.DeliveryCount, ErrTooOften, usualLimit, max(0, usualLimit-e.DeliveryCount-1))
 			return transfer.Verdict{Last: true}
 		}
@@ -135,7 +135,7 @@ func (r *Run) goOver(ctx context.Context, job transfer.Job) (transfer.Result, er
 }
 
 // ErrNoRun says that no message belongs to the run that the filter names.
-var ErrNoRun = errors.New("no message is of the run")
+var ErrNoRun = errors.New("no message belongs to the run")
 
 // NotFound is an error if an id or a run of the filter has no message.
 func (l *Look) NotFound(queue string) (err error) {

@@ -116,7 +116,7 @@ func (c *Counting) Count(ctx context.Context, subjects []Subject, look bool) ([]
 func (s Subject) refused(why string) Summary {
 	all := Summary{Vhost: s.Target.Vhost, Name: s.Name, Kind: s.Kind}
 	for _, w := range s.queues {
-		all.add(QueueStatus{Queue: w.name, of: w, Note: "may not be looked at"})
+		all.add(QueueStatus{Queue: w.name, of: w, Note: "this user cannot look at it"})
 	}
 	all.Note = why
 	return all
@@ -126,7 +126,7 @@ func (s Subject) refused(why string) Summary {
 func (s Subject) status(ctx context.Context, conn amqpconn.Raw, w watched) (QueueStatus, error) {
 	status := QueueStatus{Queue: w.name, of: w}
 	if w.unknown {
-		status.Note, status.unasked = "not counted: --config or --endpoint tells which there are", true
+		status.Note, status.unasked = "not counted: only --config or --endpoint names these queues", true
 		return status, nil
 	}
 	count, err := transfer.Queue{Name: w.name}.CountOver(ctx, conn)
@@ -142,7 +142,7 @@ func (s Subject) status(ctx context.Context, conn amqpconn.Raw, w watched) (Queu
 		has, err := transfer.HasExchange(ctx, conn, exchange)
 		switch {
 		case errors.Is(err, transfer.ErrMayNotRead):
-			status.Note += fmt.Sprintf("; whether it should is not known; needs: read on %q", exchange)
+			status.Note += fmt.Sprintf("; it is not known whether this pipeline has one; needs: read on %q", exchange)
 			return status, nil
 		case err == nil && !has:
 			return QueueStatus{}, nil
@@ -175,7 +175,7 @@ func (q *QueueStatus) look(ctx context.Context, conn amqpconn.Raw) error {
 }
 
 func needsRead(queue string) string {
-	return fmt.Sprintf("may not be looked at; needs: read on %q", queue)
+	return fmt.Sprintf("this user cannot look at it; needs: read on %q", queue)
 }
 
 // add adds a queue's counts to the summary.

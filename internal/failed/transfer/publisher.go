@@ -165,7 +165,7 @@ func (o *publisher) confirm(ctx context.Context, ok bool) (*sent, Outcome, error
 		return s, TooLarge, nil
 	}
 	if len(o.outstanding) == 0 {
-		return nil, 0, errors.New("the broker has confirmed what was not published")
+		return nil, 0, errors.New("the broker confirmed a message that was not published")
 	}
 	for len(o.Returns) > 0 { // a return comes before its confirm
 		o.noteReturn(<-o.Returns)
@@ -245,7 +245,7 @@ func (o *publisher) unpublished(reason error) error {
 	}
 	switch {
 	case isCode(reason, amqp.AccessRefused):
-		return fmt.Errorf("this user may not publish; needs: write on %q (%w)", cmp.Or(name, "amq.default"), reason)
+		return fmt.Errorf("this user cannot publish; needs: write on %q (%w)", cmp.Or(name, "amq.default"), reason)
 	case isCode(reason, amqp.NotFound):
 		return fmt.Errorf("exchange %q does not exist: run terraform apply (%w)", name, reason)
 	default:

@@ -29,7 +29,7 @@ var (
 	// ErrNoQueue says that the queue does not exist.
 	ErrNoQueue = errors.New("does not exist in this vhost")
 	// ErrMayNotRead says that the user lacks the permission to read.
-	ErrMayNotRead = errors.New("this user may not read the")
+	ErrMayNotRead = errors.New("this user cannot read the")
 )
 
 // Queue is the queue that a run goes over.
@@ -149,9 +149,9 @@ func (q Queue) explain(err error) error {
 	case reason.Code == amqp.NotFound:
 		return fmt.Errorf("queue %q %w", q.Name, ErrNoQueue)
 	case reason.Code == amqp.ResourceLocked:
-		return fmt.Errorf("queue %q is exclusive: only the connection that declared it may use it (%w)", q.Name, err)
+		return fmt.Errorf("queue %q is exclusive: only the connection that declared it can use it (%w)", q.Name, err)
 	case reason.Code == amqp.AccessRefused && strings.HasSuffix(reason.Reason, " in exclusive use"):
-		return fmt.Errorf("a consumer has queue %q to itself, as it asked for: stop it first (%w)", q.Name, err)
+		return fmt.Errorf("an exclusive consumer uses queue %q: stop that consumer first (%w)", q.Name, err)
 	case reason.Code == amqp.AccessRefused:
 		return fmt.Errorf("%w queue; needs: read on %q (%w)", ErrMayNotRead, q.Name, err)
 	default:

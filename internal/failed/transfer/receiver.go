@@ -22,7 +22,7 @@ const (
 	closing = 2 * time.Minute
 )
 
-var errAcksLate = fmt.Errorf("the queue has not confirmed within %s that it has all acknowledgements, and what was put back", closing)
+var errAcksLate = fmt.Errorf("within %s, the queue did not confirm all acknowledgements and all messages that were put back", closing)
 
 // errCancelled tells that the broker cancelled the consumer and then ignores acknowledgements. The queue was deleted, or
 // messages were held for longer than consumer_timeout.

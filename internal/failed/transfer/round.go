@@ -26,7 +26,7 @@ const (
 )
 
 // errStuck tells that another consumer takes precedence: it is the single active consumer, or has a higher priority.
-var errStuck = errors.New("messages are ready, and none has come for 30 s: another consumer may have precedence")
+var errStuck = errors.New("messages are ready, but did not come for 30 s: another consumer can have precedence")
 
 // UnreadableError says that the broker closed the connection because it cannot deliver a message.
 type UnreadableError struct {
@@ -37,8 +37,8 @@ type UnreadableError struct {
 
 // Error includes the broker's text.
 func (e *UnreadableError) Error() string {
-	return fmt.Sprintf("after %d messages the broker closed the connection over one that AMQP 0-9-1 cannot carry, "+
-		"published over AMQP 1.0 (%v)", e.Seen, e.Err)
+	return fmt.Sprintf("after %d messages, the broker closed the connection over a message that was published over AMQP 1.0 "+
+		"and that AMQP 0-9-1 cannot carry (%v)", e.Seen, e.Err)
 }
 
 // Unwrap returns the broker's error.

@@ -225,7 +225,7 @@ func TestNamesDecideNothing(t *testing.T) {
 		assert.Truef(t, err == nil && kind == transfer.Quorum, "%s: %q, %v", queue, kind, err)
 		b.uri = strings.Replace(b.URI, b.Username+":"+b.Password, name+":"+password, 1)
 		_, err = b.kind(t)
-		require.ErrorContains(t, err, "this user may not read the queue", queue)
+		require.ErrorContains(t, err, "this user cannot read the queue", queue)
 	}
 }
 
