@@ -55,21 +55,21 @@ var (
 	// The broker's redelivered flag does not help: from RabbitMQ 4.0 on, dead letters keep it from the work queue.
 	redeliveries = flowCounter("messages_redelivered",
 		"Deliveries in flight when a session ended: the broker delivers them again, here or to another worker. "+
-			"If it could not deliver a message, also those acknowledged since the delivery before that one.")
+			"If it could not deliver a message, this includes deliveries acknowledged since the delivery before that message.")
 	retried = workQueueCounter("messages_retried",
-		"Messages sent back to their work queue, by the delay that they wait; one that waits several times counts each time.", "delay")
+		"Messages sent back to their work queue, by delay; a message counts each time that it waits.", "delay")
 	rescued = workQueueCounter("messages_rescued", "Messages published straight to a work queue that had lost its binding.")
 	failed  = workQueueCounter("messages_parked",
-		"Messages parked in the failed queue, by dead-letter-reason; malformed includes those left to the broker.", "reason")
+		"Messages parked in the failed queue, by dead-letter-reason; malformed includes messages left to the broker.", "reason")
 	detoured = workQueueCounter("messages_detoured",
-		"Messages parked in the pipeline's failed queue because that of their work queue did not take them, by why.", "detour")
+		"Messages parked in the pipeline's failed queue because the failed queue of their work queue did not accept them, by cause.", "detour")
 	postponed = flowCounter("messages_delayed", "Messages that wait in the levels.")
 	delivered = flowCounter("messages_delivered", "Messages that asked for no delay, and were routed at once.")
 	refused   = flowCounter("messages_unrouted",
-		"Messages put into the unrouted queue, by dead-letter-reason; malformed includes those left to the broker.", "reason")
+		"Messages put into the unrouted queue, by dead-letter-reason; malformed includes messages left to the broker.", "reason")
 	returned = flowCounter("publishes_returned", "Publishes that the broker returned: the exchange has no queue for them.", "exchange")
 	nacked   = flowCounter("publishes_nacked", "Publishes that the broker refused: a queue is full, or cannot be reached.", "exchange")
-	setAside = flowCounter("messages_refused", "Messages put into the refused queue, because a queue that they were for refused them.")
+	setAside = flowCounter("messages_refused", "Messages put into the refused queue because one of their target queues refused them.")
 	latency  = histogram("confirm_duration_seconds", "Time from a publish to the broker's answer.", flowLabels()...)
 	restarts = flowCounter("session_restarts",
 		"Sessions that ended with an error, or could not be opened; each is followed by a new attempt.")
@@ -77,17 +77,17 @@ var (
 
 // Metrics that a session reports of itself, as of the last second.
 var (
-	ready     = flowGauge("ready", "1 if the pipeline or delayed exchange is ready, by the same judgement as /readyz.")
+	ready     = flowGauge("ready", "1 if the pipeline or delayed exchange is ready, as in /readyz.")
 	connected = flowGauge("connected", "1 if the connections are open.")
 	consuming = flowGauge("consuming", "1 if the worker is consuming the inbox.")
 	blocked   = flowGauge("blocked", "1 if the broker blocks publishers: it has a memory or disk alarm.")
 	inFlight  = flowGauge("messages_in_flight", "Deliveries that are not acknowledged yet.")
 	backlog   = flowGauge("messages_in_backlog",
 		"Deliveries that the broker refuses, does not confirm within ten seconds, or has no exchange or queue for; "+
-			"a new session keeps the number until it has looked itself.")
+			"a new session keeps the number until its first report.")
 	oldest = flowGauge("inbox_oldest_message_age_seconds",
-		"Time since the broker dead-lettered the oldest delivery that is in flight, or was received within the last second; "+
-			"0 if there is none, absent while not consuming, and of a delayed exchange.")
+		"Time since the broker dead-lettered the oldest delivery in flight or received within the last second. "+
+			"It is 0 without such a delivery, and absent for a delayed exchange and while the worker does not consume.")
 )
 
 // Metrics of the process and its configuration.
@@ -95,7 +95,7 @@ var (
 	queueInfo  = gauge("queue_info", "Always 1: a queue of the configuration, and what it is for.", append(flowLabels(), "queue", "role")...)
 	generation = gauge("config_generation", "How many configurations have been at work; 1 since the start.")
 	reloaded   = gauge("config_last_reload_successful",
-		"1 if the last configuration that was read is at work, 0 if it was refused and the one before goes on.")
+		"1 if the last configuration that was read is at work, 0 if it was refused and the previous one stays at work.")
 	reloadedAt     = gauge("config_last_reload_success_timestamp_seconds", "When the configuration at work was read.")
 	build          = gauge("build_info", "Always 1.", "version", "goversion")
 	countersByName = []metric{

@@ -167,7 +167,7 @@ func TestProblems(t *testing.T) {
 		"failed to connect": {s(Disconnected, Report{}, time.Hour, errors.New("connection refused")), "connection refused"},
 		"opening the inbox": {s(Connected, Report{}, 0, nil), "the inbox is not consumed"},
 		"consuming":         {s(Consuming, Report{InFlight: 256}, 9*time.Second, nil), ""},
-		"hangs in a write":  {s(Consuming, Report{}, 11*time.Second, nil), "the session has been silent for 11s: the broker does not read what it writes"},
+		"hangs in a write":  {s(Consuming, Report{}, 11*time.Second, nil), "the session has been silent for 11s: the broker does not read from its connection"},
 		"blocked":           {s(Consuming, Report{Blocked: true}, 0, nil), "the broker blocks publishers: wait for its alarm to clear"},
 		"backlog":           {s(Consuming, Report{Backlog: 3}, 0, nil), "3 message(s) kept unacknowledged: the broker refuses them, does not confirm them, or has no exchange or queue for them"},
 	} {

@@ -118,7 +118,7 @@ func (s *state) problem(now time.Time) string {
 	case s.stage != Consuming:
 		return "the inbox is not consumed"
 	case silent > silence:
-		return fmt.Sprintf("the session has been silent for %s: the broker does not read what it writes", silent.Round(time.Second))
+		return fmt.Sprintf("the session has been silent for %s: the broker does not read from its connection", silent.Round(time.Second))
 	case s.report.Blocked:
 		return "the broker blocks publishers: wait for its alarm to clear"
 	case s.report.Backlog > 0:
