@@ -87,11 +87,11 @@ func (s security) secure(conn net.Conn) (net.Conn, error) {
 
 // Advice about an address that does not answer as expected.
 const (
-	noAMQP = "nothing there speaks AMQP without TLS: use the AMQP port, 5672, or amqps:// at a port with TLS, such as 5671; " +
-		"15672 and 15671 are the management API's"
-	noAMQPWithTLS = "the port has TLS, but nothing there speaks AMQP: use the AMQP port with TLS, such as 5671; 15671 is the management API's"
+	noAMQP = "the port does not speak AMQP without TLS: use the AMQP port, 5672, or amqps:// at a port with TLS, such as 5671; " +
+		"15672 and 15671 belong to the management API"
+	noAMQPWithTLS = "the port has TLS, but does not speak AMQP: use the AMQP port with TLS, such as 5671; 15671 belongs to the management API"
 	stalled       = "the port accepts connections, but the AMQP handshake did not end within %s: " +
-		"the broker is overloaded or suspended, or the port belongs to another program"
+		"the broker is overloaded or suspended, or another program has the port"
 	noTLS = "there is no TLS at this port: write amqp://, or use the port with TLS, such as 5671"
 )
 

@@ -86,12 +86,12 @@ func TestWrongPortSaysWhatToWrite(t *testing.T) {
 	require.NoError(t, err)
 	secure := b.ThroughTLS(t, server)
 	for name, c := range map[string]struct{ uri, want string }{
-		"amqp to a port with TLS":      {strings.Replace(secure, "amqps", "amqp", 1), "nothing there speaks AMQP without TLS"},
-		"amqp to the management API":   {strings.Replace(b.Endpoint, "http", "amqp", 1), "15672 and 15671 are the management API's"},
+		"amqp to a port with TLS":      {strings.Replace(secure, "amqps", "amqp", 1), "the port does not speak AMQP without TLS"},
+		"amqp to the management API":   {strings.Replace(b.Endpoint, "http", "amqp", 1), "15672 and 15671 belong to the management API"},
 		"amqps to a port without TLS":  {"amqps://" + plain.Host, "there is no TLS at this port: write amqp://"},
 		"amqps to the management API":  {strings.Replace(b.Endpoint, "http", "amqps", 1), "there is no TLS at this port"},
-		"amqps to another's TLS port":  {"amqps://" + brokertest.ListenTLS(t, server, func(conn net.Conn) { _, _ = conn.Read(make([]byte, 8)); _ = conn.Close() }) + "?cacertfile=" + ca, "nothing there speaks AMQP: use the AMQP port with TLS"},
-		"amqp to a port that hangs up": {"amqp://" + brokertest.ListenTLS(t, server, func(conn net.Conn) { _ = conn.Close() }), "nothing there speaks AMQP without TLS"},
+		"amqps to another's TLS port":  {"amqps://" + brokertest.ListenTLS(t, server, func(conn net.Conn) { _, _ = conn.Read(make([]byte, 8)); _ = conn.Close() }) + "?cacertfile=" + ca, "does not speak AMQP: use the AMQP port with TLS"},
+		"amqp to a port that hangs up": {"amqp://" + brokertest.ListenTLS(t, server, func(conn net.Conn) { _ = conn.Close() }), "the port does not speak AMQP without TLS"},
 		"the port, with a wrong user":  {"amqp://nobody:s3cret@" + plain.Host, "username or password not allowed"},
 	} {
 		if err := connect(t, c.uri, b.Vhost); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "Exception (501)") {

@@ -20,8 +20,8 @@ import (
 )
 
 // errURI deliberately wraps no error: the parser's own errors quote the URI, and thus the password.
-var errURI = errors.New("the AMQP URI cannot be read: write amqp://user:password@host:5672 or amqps://..., " +
-	"with reserved characters in user and password percent-encoded (@ is %40, / is %2F, # is %23)")
+var errURI = errors.New("the AMQP URI cannot be read: write amqp://user:password@host:5672 or amqps://... " +
+	"In user and password, percent-encode reserved characters (@ is %40, / is %2F, # is %23)")
 
 // URI is the address of a broker with credentials. It prints without the credentials.
 type URI struct {
@@ -128,11 +128,11 @@ func checkParameters(query url.Values, scheme string) error {
 	}
 	switch {
 	case scheme != "amqps" && (cert || key || query.Has("cacertfile") || query.Has("server_name_indication")):
-		return errors.New("the AMQP URI has parameters of TLS, and no TLS: write amqps://")
+		return errors.New("the AMQP URI has parameters of TLS, but no TLS: write amqps://")
 	case cert != key:
-		return errors.New("the AMQP URI must have certfile and keyfile, or neither")
+		return errors.New("the AMQP URI must have both certfile and keyfile, or neither")
 	case scheme != "amqps" && external(query):
-		return errors.New("the AMQP URI logs in by certificate (auth_mechanism=external), and has no TLS: write amqps://")
+		return errors.New("the AMQP URI logs in by certificate (auth_mechanism=external), but has no TLS: write amqps://")
 	}
 	return nil
 }
@@ -154,7 +154,7 @@ func certificatesOf(u amqp.URI) certificates.Set {
 
 func (s security) check(query url.Values) error {
 	if external(query) && !s.certificates.Cert.Given() {
-		return errors.New("the AMQP URI logs in by certificate (auth_mechanism=external), and has none: " +
+		return errors.New("the AMQP URI logs in by certificate (auth_mechanism=external), but has no certificate: " +
 			"add certfile and keyfile, or set RABBITMQ_CLIENTCERT and RABBITMQ_CLIENTKEY")
 	}
 	return s.certificates.Check()

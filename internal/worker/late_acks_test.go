@@ -94,7 +94,7 @@ func TestLateAcknowledgements(t *testing.T) {
 			a.awaitAtLeast(t, 1000)
 			l.stopping.Store(true)
 			r.stop(t)
-			if r.err != nil || strings.Contains(r.Log.String(), "may not have") {
+			if r.err != nil || strings.Contains(r.Log.String(), "possibly lacks") {
 				t.Errorf("error %v, log:\n%s", r.err, r.Log)
 			}
 			if n := l.held.Load(); n < 100 {
@@ -144,7 +144,7 @@ func TestOtherWorkerComesWhileOneStops(t *testing.T) {
 	r.cancel()
 	p.work(t).Log.Await(t, "msg=consuming", 1)
 	r.stop(t)
-	if r.err != nil || strings.Contains(r.Log.String(), "may not have") {
+	if r.err != nil || strings.Contains(r.Log.String(), "possibly lacks") {
 		t.Errorf("error %v, log:\n%s", r.err, r.Log)
 	}
 }

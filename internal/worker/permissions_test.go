@@ -44,7 +44,7 @@ func TestListedPermissionsSuffice(t *testing.T) {
 // one is missing, and the messages wait until it is granted.
 func TestEachListedPermissionIsNeeded(t *testing.T) {
 	t.Parallel()
-	const kept = "messages kept unacknowledged: this user may not write to the exchange; grant it the permission"
+	const kept = "messages kept unacknowledged: this user cannot write to the exchange; grant it the permission"
 	for missing, test := range map[string]struct{ delay, log string }{
 		"orders.retry":  {"100ms", kept},
 		"orders.return": {"0s", kept},

@@ -168,12 +168,12 @@ func (s *search) take(
 	s.looks = min(max(s.looks, among), maxLooks)
 	taken, err := s.inbox.Take(ctx, s.looks)
 	if errors.Is(err, undeliverable.ErrLeftToTheBroker) {
-		log.Warn("a message was left to the broker, which moves it to where the inbox dead-letters", "queue", flow.Config().Inbox(), "error", err)
+		log.Warn("a message was left to the broker, which dead-letters it from the inbox", "queue", flow.Config().Inbox(), "error", err)
 		s.looks = 1
 		return true
 	}
 	if err != nil {
-		log.Warn("the broker cannot deliver the message at the head of the inbox, and it cannot be parked over AMQP 1.0: trying again",
+		log.Warn("the broker cannot deliver the message at the head of the inbox, and the worker cannot park it over AMQP 1.0: trying again",
 			"queue", flow.Config().Inbox(), "error", err)
 	}
 	s.looks *= 2

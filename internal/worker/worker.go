@@ -82,7 +82,7 @@ func Run(ctx context.Context, o Options) error {
 		select {
 		case config := <-o.Configs:
 			if err := s.follow(ctx, config); err != nil {
-				o.Logger.Error("configuration refused: the one before stays in force", "error", err)
+				o.Logger.Error("configuration refused: the previous one stays in force", "error", err)
 			}
 		case <-ctx.Done():
 			return s.wait()
@@ -109,7 +109,7 @@ func Check(ctx context.Context, o Options, out io.Writer) error {
 		}
 		severity := "warning"
 		if err != nil {
-			severity, failed = "error", errors.New("not everything can be worked on")
+			severity, failed = "error", errors.New("the worker cannot run all pipelines and delayed exchanges")
 		}
 		for _, reason := range unserved {
 			say("%s: %v", severity, reason)

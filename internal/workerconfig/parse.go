@@ -43,7 +43,7 @@ func Parse(data []byte) (Config, error) {
 	}
 	if len(config.Pipelines)+len(config.DelayedExchanges) == 0 {
 		return Config{}, errors.New(
-			`pipelines: is missing: the configuration is {"pipelines":[...],"delayed_exchanges":[...]} with at least one element in all`)
+			`pipelines: is missing; write {"pipelines":[...],"delayed_exchanges":[...]} with at least one element in all`)
 	}
 	return config, nil
 }
@@ -62,7 +62,7 @@ func elements[W any](target *[]W, parse func(value) (W, error), id func(W) ID) f
 				return err
 			}
 			if first, found := seen[id(w)]; found {
-				return fmt.Errorf("%s: %s is already %s: two workers of one inbox would only share it, remove one",
+				return fmt.Errorf("%s: %s is already %s; remove one, since two workers would only share one inbox",
 					element.path, id(w), first)
 			}
 			seen[id(w)] = element.path
@@ -176,7 +176,7 @@ func decodeWorkQueues(target *map[string]pipeline.WorkerQueue) func(value) error
 func decodeFailedQueue(target *pipeline.WorkerFailedQueue) func(value) error {
 	return func(v value) error {
 		if json.Unmarshal(v.raw, new(string)) == nil {
-			return fmt.Errorf(`%s: must be an object: write {"name": %s}`, v.path, v.raw)
+			return fmt.Errorf(`%s: must be an object; write {"name": %s}`, v.path, v.raw)
 		}
 		target.Declare = true
 		err := v.object(fields{"name": decode(&target.Name, "a string"), "declare": decode(&target.Declare, "true or false")})
@@ -184,7 +184,7 @@ func decodeFailedQueue(target *pipeline.WorkerFailedQueue) func(value) error {
 		case err != nil:
 			return err
 		case target.Name == "":
-			return fmt.Errorf("%s: is missing: write the queue's name", v.at("name", nil).path)
+			return fmt.Errorf("%s: is missing; write the queue's name", v.at("name", nil).path)
 		}
 		return v.refuse(rules.CheckAnyQueueName(problem.Path{"name"}, target.Name))
 	}
@@ -217,7 +217,7 @@ func (v value) object(known fields) error {
 		}
 		field, ok := known[key]
 		if !ok {
-			return fmt.Errorf("%s: unknown key; supported keys: %s", member.path, known)
+			return fmt.Errorf("%s: unknown key; the supported keys are %s", member.path, known)
 		}
 		if err := field(member); err != nil {
 			return err

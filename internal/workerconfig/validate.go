@@ -61,9 +61,9 @@ func checkVersion(version, known int) []problem.Problem {
 	case known:
 		return nil
 	case 0:
-		return one("version", "No version", "is missing: write %d", known)
+		return one("version", "No version", "is missing; write %d", known)
 	default:
-		return one("version", "Unknown version", "%d is not a version that this worker reads: it must be %d",
+		return one("version", "Unknown version", "%d is not a version that this worker reads; write %d",
 			version, known)
 	}
 }
@@ -72,7 +72,7 @@ func checkVhost(vhost string) []problem.Problem {
 	if vhost != "" {
 		return nil
 	}
-	return one("vhost", "Empty vhost", `is missing: write the virtual host's name, "/" for the default one`)
+	return one("vhost", "Empty vhost", `is missing; write the virtual host's name, "/" for the default one`)
 }
 
 // ValidateDelayedExchange finds the mistakes in one delayed exchange of the configuration. Paths begin within its

@@ -178,7 +178,7 @@ const (
 var limits = content.Limits{Depth: maxDepth, Entries: maxEntries, NoLongLong: true}
 
 // errUnreadable says that the client can decode a message, but the broker could not read its x-death.
-var errUnreadable = errors.New("x-death is no list that the broker can read")
+var errUnreadable = errors.New("x-death is not a list that the broker can read")
 
 // Why the client cannot decode a message.
 var (
@@ -187,7 +187,7 @@ var (
 	errTooMany     = errors.New("the headers have a table or list of more than 8192 entries")
 	errUnknownType = errors.New("the headers have a value of an unknown type")
 	errMalformed   = errors.New("the properties are malformed")
-	errForged      = errors.New("its publisher gave it the header " + HeaderUndecodable)
+	errForged      = errors.New("the publisher set the header " + HeaderUndecodable)
 )
 
 // check returns an error if the client could not decode a content header, or if its x-death is unreadable. It is

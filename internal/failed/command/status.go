@@ -48,8 +48,9 @@ the pipelines and delayed exchanges in the vhost, and otherwise in the worker's 
 line for each queue.
 
 It counts only ready messages. It leaves out messages that a consumer holds, that a quorum queue itself delays (engine
-native), or that a level or a refused queue cannot deliver. "?" is a number that is not known, and NOTE says why. Without configuration and management API, the retry queues are not known. DUE BY is when the last
-message of a delayed exchange's level is delivered.
+native), or that a level or a refused queue cannot deliver. "?" is a number that is not known, and NOTE says why.
+Without configuration and management API, the retry queues are not known. DUE BY is when the last message of a delayed
+exchange's level is delivered.
 
 Exit code 4: a queue is missing, the user cannot look at it, or an inbox has no consumer.
 

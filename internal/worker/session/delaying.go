@@ -154,5 +154,5 @@ func (v *delayed) accepted(m *message, verbose bool) {
 
 func (v *delayed) left(m *message, reason error) {
 	v.watch.Refused(deadletter.ReasonMalformed)
-	v.log.Info("message left to the broker, which moves it to the unrouted queue as it is", details(m, "reason", reason)...)
+	v.log.Info("message left to the broker, which moves it unchanged to the unrouted queue", details(m, "reason", reason)...)
 }

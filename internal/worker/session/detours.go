@@ -106,7 +106,7 @@ func (d *detours) avoid(p *deadletter.Pipeline, delay time.Duration, next time.T
 		return
 	}
 	d.avoided[delay] = next
-	d.log.Warn("messages take another delay: the queue of this one accepts nothing. Has it a leader, and members on nodes that run?",
+	d.log.Warn("messages take another delay: the queue of this one accepts nothing. Does it have a leader, and members on running nodes?",
 		"delay", delay, "queue", p.Names.RetryQueue(delay))
 }
 

@@ -206,7 +206,7 @@ func (v *retried) done(m *message, verbose bool) {
 
 func (v *retried) left(m *message, reason error) {
 	v.watch.Failed(v.Letter.Queue, deadletter.ReasonMalformed)
-	v.log.Info("message left to the broker, which moves it to the failed queue as it is",
+	v.log.Info("message left to the broker, which moves it unchanged to the failed queue",
 		v.details(m, slog.Any("reason", reason))...)
 }
 

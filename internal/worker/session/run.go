@@ -117,5 +117,5 @@ func (s *Session) overdue() error {
 	if s.inbox.inFlight == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d message(s) were still in flight after %s: they will be delivered again", s.inbox.inFlight, s.DrainTimeout)
+	return fmt.Errorf("%d message(s) were still in flight after %s: the broker delivers them again", s.inbox.inFlight, s.DrainTimeout)
 }

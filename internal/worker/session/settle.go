@@ -93,7 +93,7 @@ func (s *Session) settleAccepted(p *publisher) error {
 // DefaultAckPatience is how long a stopping session waits for acknowledgements that are still on their way.
 const DefaultAckPatience = 5 * time.Second
 
-var errAcksLate = errors.New("the inbox counts more consumers than before: acknowledgements are late, or another worker has just come")
+var errAcksLate = errors.New("the inbox counts more consumers than before: acknowledgements are late, or another worker has just connected")
 
 // acks knows whether the inbox has all acknowledgements of a stopping session.
 type acks struct {
@@ -123,7 +123,7 @@ func (s *Session) awaitAcks() {
 	case <-time.After(time.Until(earlier(time.Now().Add(s.AckPatience), s.drainedBy))):
 	}
 	if err != nil {
-		s.Log.Info("the inbox may not have the last acknowledgements: their messages may be delivered again", "reason", err)
+		s.Log.Info("the inbox possibly lacks the last acknowledgements: the broker can deliver their messages again", "reason", err)
 	}
 }
 
@@ -136,28 +136,28 @@ const (
 	deferredMissing = "publish deferred, messages kept unacknowledged: " +
 		"the exchange is missing; run terraform apply"
 	deferredForbidden = "publish deferred, messages kept unacknowledged: " +
-		"this user may not write to the exchange; grant it the permission"
+		"this user cannot write to the exchange; grant it the permission"
 	deferredRefused = "publish deferred, message kept unacknowledged: " +
 		"the broker refused it"
 	deferredFull = "publish deferred, messages kept unacknowledged: " +
 		"the broker refuses them; is the queue full, or without a majority of its members?"
 	deferredNoDelay = "publish deferred, messages kept unacknowledged: " +
-		"no delay of the configuration is bound to the retry exchange; run terraform apply, or give the worker the configuration that was applied"
-	parkedNoDelay = "messages are parked, or sent back at once if the schedule has a delay of 0s: " +
+		"no delay of the configuration is bound to the retry exchange; run terraform apply, or give the worker the applied configuration"
+	parkedNoDelay = "messages are parked, or sent back at once by a delay of 0s: " +
 		"still no delay of the configuration is bound to the retry exchange; run terraform apply"
-	setAside = "messages go to the refused queue, from where the broker delivers them: a queue behind the exchange refuses them, " +
-		"or does not answer; is it full, or without a majority of its members?"
-	unroutedAlone = "a queue beside the unrouted queue refuses messages, or does not answer, and is passed over: " +
-		"is it full, or without a majority of its members?"
+	setAside = "messages go to the refused queue, which delivers them later: a queue behind the exchange refuses them, " +
+		"or does not answer. Is it full, or without a majority of its members?"
+	unroutedAlone = "messages bypass a queue beside the unrouted queue, which refuses them, or does not answer. " +
+		"Is it full, or without a majority of its members?"
 	detourMissing = "failed messages go to the pipeline's failed queue: " +
-		"the exchange that leads to those of the work queues is missing; run terraform apply"
+		"the exchange of the work queues' own failed queues is missing; run terraform apply"
 	detourForbidden = "failed messages go to the pipeline's failed queue: " +
-		"this user may not write to the exchange that leads to those of the work queues; grant it the permission"
+		"this user cannot write to the exchange of the work queues' own failed queues; grant it the permission"
 	// unreadableAfter points to a consumer with a mistake.
-	unreadableAfter = "the retry-after-ms of a message is not a number of milliseconds, and is ignored: the message waits as the schedule says"
+	unreadableAfter = "the retry-after-ms of a message is not a number of milliseconds: the message waits as long as the schedule says"
 	// parkedForbidden is about messages that need not wait.
 	parkedForbidden = "messages whose work queue has lost its binding are parked: " +
-		"this user may not write to amq.default; grant it the permission"
+		"this user cannot write to amq.default; grant it the permission"
 )
 
 // detourText says why failed messages take a detour.

@@ -226,7 +226,7 @@ const (
 )
 
 // errCrowdedBroker ends the session to give unread messages back to the broker. They can be the cause of the alarm.
-var errCrowdedBroker = errors.New("the broker accepts no messages, and has sent more large ones than fit: giving them back")
+var errCrowdedBroker = errors.New("the broker accepts no messages, and has sent more large messages than fit: giving them back")
 
 // stalled returns an error if the session must be renewed.
 func (s *Session) stalled(now time.Time) error {

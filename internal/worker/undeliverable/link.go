@@ -24,7 +24,7 @@ const (
 )
 
 // ErrMayNotRead says that the user lacks the permission to read the queue.
-var ErrMayNotRead = errors.New("this user may not read the queue over AMQP 1.0")
+var ErrMayNotRead = errors.New("this user cannot read the queue over AMQP 1.0")
 
 // link takes messages off a queue in their order.
 type link struct {
@@ -63,7 +63,7 @@ func openLink(ctx context.Context, conn *amqp10.Conn, queue string, scan scan) (
 	defer cancel()
 	session, err := conn.NewSession(ctx, nil)
 	if err != nil {
-		return link{}, fmt.Errorf("begin a session of AMQP 1.0: %w", err)
+		return link{}, fmt.Errorf("begin an AMQP 1.0 session: %w", err)
 	}
 	prefix, plugin := "/queues/", isPlugin(conn)
 	if plugin {

@@ -53,13 +53,13 @@ func (o *publisher) publish(ctx context.Context, route deadletter.Route, publish
 	kept, err := confirmation.WaitContext(ctx)
 	if err != nil {
 		o.stale = true
-		return fmt.Errorf("publish to exchange %q: %w: %w", route.Exchange, errSilent, err)
+		return fmt.Errorf("publish to exchange %q: %w (%w)", route.Exchange, errSilent, err)
 	}
 	if kept {
 		return o.unlessReturned()
 	}
 	if o.IsClosed() {
-		return fmt.Errorf("publish to exchange %q: the broker closed the channel: %w", route.Exchange, <-o.Closed)
+		return fmt.Errorf("publish to exchange %q: the broker closed the channel (%w)", route.Exchange, <-o.Closed)
 	}
 	return errRefused
 }

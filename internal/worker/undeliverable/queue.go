@@ -96,7 +96,7 @@ func (l *link) handle(ctx context.Context, message *amqp10.Message, park park) (
 		l.hold(message)
 		return false, err
 	}
-	why := "AMQP 0-9-1 cannot carry the message as it was: " + strings.Join(translated.Changes, "; ")
+	why := "AMQP 0-9-1 cannot carry the original message: " + strings.Join(translated.Changes, "; ")
 	if err := park(ctx, &translated.Delivery, why); err != nil {
 		l.hold(message)
 		return false, err
