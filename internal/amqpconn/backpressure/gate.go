@@ -10,7 +10,7 @@ import "sync"
 // nothing.
 type Gate struct {
 	mu      sync.Mutex
-	changed *sync.Cond
+	changed sync.Cond
 	// limit is 0 if there is no limit.
 	limit, held int
 	closed      bool
@@ -29,7 +29,7 @@ func (i *Gate) Release(bytes int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.held -= bytes
-	i.change()
+	i.changed.Broadcast()
 }
 
 // Full reports whether there is no room.
@@ -45,9 +45,7 @@ func (i *Gate) Admit(bytes int) (waited bool) {
 	defer i.mu.Unlock()
 	for i.full() {
 		waited = true
-		if i.changed == nil {
-			i.changed = sync.NewCond(&i.mu)
-		}
+		i.changed.L = &i.mu
 		i.changed.Wait()
 	}
 	i.held += bytes
@@ -59,13 +57,7 @@ func (i *Gate) End() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.closed = true
-	i.change()
+	i.changed.Broadcast()
 }
 
 func (i *Gate) full() bool { return i.limit > 0 && i.held > i.limit && !i.closed }
-
-func (i *Gate) change() {
-	if i.changed != nil {
-		i.changed.Broadcast()
-	}
-}
