@@ -1,10 +1,6 @@
 package metrics
 
-import (
-	"slices"
-
-	"github.com/prometheus/client_golang/prometheus"
-)
+import "github.com/prometheus/client_golang/prometheus"
 
 // metric describes a metric for its readers.
 type metric struct {
@@ -19,10 +15,6 @@ func counter(name, help string, labels ...string) metric {
 
 func gauge(name, help string, labels ...string) metric {
 	return metric{Name: prefix + name, Type: "gauge", Help: help, Labels: labels}
-}
-
-func histogram(name, help string, labels ...string) metric {
-	return metric{Name: prefix + name, Type: "histogram", Help: help, Labels: labels}
 }
 
 // flowCounter is a counter of each pipeline and each delayed exchange, with further labels.
@@ -70,7 +62,7 @@ var (
 	returned = flowCounter("publishes_returned", "Publishes that the broker returned: the exchange has no queue for them.", "exchange")
 	nacked   = flowCounter("publishes_nacked", "Publishes that the broker refused: a queue is full, or cannot be reached.", "exchange")
 	setAside = flowCounter("messages_refused", "Messages put into the refused queue because one of their target queues refused them.")
-	latency  = histogram("confirm_duration_seconds", "Time from a publish to the broker's answer.", flowLabels()...)
+	latency  = metric{prefix + "confirm_duration_seconds", "histogram", "Time from a publish to the broker's answer.", flowLabels()}
 	restarts = flowCounter("session_restarts",
 		"Sessions that ended with an error, or could not be opened; each is followed by a new attempt.")
 )
@@ -101,13 +93,9 @@ var (
 	countersByName = []metric{
 		received, redeliveries, retried, rescued, failed, detoured, postponed, delivered, refused, setAside, returned, nacked, restarts,
 	}
+	// collected are the metrics of a [collector].
+	collected = []metric{ready, connected, consuming, blocked, inFlight, backlog, oldest, queueInfo, generation, reloaded, reloadedAt}
 )
-
-// catalogue lists all metrics except the metrics of the Go runtime and the process.
-func catalogue() []metric {
-	gauges := []metric{ready, connected, consuming, blocked, inFlight, backlog, oldest, queueInfo, generation, reloaded, reloadedAt, build}
-	return slices.Concat(countersByName, []metric{latency}, gauges)
-}
 
 func (m metric) desc() *prometheus.Desc {
 	return prometheus.NewDesc(m.Name, m.Help, m.Labels, nil)

@@ -133,7 +133,7 @@ type collector struct{ set *Set }
 
 // Describe implements [prometheus.Collector].
 func (c collector) Describe(out chan<- *prometheus.Desc) {
-	for _, m := range []metric{ready, connected, consuming, blocked, inFlight, backlog, oldest, queueInfo, generation, reloaded, reloadedAt} {
+	for _, m := range collected {
 		out <- m.desc()
 	}
 }
