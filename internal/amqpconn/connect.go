@@ -98,9 +98,6 @@ func (r Raw) Limit(bytes int) { r.below.Limit(bytes) }
 // Release says that the application has finished with this many bytes of properties and bodies.
 func (r Raw) Release(bytes int) { r.below.Release(bytes) }
 
-// Fits reports whether a message with encoded properties of this size, in bytes, can be published.
-func (r Raw) Fits(size int) bool { return r.below.Fits(size) }
-
 // ConnectRaw is [Connect] for messages that must stay unchanged. Publishes need [raw.Headers].
 func ConnectRaw(ctx context.Context, uri URI, vhost string, client Client) (Raw, error) {
 	return Await(ctx, "connect to "+uri.String(), func() (Raw, error) {

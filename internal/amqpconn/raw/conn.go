@@ -76,12 +76,6 @@ func (c *Conn) Properties(h amqp.Table) []byte {
 	return []byte{0, 0}
 }
 
-// Fits reports whether a message with encoded properties of this size, in bytes, can be published.
-func (c *Conn) Fits(size int) bool {
-	frameMax := int(c.frameMax.Load())
-	return frameMax == 0 || frame.HeadSize+frame.ContentSize+size+frame.EndSize <= frameMax
-}
-
 // Read hands over the received frames with wrapped properties.
 func (c *Conn) Read(p []byte) (int, error) {
 	if len(c.ready) == 0 && c.through == 0 {
@@ -126,7 +120,8 @@ func (c *Conn) receive() error {
 
 // wrapped returns properties that stand for these. It keeps properties aside that do not fit a frame of the client.
 func (c *Conn) wrapped(properties []byte) []byte {
-	if c.Fits(wrapSize + len(properties)) {
+	frameMax := int(c.frameMax.Load())
+	if frameMax == 0 || frame.HeadSize+frame.ContentSize+wrapSize+len(properties)+frame.EndSize <= frameMax {
 		return wrap(properties)
 	}
 	c.last++
