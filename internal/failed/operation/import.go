@@ -171,8 +171,8 @@ func (i *Import) Publish(ctx context.Context) (transfer.Result, error) {
 	}
 	return transfer.Send(ctx, i.queue(), transfer.Sending{
 		Next: next,
-		Done: func(p failed.Publishing, o transfer.Outcome) {
-			if s := i.ids[p.Of]; s != nil && o == transfer.Confirmed {
+		Done: func(p failed.Publishing, confirmed bool) {
+			if s := i.ids[p.Of]; s != nil && confirmed {
 				s.confirmed++
 			}
 		},

@@ -84,8 +84,8 @@ func (r *Replay) Publish(ctx context.Context) (transfer.Result, error) {
 			return transfer.Result{}, err
 		}
 	}
-	job := transfer.Job{Publishes: true, Rate: r.rate, Done: func(p failed.Publishing, o transfer.Outcome) {
-		if o != transfer.Confirmed {
+	job := transfer.Job{Publishes: true, Rate: r.rate, Done: func(p failed.Publishing, confirmed bool) {
+		if !confirmed {
 			r.chosen[p.Of]++ // the message comes again in the next round
 		}
 	}}

@@ -144,7 +144,7 @@ func (b *bench) replayCut(t *testing.T, job transfer.Job, after int) (transfer.R
 		x.muted.Store(n < after)
 		return decide(e)
 	}
-	job.Done = func(failed.Publishing, transfer.Outcome) {
+	job.Done = func(failed.Publishing, bool) {
 		if n++; n == after {
 			x.cut()
 			x.muted.Store(false)

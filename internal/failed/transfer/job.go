@@ -27,8 +27,8 @@ type Verdict struct {
 type Job struct {
 	// Decide returns the verdict on each message. A zero verdict leaves the message, and the next round asks about it again.
 	Decide func(e *failed.Entry) Verdict
-	// Done receives the outcome of each publish; it can be nil.
-	Done func(p failed.Publishing, o Outcome)
+	// Done learns of each publish whether the message is in a queue; it can be nil.
+	Done func(p failed.Publishing, confirmed bool)
 	// Publishes allows Decide to publish.
 	Publishes bool
 	// Drops allows Decide to drop.

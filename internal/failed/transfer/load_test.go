@@ -90,7 +90,7 @@ func TestLoadRate(t *testing.T) {
 		phase := transfer.Reading
 		result, err := b.replay(t.Context(), t, transfer.Job{
 			Decide: only("meant"), Rate: rate,
-			Done: func(failed.Publishing, transfer.Outcome) {
+			Done: func(failed.Publishing, bool) {
 				if last = time.Now(); first.IsZero() {
 					first = last
 				}

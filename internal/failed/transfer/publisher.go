@@ -38,20 +38,6 @@ func (s *sent) identity() string {
 	return s.id
 }
 
-// Outcome is the broker's answer to a publish.
-type Outcome int
-
-const (
-	// Confirmed means that the message is in a queue.
-	Confirmed Outcome = iota
-	// Returned means that the broker found no queue for the message.
-	Returned
-	// Refused means that the broker answered with basic.nack: the queue is full, or has no leader.
-	Refused
-	// TooLarge means that the body is larger than the broker accepts.
-	TooLarge
-)
-
 // sent is a publish that waits for its confirm. The field confirmation is set once onItsWay is closed.
 type sent struct {
 	failed.Publishing
@@ -65,9 +51,9 @@ type sent struct {
 
 // publisher publishes over its own connection, since the broker stops reading from that connection during an alarm.
 type publisher struct {
-	// result counts the outcomes. done, if it is not nil, receives each outcome.
+	// result counts the outcomes. done, if it is not nil, learns of each publish whether the message is in a queue.
 	result *Result
-	done   func(p failed.Publishing, o Outcome)
+	done   func(p failed.Publishing, confirmed bool)
 
 	amqpconn.Confirming
 	conn     amqpconn.Raw
@@ -88,7 +74,7 @@ type publisher struct {
 	sending chan *sent
 }
 
-func openPublisher(ctx context.Context, queue Queue, result *Result, done func(failed.Publishing, Outcome)) (*publisher, error) {
+func openPublisher(ctx context.Context, queue Queue, result *Result, done func(failed.Publishing, bool)) (*publisher, error) {
 	conn, err := queue.Open(ctx, "publish")
 	if err != nil {
 		return nil, err
@@ -153,37 +139,38 @@ func (o *publisher) send() {
 	}
 }
 
-// confirm takes the publish that the broker has answered, and counts the outcome.
-func (o *publisher) confirm(ctx context.Context, ok bool) (*sent, Outcome, error) {
+// confirm takes the publish that the broker has answered, counts the outcome, and reports whether the message is in a queue.
+func (o *publisher) confirm(ctx context.Context, ok bool) (s *sent, confirmed bool, err error) {
 	if !ok {
 		s, reason := o.oversized(ctx)
 		if s == nil {
-			return nil, 0, o.unpublished(reason)
+			return nil, false, o.unpublished(reason)
 		}
 		o.tooLarge(s.Publishing, s.what)
 		o.proceed()
-		return s, TooLarge, nil
+		return s, false, nil
 	}
 	if len(o.outstanding) == 0 {
-		return nil, 0, errors.New("the broker confirmed a message that was not published")
+		return nil, false, errors.New("the broker confirmed a message that was not published")
 	}
 	for len(o.Returns) > 0 { // a return comes before its confirm
 		o.noteReturn(<-o.Returns)
 	}
-	s := o.pop()
+	s = o.pop()
 	<-s.onItsWay
 	o.accepted = max(o.accepted, len(s.Body))
 	o.proceed()
-	outcome, n := Confirmed, &o.result.Confirmed
 	switch {
 	case s.confirmation == nil || !s.confirmation.Acked():
-		outcome, n = Refused, &o.result.Refused
+		o.result.Refused++
 	case s.returned:
-		outcome, n = Returned, &o.result.Returned
+		o.result.Returned++
+	default:
+		o.result.Confirmed++
+		confirmed = true
 	}
-	*n++
-	o.tell(s.Publishing, outcome)
-	return s, outcome, nil
+	o.tell(s.Publishing, confirmed)
+	return s, confirmed, nil
 }
 
 // tooLarge counts a message that is too large for the broker.
@@ -191,12 +178,12 @@ func (o *publisher) tooLarge(p failed.Publishing, what selected) {
 	o.result.Oversized = append(o.result.Oversized, Oversized{
 		Size: len(p.Body), Max: o.max, Line: p.Line, ID: what.id, MessageID: strings.Clone(what.messageID), Position: what.position,
 	})
-	o.tell(p, TooLarge)
+	o.tell(p, false)
 }
 
-func (o *publisher) tell(p failed.Publishing, outcome Outcome) {
+func (o *publisher) tell(p failed.Publishing, confirmed bool) {
 	if o.done != nil {
-		o.done(p, outcome)
+		o.done(p, confirmed)
 	}
 }
 

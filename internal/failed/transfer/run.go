@@ -184,10 +184,10 @@ func (r *run) pace() {
 
 // confirm handles the broker's answer to a publish.
 func (r *run) confirm(ctx context.Context, ok bool) error {
-	s, outcome, err := r.out.confirm(ctx, ok)
+	s, confirmed, err := r.out.confirm(ctx, ok)
 	switch {
 	case err != nil:
-	case outcome == Confirmed:
+	case confirmed:
 		s.what.acknowledge()
 	default:
 		r.held++

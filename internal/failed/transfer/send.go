@@ -12,8 +12,8 @@ import (
 type Sending struct {
 	// Next returns the next message, and false after the last one.
 	Next func() (p failed.Publishing, ok bool, err error)
-	// Done receives the outcome of each publish, in order; it can be nil.
-	Done func(p failed.Publishing, o Outcome)
+	// Done learns of each publish, in order, whether the message is in a queue; it can be nil.
+	Done func(p failed.Publishing, confirmed bool)
 	// Progress is called every second; it can be nil.
 	Progress func(Progress)
 }

@@ -151,7 +151,7 @@ func TestReturned(t *testing.T) {
 	t.Parallel()
 	types(t, func(t *testing.T, b bench) {
 		b.fill(t, "lost", "kept", "lost")
-		outcomes := map[transfer.Outcome]int{}
+		outcomes := map[bool]int{}
 		result, err := b.replay(t.Context(), t, transfer.Job{
 			Decide: func(e *failed.Entry) transfer.Verdict {
 				if string(e.Body) == "lost" {
@@ -159,9 +159,9 @@ func TestReturned(t *testing.T) {
 				}
 				return move(e)
 			},
-			Done: func(_ failed.Publishing, o transfer.Outcome) { outcomes[o]++ },
+			Done: func(_ failed.Publishing, confirmed bool) { outcomes[confirmed]++ },
 		})
-		assert.Truef(t, err == nil && result.Confirmed == 1 && result.Returned == 2 && outcomes[transfer.Returned] == 2,
+		assert.Truef(t, err == nil && result.Confirmed == 1 && result.Returned == 2 && outcomes[false] == 2,
 			"result %+v, %v", result, err)
 		b.expect(t, source, []string{"lost", "lost"})
 		b.expect(t, target, []string{"kept"})
@@ -328,16 +328,16 @@ func TestSendOversized(t *testing.T) {
 	b := newBench(t, "quorum")
 	large := make([]byte, b.maxMessageSize()+1)
 	bodies := [][]byte{large, []byte("a"), []byte("b"), large[:1<<20], []byte("c"), large, []byte("d")}
-	line, outcomes := 0, map[transfer.Outcome]int{}
+	line, outcomes := 0, map[bool]int{}
 	result, err := transfer.Send(t.Context(), b.Queue, transfer.Sending{Next: func() (p failed.Publishing, ok bool, err error) {
 		if line == len(bodies) {
 			return p, false, nil
 		}
 		line++
 		return failed.Publishing{RoutingKey: target, Properties: noProperties, Body: bodies[line-1], Line: line}, true, nil
-	}, Done: func(_ failed.Publishing, o transfer.Outcome) { outcomes[o]++ }})
+	}, Done: func(_ failed.Publishing, confirmed bool) { outcomes[confirmed]++ }})
 	require.Truef(t, err == nil && result.Confirmed == 5 && result.Uncertain == 0 && len(result.Oversized) == 2 &&
-		outcomes[transfer.TooLarge] == 2, "result %+v, %v, outcomes %v", result, err, outcomes)
+		outcomes[false] == 2, "result %+v, %v, outcomes %v", result, err, outcomes)
 	o := result.Oversized
 	assert.Truef(t, o[0].Line == 1 && o[1].Line == 6 && o[1].Max == len(large)-1, "%+v", o)
 	assert.Len(t, b.drain(t, target), 5)
