@@ -79,7 +79,7 @@ func parsePipeline(element value) (w pipeline.Worker, err error) {
 		"vhost":        decode(&w.Vhost, "a string"),
 		"delays":       decodeStrings(&w.Delays),
 		"max_attempts": decodeAttempts(&w.MaxAttempts),
-		"max_age":      decodeMaxAge(&w.MaxAge),
+		"max_age":      decodeChecked(&w.MaxAge, "a string", func() []problem.Problem { return rules.CheckMaxAge(nil, w.MaxAge) }),
 		"retry_on":     decodeStrings(&w.RetryOn),
 		"work_queues":  decodeWorkQueues(&w.WorkQueues),
 	})
@@ -116,15 +116,11 @@ func (v value) refuse(problems []problem.Problem) error {
 	return errors.New(first.String())
 }
 
-// decodeMaxAge and decodeAttempts refuse values that would otherwise count as not set.
-func decodeMaxAge(target *string) func(value) error {
-	return decodeChecked(target, "a string", func() []problem.Problem { return rules.CheckMaxAge(nil, *target) })
-}
-
 func decodeAttempts(target *int) func(value) error {
 	return decodeChecked(target, "a whole number", func() []problem.Problem { return rules.CheckAttempts(nil, int64(*target)) })
 }
 
+// decodeChecked refuses values that would otherwise count as not set.
 func decodeChecked(target any, kind string, check func() []problem.Problem) func(value) error {
 	return func(v value) error {
 		if err := decode(target, kind)(v); err != nil {
@@ -217,7 +213,7 @@ func (v value) object(known fields) error {
 		}
 		field, ok := known[key]
 		if !ok {
-			return fmt.Errorf("%s: unknown key; the supported keys are %s", member.path, known)
+			return fmt.Errorf("%s: unknown key; the supported keys are %s", member.path, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 		}
 		if err := field(member); err != nil {
 			return err
@@ -289,10 +285,6 @@ func decode(target any, kind string) func(value) error {
 		}
 		return nil
 	}
-}
-
-func (f fields) String() string {
-	return strings.Join(slices.Sorted(maps.Keys(f)), ", ")
 }
 
 // Schema is the JSON Schema of the configuration that [Parse] reads.

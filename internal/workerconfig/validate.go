@@ -87,9 +87,8 @@ func ValidateDelayedExchange(w delayed.Worker) []problem.Problem {
 func checkNameLength(w pipeline.Worker) []problem.Problem {
 	queues := []string{pipeline.Names(w.Name).RefusedQueue()}
 	for _, spelled := range w.Delays {
-		if delay, err := pipeline.ParseDelay(spelled); err == nil {
-			queues = append(queues, pipeline.Names(w.Name).RetryQueue(delay))
-		}
+		delay, _ := pipeline.ParseDelay(spelled) // is valid
+		queues = append(queues, pipeline.Names(w.Name).RetryQueue(delay))
 	}
 	return rules.CheckLengths(rules.Pipeline, queues...)
 }
