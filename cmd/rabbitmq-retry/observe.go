@@ -25,6 +25,8 @@ const (
 // observation has the worker's logs, metrics and health checks.
 type observation struct {
 	listen, logFormat, logLevel string
+	// level is the parsed logLevel.
+	level slog.Level
 }
 
 func (o *observation) addFlags(cmd *cobra.Command) {
@@ -54,18 +56,14 @@ func (o *observation) complete(getenv func(string) string) (err error) {
 	if name := from(&o.logFormat, "--log-format", envLogFormat); !slices.Contains([]string{"", "text", "json"}, o.logFormat) {
 		return fmt.Errorf("%s: must be text or json", name)
 	}
-	if name := from(&o.logLevel, "--log-level", envLogLevel); o.logLevel != "" && new(slog.Level).UnmarshalText([]byte(o.logLevel)) != nil {
+	if name := from(&o.logLevel, "--log-level", envLogLevel); o.logLevel != "" && o.level.UnmarshalText([]byte(o.logLevel)) != nil {
 		return fmt.Errorf("%s: must be debug, info, warn or error", name)
 	}
 	return nil
 }
 
 func (o *observation) logger(out io.Writer) *slog.Logger {
-	var level slog.Level // info
-	if o.logLevel != "" {
-		_ = level.UnmarshalText([]byte(o.logLevel)) // was checked
-	}
-	options := &slog.HandlerOptions{Level: level}
+	options := &slog.HandlerOptions{Level: o.level}
 	if o.logFormat == "json" {
 		options.ReplaceAttr = asText
 		return slog.New(slog.NewJSONHandler(out, options))
@@ -76,10 +74,8 @@ func (o *observation) logger(out io.Writer) *slog.Logger {
 // asText writes durations and addresses as the text format does, so JSON has "282ms", too.
 func asText(_ []string, a slog.Attr) slog.Attr {
 	switch value := a.Value.Any().(type) {
-	case time.Duration:
-		a.Value = slog.StringValue(value.String())
-	case net.Addr:
-		a.Value = slog.StringValue(value.String())
+	case time.Duration, net.Addr:
+		a.Value = slog.StringValue(fmt.Sprint(value))
 	}
 	return a
 }
