@@ -68,17 +68,12 @@ func (o *listOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return fmt.Errorf("--group-by %w", err)
 	}
-	target, _, err := o.find(args, 0)
-	if err != nil {
-		return err
-	}
-	filter, err := o.chosen(cmd)
+	inspection, filter, err := o.read(cmd, args)
 	if err != nil {
 		return err
 	}
 	messages := o.messages || o.format == asID
-	list := listing{Queue: target.Name, Vhost: target.Vhost}
-	inspection := o.inspection(cmd, target)
+	list := listing{Queue: inspection.target.Name, Vhost: inspection.target.Vhost}
 	look, err := inspection.look(cmd.Context(), filter, func(e *failed.Entry) (enough bool) {
 		switch {
 		case !messages:

@@ -113,17 +113,13 @@ func newDelete(target targetFlags) *cobra.Command {
 }
 
 func (o *deleteOptions) run(cmd *cobra.Command, args []string) error {
-	filter, err := o.chosen(cmd)
+	s, filter, err := o.read(cmd, args)
 	if err != nil {
 		return err
 	}
 	if o.export == "" && !o.discard && !o.dryRun {
 		return errors.New("what happens to the messages? Write --export FILE to keep them there, or --discard")
 	}
-	target, _, err := o.find(args, 0)
-	if err != nil {
-		return err
-	}
-	r := &removal{inspection: o.inspection(cmd, target), filter: filter, command: "delete", dryRun: o.dryRun, file: o.export}
+	r := &removal{inspection: s, filter: filter, command: "delete", dryRun: o.dryRun, file: o.export}
 	return r.saving(cmd.Context(), "--export", o.export, r.run)
 }
