@@ -9,6 +9,7 @@ package amqpconn
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -205,6 +206,12 @@ func LookFor(ctx context.Context, conn *amqp.Connection, queue string, exchanges
 		}
 		return found, err
 	}, func(amqp.Queue) {})
+}
+
+// IsCode reports whether the broker has closed a channel or the connection with this code.
+func IsCode(err error, code int) bool {
+	var reason *amqp.Error
+	return errors.As(err, &reason) && reason.Code == code
 }
 
 const (

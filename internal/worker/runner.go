@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
@@ -68,7 +69,7 @@ func (o Options) runFlow(ctx context.Context, c session.Config, changes <-chan s
 			return err
 		}
 		if err != nil {
-			undelivered = session.NotDelivered(err)
+			undelivered = amqpconn.IsCode(err, amqp.InternalError) // over the head of the inbox, which came before the answer
 		} else {
 			log.Info("consuming", "queue", flow.Config().Inbox(), "prefetch", o.Prefetch, "broker", serving.String())
 			err = s.Run(ctx)

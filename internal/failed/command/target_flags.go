@@ -10,6 +10,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/spf13/cobra"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
@@ -185,12 +186,9 @@ func chooseOfPipeline(t *operation.Target, name string, config workerconfig.Conf
 
 // advise adds to an operation's error how the user can change the command line.
 func (t *targetFlags) advise(of *operation.Target, err error) error {
-	var (
-		refused    *amqp.Error
-		unreadable *transfer.UnreadableError
-	)
+	var unreadable *transfer.UnreadableError
 	switch {
-	case errors.As(err, &refused) && refused.Code == amqp.NotAllowed:
+	case amqpconn.IsCode(err, amqp.NotAllowed):
 		return fmt.Errorf("%w; if the vhost is not %q, write --vhost", err, of.Vhost)
 	case of.Pipeline != "" && errors.Is(err, transfer.ErrNoQueue):
 		return fmt.Errorf("%w %q: is there a pipeline %q? If it is a delayed exchange, write --queue %s",

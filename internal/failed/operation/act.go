@@ -9,6 +9,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker/undeliverable"
@@ -61,9 +62,8 @@ func (r *Run) Repair(ctx context.Context, ready int) (replaced int, err error) {
 		URI: r.serving, Vhost: r.Vhost, Name: r.Name, Client: r.client("repair"), Aside: failed.AsideIn(r.Name),
 	}
 	replaced, err = queue.Replace(ctx, ready, r.Entrance())
-	var refused *amqp.Error
 	switch {
-	case errors.As(err, &refused) && refused.Code == amqp.AccessRefused:
+	case amqpconn.IsCode(err, amqp.AccessRefused):
 		err = fmt.Errorf("this user cannot publish; needs: write on %q (%w)", r.Entrance(), err)
 	case err != nil && strings.HasPrefix(r.release, "3.") && !errors.Is(err, undeliverable.ErrMayNotRead):
 		err = fmt.Errorf("RabbitMQ %s needs the plugin rabbitmq_amqp1_0 for a repair: %w", r.release, err)

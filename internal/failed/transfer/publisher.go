@@ -227,13 +227,13 @@ func (o *publisher) unpublished(reason error) error {
 		}
 	}
 	answers := o.result.Confirmed + o.result.Returned + o.result.Refused
-	if answers == 0 && (isCode(reason, amqp.AccessRefused) || isCode(reason, amqp.NotFound)) {
+	if answers == 0 && (amqpconn.IsCode(reason, amqp.AccessRefused) || amqpconn.IsCode(reason, amqp.NotFound)) {
 		o.outstanding, o.flying = nil, 0 // no message can have arrived
 	}
 	switch {
-	case isCode(reason, amqp.AccessRefused):
+	case amqpconn.IsCode(reason, amqp.AccessRefused):
 		return fmt.Errorf("this user cannot publish; needs: write on %q (%w)", cmp.Or(name, "amq.default"), reason)
-	case isCode(reason, amqp.NotFound):
+	case amqpconn.IsCode(reason, amqp.NotFound):
 		return fmt.Errorf("exchange %q does not exist: run terraform apply (%w)", name, reason)
 	default:
 		return fmt.Errorf("publish: %w%s", reason, unanswered)

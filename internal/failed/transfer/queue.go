@@ -73,9 +73,9 @@ func HasExchange(ctx context.Context, conn amqpconn.Raw, name string) (bool, err
 	switch {
 	case err != nil:
 		return false, err
-	case isCode(answer, amqp.NotFound):
+	case amqpconn.IsCode(answer, amqp.NotFound):
 		return false, nil
-	case isCode(answer, amqp.AccessRefused):
+	case amqpconn.IsCode(answer, amqp.AccessRefused):
 		return false, fmt.Errorf("%w exchange; needs: read on %q (%w)", ErrMayNotRead, name, answer)
 	}
 	return answer == nil, answer
@@ -106,7 +106,7 @@ func (q Queue) First(ctx context.Context, conn amqpconn.Raw, visit func(*failed.
 		visit(&e)
 		return channel.Nack(d.DeliveryTag, multiple, requeue)
 	})
-	if isCode(answer, amqp.InternalError) {
+	if amqpconn.IsCode(answer, amqp.InternalError) {
 		answer = &UnreadableError{Err: answer}
 	}
 	return errors.Join(err, q.explain(answer))

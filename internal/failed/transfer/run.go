@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	amqp "github.com/rabbitmq/amqp091-go"
-
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 )
 
@@ -251,12 +249,6 @@ func (r *run) show(phase Phase) {
 		p.Waiting, p.Missing = true, max(0, r.atMost-r.seen)
 	}
 	r.job.Progress(p)
-}
-
-// isCode reports whether a broker has closed the channel with this code.
-func isCode(err error, code int) bool {
-	var reason *amqp.Error
-	return errors.As(err, &reason) && reason.Code == code
 }
 
 // finish ends a round in good order: it waits for confirms, acknowledges confirmed messages and puts all others back.

@@ -1,11 +1,12 @@
 package session
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 )
 
 const (
@@ -84,8 +85,7 @@ func (s *Session) replace(m *message, reason error) error {
 
 // looked continues with the messages that waited for the look.
 func (s *Session) looked(err error) error {
-	var answer *amqp.Error
-	if err != nil && (!errors.As(err, &answer) || answer.Code != amqp.NotFound) {
+	if err != nil && !amqpconn.IsCode(err, amqp.NotFound) {
 		return err
 	}
 	if err != nil && !s.rejections.missing {

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"errors"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -37,13 +36,6 @@ func (s *Session) Searching() bool {
 		}
 	}
 	return false
-}
-
-// NotDelivered reports whether the broker ended the opening of a session over the message at the head of the inbox. The
-// broker had sent that message before it answered.
-func NotDelivered(err error) bool {
-	var reason *amqp.Error
-	return errors.As(err, &reason) && reason.Code == amqp.InternalError
 }
 
 // Finished is how many messages the session has finished.
