@@ -41,37 +41,31 @@ type runner struct {
 type compiled struct {
 	pipelines []*deadletter.Pipeline
 	exchanges []*delaying.Exchange
+	// flows are all of these.
+	flows []session.Config
 }
 
 // compile reports the first invalid element.
 func compile(config workerconfig.Config) (c compiled, err error) {
-	if c.pipelines, err = compileList("pipelines", config.Pipelines, deadletter.NewPipeline); err != nil {
+	if c.pipelines, err = compileList(&c.flows, "pipelines", config.Pipelines, deadletter.NewPipeline); err != nil {
 		return c, err
 	}
-	c.exchanges, err = compileList("delayed_exchanges", config.DelayedExchanges, delaying.NewExchange)
+	c.exchanges, err = compileList(&c.flows, "delayed_exchanges", config.DelayedExchanges, delaying.NewExchange)
 	return c, err
 }
 
-func compileList[W, C any](key string, workers []W, compile func(W) (C, error)) ([]C, error) {
+func compileList[W any, C session.Config](
+	flows *[]session.Config, key string, workers []W, compile func(W) (C, error),
+) ([]C, error) {
 	list := make([]C, len(workers))
 	for i, w := range workers {
 		var err error
 		if list[i], err = compile(w); err != nil {
 			return nil, fmt.Errorf("%s[%d].%w", key, i, err)
 		}
+		*flows = append(*flows, list[i])
 	}
 	return list, nil
-}
-
-func (c compiled) flows() []session.Config {
-	flows := make([]session.Config, 0, len(c.pipelines)+len(c.exchanges))
-	for _, p := range c.pipelines {
-		flows = append(flows, p)
-	}
-	for _, e := range c.exchanges {
-		flows = append(flows, e)
-	}
-	return flows
 }
 
 // follow puts a configuration in force. An invalid configuration changes nothing.
@@ -82,7 +76,7 @@ func (s *supervisor) follow(ctx context.Context, config workerconfig.Config) err
 	}
 	s.options.Metrics.ConfigLoaded(valid.pipelines, valid.exchanges)
 	wanted := map[workerconfig.ID]bool{}
-	for _, c := range valid.flows() {
+	for _, c := range valid.flows {
 		id := c.ID()
 		wanted[id] = true
 		if r, ok := s.runners[id]; ok {

@@ -99,7 +99,7 @@ func Check(ctx context.Context, o Options, out io.Writer) error {
 		return err
 	}
 	var failed error
-	for _, c := range valid.flows() {
+	for _, c := range valid.flows {
 		say := func(format string, values ...any) {
 			_, _ = fmt.Fprintf(out, "%s: %s\n", c.ID(), fmt.Sprintf(format, values...))
 		}
