@@ -130,6 +130,9 @@ func pointer(at, name string) string {
 
 const hex = "0123456789abcdef"
 
+// escapes has the letter after the backslash of each character that JSON escapes with one letter.
+var escapes = [0x80]byte{'"': '"', '\\': '\\', '\n': 'n', '\r': 'r', '\t': 't'}
+
 // appendString writes text as JSON. Invalid UTF-8 becomes U+FFFD.
 func appendString[T string | []byte](data []byte, text T) []byte {
 	return appendText(data, strings.ToValidUTF8(string(text), "�"))
@@ -146,16 +149,9 @@ func appendText[T string | []byte](data []byte, text T) []byte {
 		}
 		data = append(data, text[from:i]...)
 		from = i + 1
-		switch c {
-		case '"', '\\':
-			data = append(data, '\\', c)
-		case '\n':
-			data = append(data, '\\', 'n')
-		case '\r':
-			data = append(data, '\\', 'r')
-		case '\t':
-			data = append(data, '\\', 't')
-		default:
+		if letter := escapes[c]; letter != 0 {
+			data = append(data, '\\', letter)
+		} else {
 			data = append(data, '\\', 'u', '0', '0', hex[c>>4], hex[c&0xf])
 		}
 	}
