@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"strings"
 
+	amqp "github.com/rabbitmq/amqp091-go"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
@@ -70,10 +72,10 @@ func (t *Target) Guard(ctx context.Context, o Options, looks bool) (*Run, error)
 		return r, nil // with Force, the user says that the pipeline declares the queue
 	}
 	kind, err := t.queue().KindOver(ctx, conn)
-	if kind == transfer.Stream {
+	if kind == amqp.QueueTypeStream {
 		err = fmt.Errorf("queue %q is a stream, which keeps messages after they are read: they cannot be replayed or taken out", t.Name)
 	}
-	r.Limited = kind == transfer.Quorum && !o.Force
+	r.Limited = kind == amqp.QueueTypeQuorum && !o.Force
 	return r, err
 }
 

@@ -67,7 +67,7 @@ func (b *bench) open(ctx context.Context, purpose string) (amqpconn.Raw, error) 
 }
 
 // kind asks for the type of the queue.
-func (b *bench) kind(t *testing.T) (transfer.Kind, error) {
+func (b *bench) kind(t *testing.T) (string, error) {
 	t.Helper()
 	conn, err := b.open(t.Context(), "kind")
 	require.NoError(t, err)

@@ -159,20 +159,10 @@ func (q Queue) explain(err error) error {
 	}
 }
 
-// Kind is the type of a queue.
-type Kind string
-
-// Types of queues. No other type has its own way to delete or keep messages.
-const (
-	Quorum  Kind = "quorum"
-	Stream  Kind = "stream"
-	Classic Kind = "classic"
-)
-
-// KindOver asks for the queue's type. AMQP has no request for it, so KindOver consumes with a stream offset. Any other type
-// than a stream refuses that argument, and its error names the type. KindOver treats unknown types as quorum. No message is
-// delivered, and the user needs only the permission read.
-func (q Queue) KindOver(ctx context.Context, conn amqpconn.Raw) (Kind, error) {
+// KindOver asks for the queue's type, such as [amqp.QueueTypeQuorum]. AMQP has no request for it, so KindOver consumes with a
+// stream offset. Any other type than a stream refuses that argument, and its error names the type. KindOver treats unknown
+// types as quorum. No message is delivered, and the user needs only the permission read.
+func (q Queue) KindOver(ctx context.Context, conn amqpconn.Raw) (string, error) {
 	answer, err := ask(ctx, conn, fmt.Sprintf("ask for the type of queue %q", q.Name), func(channel *amqp.Channel) error {
 		if err := channel.Qos(1, 0, false); err != nil {
 			return err
@@ -185,12 +175,12 @@ func (q Queue) KindOver(ctx context.Context, conn amqpconn.Raw) (Kind, error) {
 	case err != nil:
 		return "", err
 	case answer == nil:
-		return Stream, nil
+		return amqp.QueueTypeStream, nil
 	case !errors.As(answer, &reason) || reason.Code != amqp.PreconditionFailed:
 		return "", q.explain(answer)
 	case strings.HasSuffix(reason.Reason, " of queue type rabbit_classic_queue"):
-		return Classic, nil
+		return amqp.QueueTypeClassic, nil
 	default:
-		return Quorum, nil
+		return amqp.QueueTypeQuorum, nil
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -222,7 +223,7 @@ func TestNamesDecideNothing(t *testing.T) {
 		b.DeclareQueue(t, queue, "quorum", nil)
 		b.Name, b.Open, b.uri = queue, b.open, b.URI
 		kind, err := b.kind(t)
-		assert.Truef(t, err == nil && kind == transfer.Quorum, "%s: %q, %v", queue, kind, err)
+		assert.Truef(t, err == nil && kind == amqp.QueueTypeQuorum, "%s: %q, %v", queue, kind, err)
 		b.uri = strings.Replace(b.URI, b.Username+":"+b.Password, name+":"+password, 1)
 		_, err = b.kind(t)
 		require.ErrorContains(t, err, "this user cannot read the queue", queue)
