@@ -55,25 +55,17 @@ func (o *publisher) publish(ctx context.Context, route deadletter.Route, publish
 		o.stale = true
 		return fmt.Errorf("publish to exchange %q: %w (%w)", route.Exchange, errSilent, err)
 	}
+	if kept && len(o.Returns) == 0 {
+		return nil
+	}
 	if kept {
-		return o.unlessReturned()
+		<-o.Returns // came before the confirm
+		return errUnbound
 	}
 	if o.IsClosed() {
 		return fmt.Errorf("publish to exchange %q: the broker closed the channel (%w)", route.Exchange, <-o.Closed)
 	}
 	return errRefused
-}
-
-// unlessReturned returns an error if the broker returned the message. A return comes before the confirm.
-func (o *publisher) unlessReturned() error {
-	select {
-	case _, returned := <-o.Returns:
-		if returned {
-			return errUnbound
-		}
-	default:
-	}
-	return nil
 }
 
 func (o *publisher) close() {
