@@ -132,7 +132,8 @@ func ConnectAMQP10(ctx context.Context, uri URI, vhost string, client Client) (*
 		WriteTimeout: closeTimeout,
 	}
 	return Await(ctx, "connect to "+uri.String()+" over AMQP 1.0", func() (*amqp10.Conn, error) {
-		conn, err := uri.dial("tcp", uri.hostPort())
+		_, address, _ := strings.Cut(uri.address, "://")
+		conn, err := uri.dial("tcp", address)
 		if err != nil {
 			return nil, err
 		}
@@ -153,12 +154,6 @@ func (u URI) sasl() amqp10.SASLType {
 		return amqp10.SASLTypeExternal("")
 	}
 	return amqp10.SASLTypePlain(u.username, u.password)
-}
-
-// hostPort is the address without the scheme.
-func (u URI) hostPort() string {
-	_, address, _ := strings.Cut(u.address, "://")
-	return address
 }
 
 // OpenChannel opens a channel.
