@@ -78,15 +78,9 @@ func parseURI(raw string, others certificates.Set) (URI, error) {
 	}, nil
 }
 
-// WithUsername replaces the user.
-func (u URI) WithUsername(name string) URI {
-	u.username = name
-	return u
-}
-
-// WithPassword replaces the password.
-func (u URI) WithPassword(password string) URI {
-	u.password, u.hasPassword = password, true
+// WithCredentials replaces the user unless the new one is "", and likewise the password.
+func (u URI) WithCredentials(username, password string) URI {
+	u.username, u.password = cmp.Or(username, u.username), cmp.Or(password, u.password)
 	return u
 }
 

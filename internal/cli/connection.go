@@ -60,13 +60,7 @@ func (c *Connection) Brokers() ([]amqpconn.URI, error) {
 		return nil, err
 	}
 	for i, uri := range uris {
-		if username != "" {
-			uri = uri.WithUsername(username)
-		}
-		if password != "" {
-			uri = uri.WithPassword(password)
-		}
-		uris[i] = uri
+		uris[i] = uri.WithCredentials(username, password)
 	}
 	return uris, nil
 }
