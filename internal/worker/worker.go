@@ -123,8 +123,13 @@ func Check(ctx context.Context, o Options, out io.Writer) error {
 
 // checkBrokers asks one broker after the other until one serves, and says why the others do not.
 func (o Options) checkBrokers(ctx context.Context, c session.Config) (queue amqp.Queue, unserved []error, err error) {
-	_, err = o.Brokers.Try(ctx, slog.New(slog.DiscardHandler), 0, func(uri amqpconn.URI) (err error) {
-		if queue, err = checkFlow(ctx, uri, c, o.Version); err != nil {
+	_, err = o.Brokers.Try(ctx, slog.New(slog.DiscardHandler), 0, func(uri amqpconn.URI) error {
+		conn, err := session.Connect(ctx, uri, c, "check", o.Version)
+		if err == nil {
+			defer amqpconn.HangUp(conn)
+			queue, err = amqpconn.LookFor(ctx, conn, c.Inbox(), c.Exchanges()...)
+		}
+		if err != nil {
 			unserved = append(unserved, err)
 		}
 		return err
@@ -133,13 +138,4 @@ func (o Options) checkBrokers(ctx context.Context, c session.Config) (queue amqp
 		unserved = []error{err} // no broker was asked
 	}
 	return queue, unserved, err
-}
-
-func checkFlow(ctx context.Context, uri amqpconn.URI, c session.Config, version string) (amqp.Queue, error) {
-	conn, err := session.Connect(ctx, uri, c, "check", version)
-	if err != nil {
-		return amqp.Queue{}, err
-	}
-	defer amqpconn.HangUp(conn)
-	return amqpconn.LookFor(ctx, conn, c.Inbox(), c.Exchanges()...)
 }
