@@ -126,7 +126,7 @@ func (c *Conn) wrapped(properties []byte) []byte {
 	}
 	c.last++
 	c.large.Store(c.last, bytes.Clone(properties))
-	return wrapNumber(c.last)
+	return endian.BigEndian.AppendUint32(opening(4, 'i'), c.last)
 }
 
 // Write sends frames with unwrapped properties.
@@ -194,10 +194,6 @@ func wrap(properties []byte) []byte {
 	w := opening(len(properties)+4, 'x')
 	w = endian.BigEndian.AppendUint32(w, uint32(len(properties))) //nolint:gosec // is within a frame
 	return append(w, properties...)
-}
-
-func wrapNumber(n uint32) []byte {
-	return endian.BigEndian.AppendUint32(opening(4, 'i'), n)
 }
 
 // opening returns the bytes before a value of this size and type.
