@@ -24,7 +24,7 @@ func CheckRetryOn(reasons []string) []Problem {
 	for i := range problems {
 		problems[i].Path = problems[i].Path[:1]
 		if !slices.Contains(reasons, pipeline.ReasonRejected) {
-			problems[i].Detail += fmt.Sprintf(" Write %q into the set.", pipeline.ReasonRejected)
+			problems[i].Detail += fmt.Sprintf(" Add %q to the set.", pipeline.ReasonRejected)
 		}
 	}
 	return problems
@@ -54,8 +54,8 @@ func WarnOfMaxAge(p pipeline.Pipeline) []Problem {
 		return nil
 	}
 	return []Problem{problem(Path{"max_age"}, "No message is ever retried",
-		"The first delay is %s, and max_age = %q does not let a message come back so late after it failed: "+
-			"each goes to the failed queue as \"too_old\" at once. Raise max_age, or shorten the first delay.",
+		"The first delay is %s, which is longer than max_age = %q. "+
+			"So each message goes to the failed queue as \"too_old\" at once. Raise max_age, or shorten the first delay.",
 		p.Delays[0].Spelling, p.MaxAge.Spelling)}
 }
 
@@ -99,8 +99,8 @@ func CheckDefinition(p pipeline.Pipeline) []Problem {
 	}
 	at, remedy := largestPart(definition)
 	return []Problem{problem(Path{at}, "Definition too long",
-		"The pipeline's definition, which is kept on the broker, has %d bytes; "+
-			"it can have at most %d, and fewer with many quotes in it. %s.", len(definition.String()), stored.MaxDefinition, remedy)}
+		"The pipeline's definition, which is kept on the broker, has %d bytes. "+
+			"It can have at most %d, and fewer with many quotes in it. %s.", len(definition.String()), stored.MaxDefinition, remedy)}
 }
 
 // largestPart returns the attribute that takes most space in the definition, and how to shorten it.
@@ -146,7 +146,8 @@ func CheckDelayedExchange(e delayed.Exchange) []Problem {
 		return []Problem{rules.NameTooLong(rules.DelayedExchange, name, detail)}
 	}
 	if definition := e.Definition().String(); !stored.Fits(definition) {
-		return []Problem{problem(Path{"max_delay"}, "Definition too long", "It has %d bytes. Write durations more simply.", len(definition))}
+		return []Problem{problem(Path{"max_delay"}, "Definition too long",
+			"The definition has %d bytes. Write durations more simply.", len(definition))}
 	}
 	return nil
 }
@@ -164,8 +165,9 @@ const (
 	removeArgument = "Remove %q: %s."
 
 	tildeInName = "The name %q has a ~. " +
-		"RabbitMQ's management API fails for the whole vhost over a binding that has both such a routing key and arguments, " +
-		"which mark what belongs to an attachment. List the queue in the work_queues of the pipeline itself, whose bindings have none."
+		"If a binding has both such a routing key and arguments, RabbitMQ's management API fails for the whole vhost. " +
+		"Bindings of an attachment have arguments. " +
+		"List the queue in the work_queues of the pipeline itself, whose bindings have none."
 )
 
 // A plan and the sidecar's configuration describe problems in the same way.

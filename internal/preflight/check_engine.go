@@ -42,7 +42,7 @@ func onlyWithWorker(p pipeline.Pipeline) []Problem {
 	}
 	if slices.ContainsFunc(p.RetryOn, func(reason string) bool { return reason != pipeline.ReasonRejected }) {
 		problems = append(problems, problem(Path{"retry_on"}, "retry_on without a sidecar",
-			"With engine = %q only what consumers reject is retried; what expires or is displaced is parked. "+
+			"With engine = %q only rejected messages are retried. Expired and displaced messages are parked. "+
 				"Leave retry_on out, or write engine = \"worker\".", p.Engine))
 	}
 	return problems
@@ -59,7 +59,7 @@ func checkEngineOf(p pipeline.Pipeline, name string) []Problem {
 	}
 	if p.Facts().InQueue && w.Type == topology.Classic {
 		problems = append(problems, problem(at("type"), "Classic queue cannot delay by itself",
-			"Queue %q is classic, and only quorum queues delay and count what is returned to them. "+
+			"Queue %q is classic, and only quorum queues delay and count returned messages. "+
 				"Leave it out, or choose engine = \"worker\" or \"consumer\" for the pipeline.", name))
 	}
 	keys := p.BrokerKeys(name)

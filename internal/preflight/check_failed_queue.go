@@ -44,8 +44,8 @@ func CheckFailedQueues(p pipeline.Pipeline) []Problem {
 					"Name another queue.", w.FailedQueue, name))
 		}
 		if w.ForeignFailedQueue && slices.Contains(declared, w.FailedQueue) {
-			problems = append(problems, problem(at, "Failed queue declared and not",
-				"Another work queue of this pipeline declares %q, and with declare = false %q says that it is somebody else's. "+
+			problems = append(problems, problem(at, "Failed queue with two values of declare",
+				"Another work queue of this pipeline declares %q, but %q has declare = false for it. "+
 					"Write the same for both.", w.FailedQueue, name))
 		}
 		detail := tooLong(p.Vhost, w.FailedQueue, p.QueueType)
@@ -77,8 +77,8 @@ func (q liveWorkQueue) checkFailedQueue(f *Findings) {
 	case !q.ForeignFailedQueue:
 	case !exists:
 		f.missing(q.at()[:1], "Failed queues do not exist",
-			"These queues are to get failed messages with declare = false in failed_queue, and are not on the broker:", name,
-			"Make them first, or leave declare = false out of failed_queue: they are created then.")
+			"These failed queues have declare = false, but are not on the broker:", name,
+			"Make them first, or leave declare = false out of failed_queue, so that they are created.")
 	case live.Exclusive || live.AutoDelete || live.Transient || live.Type == "stream":
 		f.refuse(at, "Failed queue keeps no messages",
 			"Queue %q is a stream, exclusive, auto-delete or not durable: "+
@@ -86,8 +86,8 @@ func (q liveWorkQueue) checkFailedQueue(f *Findings) {
 	default:
 		if exchange := q.deadLetterExchangeOf(name, live); n.Retries(exchange) {
 			f.refuse(at, "Failed queue is retried",
-				"Queue %q dead-letters to %q: what is rejected there would be retried, and come back when it fails. "+
-					"Take its dead-letter exchange away, or name another queue.", name, exchange)
+				"Queue %q dead-letters to %q. Messages that are rejected there would be retried, and come back when they fail. "+
+					"Remove its dead-letter exchange, or name another queue.", name, exchange)
 		}
 	}
 }
@@ -117,10 +117,10 @@ func checkFailedQueuesExist(f *Findings, at Path, p pipeline.Pipeline, prior *pi
 	if prior != nil {
 		had = prior.DeclaredFailedQueues()
 	}
-	const ifMeant = "\n\nIf they are meant, write declare = false in failed_queue: they stay somebody else's. Otherwise choose other names."
+	const ifMeant = "\n\nIf you mean these queues, write declare = false in failed_queue: they keep their owner. Otherwise choose other names."
 	all := Finding{
-		problem(at, "Failed queues exist already", "These queues would be created to get failed messages, but exist already:"),
-		InTheWay, ifMeant + "\n\nApply fails unless they are deleted before.", ifMeant + nothingChanged,
+		problem(at, "Failed queues exist already", "These failed queues would be created, but exist already:"),
+		InTheWay, ifMeant + "\n\nApply fails unless they are deleted first.", ifMeant + nothingChanged,
 	}
 	for _, name := range p.DeclaredFailedQueues() {
 		is, exists := live[name]

@@ -46,13 +46,13 @@ func unusableKey(key string, value any, w pipeline.WorkQueue, needed topology.Ar
 	case key == "dead-letter-routing-key":
 		return "the message's own routing key would be lost"
 	case key == "expires":
-		return "it deletes the queue with its messages when it was not used for that long"
+		return "it deletes the queue with its messages after that time without use"
 	case !topology.AlwaysApplicable(w.Type, topology.Arguments{key: value}):
 		return "a " + w.Type + " queue does not support it, and the broker would not apply the policy to the queue at all"
 	case key == "overflow" && w.Strategy() == topology.AtLeastOnce && value != "reject-publish":
-		return "at-least-once dead-lettering needs overflow = reject-publish; with dead_letter_strategy = \"at-most-once\" it can be chosen"
+		return "at-least-once dead-lettering needs overflow = reject-publish; dead_letter_strategy = \"at-most-once\" allows other values"
 	case bounded(topology.Arguments{key: value}) && w.Strategy() == topology.AtLeastOnce:
-		return "at-least-once dead-lettering needs overflow = reject-publish, which would turn the limit against the queue's publishers; " +
+		return "at-least-once dead-lettering needs overflow = reject-publish, so a full queue would reject its publishers' messages; " +
 			"write dead_letter_strategy = \"at-most-once\""
 	}
 	return ""
@@ -75,7 +75,7 @@ func WarnOfPolicyKeys(definition topology.Arguments, at ...any) []Problem {
 	for _, key := range slices.Sorted(maps.Keys(definition)) {
 		if definition[key] != nil && !topology.IsPolicyKey(key) {
 			unknown = append(unknown, problem(at, "Unknown policy key",
-				"RabbitMQ knows no policy key %q. Apply fails unless a plugin of the broker does.", key))
+				"RabbitMQ does not know the policy key %q. Apply fails unless a plugin of the broker knows it.", key))
 		}
 	}
 	return unknown

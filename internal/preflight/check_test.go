@@ -231,7 +231,7 @@ func TestCheckRetryOn(t *testing.T) {
 		"rejected":                nil,
 		"rejected expired maxlen": nil,
 		"rejected bored":          {`"bored" is not a reason`},
-		"expired":                 {`"rejected" into the set`},
+		"expired":                 {`"rejected" to the set`},
 	} {
 		problems := CheckRetryOn(strings.Fields(reasons))
 		if len(problems) != len(says) {

@@ -69,7 +69,7 @@ func checkTakeOver(place func(...any) Path, p pipeline.Names, name string, workQ
 		return []Problem{problem(at, "A declared queue cannot be taken over", takenOverAndDeclared, name, name, name)}
 	case !workQueue.ByPolicy():
 		return []Problem{problem(at, "take_over_from requires attach = \"policy\"",
-			"A queue with attach = \"arguments\" dead-letters where it was declared to, whatever a policy says. "+
+			"With attach = \"arguments\", the queue's arguments take precedence over any policy. "+
 				"Declare it without dead-letter arguments, and attach it by policy.")}
 	case pipeline.CannotBeMarked(name):
 		return []Problem{problem(at, "Queue cannot be taken over", tildeTakenOver, name)}
@@ -83,12 +83,12 @@ func checkTakeOver(place func(...any) Path, p pipeline.Names, name string, workQ
 
 // reservedArguments would take precedence over the pipeline's policy.
 var reservedArguments = map[string]string{
-	"x-queue-type":              "the attribute type has it",
+	"x-queue-type":              "the attribute type sets it",
 	pipeline.DeclaredByArgument: "the pipeline writes it itself",
 	"x-dead-letter-exchange":    "the pipeline's policy sets it, and an argument would take precedence over it",
 	"x-dead-letter-routing-key": "the message's own routing key would be lost",
 	"x-dead-letter-strategy":    "the pipeline's policy sets it, and an argument would take precedence over it",
-	"x-overflow":                "the pipeline's policy sets it; policy_definition_json has it where you can choose",
+	"x-overflow":                "the pipeline's policy sets it; if you can choose it, write it in policy_definition_json",
 	"x-expires":                 "it deletes the queue with its messages",
 }
 
@@ -107,7 +107,7 @@ var unsupportedArguments = map[string][]string{
 func checkArguments(at Path, workQueue pipeline.WorkQueue) []Problem {
 	if !workQueue.Declare && workQueue.Arguments != nil {
 		return []Problem{problem(at, "Arguments of a queue that is not declared",
-			"arguments_json goes with declare = true: a queue that exists already keeps its own arguments.")}
+			"arguments_json requires declare = true: a queue that exists already keeps its own arguments.")}
 	}
 	var problems []Problem
 	for _, key := range slices.Sorted(maps.Keys(workQueue.Arguments)) {
@@ -116,7 +116,7 @@ func checkArguments(at Path, workQueue pipeline.WorkQueue) []Problem {
 		}
 		if slices.Contains(unsupportedArguments[workQueue.Type], key) {
 			problems = append(problems, problem(at, "Unsupported argument", removeArgument, key,
-				fmt.Sprintf("a %s queue does not support it, and RabbitMQ refuses to declare one that has it", workQueue.Type)))
+				fmt.Sprintf("a %s queue does not support it, and RabbitMQ refuses to declare a queue with it", workQueue.Type)))
 		}
 		problems = append(problems, checkArgumentValue(at, key, workQueue)...)
 	}
@@ -127,8 +127,8 @@ func checkArgumentValue(at Path, key string, workQueue pipeline.WorkQueue) []Pro
 	limit := key == "x-max-length" || key == "x-max-length-bytes"
 	if limit && workQueue.Strategy() == topology.AtLeastOnce {
 		return []Problem{problem(at, "Length limit on a work queue with at-least-once dead-lettering",
-			"At-least-once dead-lettering needs overflow = reject-publish, which would turn %q against the queue's publishers. "+
-				"Remove it, or write\n\n  dead_letter_strategy = \"at-most-once\"", key)}
+			"At-least-once dead-lettering needs overflow = reject-publish. With %q, a full queue would reject its publishers' messages. "+
+				"Remove the limit, or write\n\n  dead_letter_strategy = \"at-most-once\"", key)}
 	}
 	switch value := workQueue.Arguments[key].(type) {
 	case nil:
@@ -136,19 +136,19 @@ func checkArgumentValue(at Path, key string, workQueue pipeline.WorkQueue) []Pro
 	case float64:
 		if strings.HasPrefix(key, "x-") {
 			return []Problem{problem(at, "Number with a fraction",
-				"%q is %v; RabbitMQ's arguments take whole numbers, written without a point.", key, value)}
+				"%q is %v. RabbitMQ's arguments must be whole numbers, written without a point.", key, value)}
 		}
 	}
 	return nil
 }
 
 const (
-	takenOverAndDeclared = "Queue %q exists already if another pipeline has it, so it is not for this one to declare. " +
-		"If the other one declares it, set declare = false there first and apply: the queue stays. " +
-		"Then write %q = { take_over_from = ... } here, without declare; the queue %q is then managed by neither."
+	takenOverAndDeclared = "If another pipeline has queue %q, the queue exists already, so this pipeline must not declare it. " +
+		"If the other pipeline declares it, set declare = false there first and apply: the queue stays. " +
+		"Then write %q = { take_over_from = ... } here, without declare. Neither pipeline then manages queue %q."
 
 	tildeTakenOver = "The name %q has a ~. " +
-		"RabbitMQ's management API fails for the whole vhost over a binding that has both such a routing key and arguments, " +
-		"which say where a queue is taken over from. " +
-		"Remove the queue from the other pipeline, then add it here: what is rejected between the two applies is lost."
+		"If a binding has both such a routing key and arguments, RabbitMQ's management API fails for the whole vhost. " +
+		"Bindings of a queue that is taken over have arguments. " +
+		"Remove the queue from the other pipeline, then add it here. Messages that are rejected between the two applies are lost."
 )

@@ -86,8 +86,8 @@ func checkMissing(f *Findings, p pipeline.Pipeline, vhost topology.Topology) {
 func checkDeclared(f *Findings, p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Topology) {
 	wanted := p.Expand().Queues
 	declared := Finding{
-		problem(Path{"work_queues"}, "Work queues exist already", "With declare = true the pipeline creates a work queue and owns it, "+
-			"and these exist already. Leave declare out: the pipeline attaches to the queue as it is, with the messages in it.\n"),
+		problem(Path{"work_queues"}, "Work queues exist already", "With declare = true, the pipeline creates and owns a work queue, "+
+			"but these exist already. Leave declare out, so that the pipeline attaches the queue as it is, with its messages.\n"),
 		InTheWay, "\n\nApply fails with declare = true.", nothingChanged,
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
@@ -110,6 +110,6 @@ func appendCommon[W, L any](found []string, kind string, wanted map[string]W, li
 	return found
 }
 
-const damagedDefinition = "The definition on the broker is not the one that was applied: %s. " +
+const damagedDefinition = "The definition on the broker differs from the applied one: %s. " +
 	"Apply restores it from the configuration, and deletes nothing else. " +
-	"If a newer release of the provider has written it, use that one instead."
+	"If a newer release of the provider has written it, use that release instead."

@@ -50,7 +50,7 @@ func (f *Findings) checkPipelineOf(a pipeline.Attachment, vhost topology.Vhost) 
 	if !slices.Contains(pipeline.Pipelines(vhost.Topology), a.Pipeline) {
 		*f = append(*f, Finding{
 			problem(Path{"pipeline"}, "Pipeline does not exist", "The vhost has no retry pipeline of this name."), NoPipeline, endings[NoPipeline],
-			nothingChanged + " Make the pipeline first; where one configuration has both, refer to it: " +
+			nothingChanged + " Make the pipeline first. If one configuration has both, refer to it: " +
 				"pipeline = rabbitmq_retry_pipeline.orders.name.",
 		})
 	}
@@ -65,9 +65,9 @@ func (f *Findings) checkPipelineOf(a pipeline.Attachment, vhost topology.Vhost) 
 		case theirs.Facts().InQueue:
 			f.refuse(Path{"pipeline"}, "Queue cannot be attached from outside", nativeAttachment)
 		default:
-			f.refuse(Path{"engine"}, "Pipeline of another engine",
+			f.refuse(Path{"engine"}, "Pipeline with another engine",
 				"The definition of the pipeline %[1]q on the broker says engine = %[2]q. "+
-					"Write engine = %[2]q here, too, or attach the queue to another pipeline.", a.Pipeline, theirs.EngineName())
+					"Write engine = %[2]q here, or attach the queue to another pipeline.", a.Pipeline, theirs.EngineName())
 		}
 	}
 }
@@ -83,6 +83,6 @@ func checkRelease(f *Findings, p pipeline.Pipeline, vhost topology.Vhost) {
 
 const (
 	unreadableEngine = "The engine of the pipeline %q is in its definition on the broker, which cannot be read: %s.\n\n" +
-		"If it has the definition of a newer release, upgrade. Otherwise run terraform apply where the pipeline is, " +
-		"which restores the definition; where one configuration has both, refer to it: pipeline = rabbitmq_retry_pipeline.orders.name."
+		"If a newer release has written the definition, upgrade. Otherwise run terraform apply where the pipeline is, " +
+		"which restores the definition. If one configuration has both, refer to it: pipeline = rabbitmq_retry_pipeline.orders.name."
 )

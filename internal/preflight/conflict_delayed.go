@@ -66,17 +66,17 @@ func checkBindingsOfDelayed(f *Findings, n delayed.Names, vhost topology.Topolog
 		switch {
 		case b.Source == n.Exchange():
 			f.refuse(Path{"name"}, "Binding that gets messages at once",
-				"There is a binding %q. It gets every message as soon as it is published, instead of when it is due. "+
-					"Bind to the exchange %q instead, with the same key, and remove this one.", b.String(), n.DeliverExchange())
+				"There is a binding %q. It gets every message as soon as it is published, not when it is due. "+
+					"Bind to the exchange %q instead, with the same key, and remove this binding.", b.String(), n.DeliverExchange())
 		case toLevel:
-			f.refuse(Path{"name"}, "Binding that leads past the sidecar",
-				"There is a binding %q. "+
-					"What it brings to a level has no header that says how long it waits, and would be held there for good, with all that follows. "+
-					"Remove it, and lead what is to be delayed to the exchange %q.", b.String(), n.Exchange())
+			f.refuse(Path{"name"}, "Binding that bypasses the sidecar",
+				"There is a binding %q. It brings messages to a level without the header that says how long they wait. "+
+					"The level would hold them, and all messages after them, forever. "+
+					"Remove it, and lead these messages to the exchange %q instead.", b.String(), n.Exchange())
 		case fromLevel:
 			f.warn(Path{"name"}, "Unmanaged binding on the delayed exchange's levels", duplicatedByBinding, b.String())
 		case b.Source == n.UnroutedExchange():
-			f.warn(Path{"name"}, "Unmanaged binding on the delayed exchange's exchange", slowestUnrouted, b.String(), b.Destination)
+			f.warn(Path{"name"}, "Unmanaged binding on the exchange of unrouted messages", slowestUnrouted, b.String(), b.Destination)
 		}
 	}
 }
@@ -109,10 +109,10 @@ func checkExistingDelayed(f *Findings, e delayed.Exchange, prior *delayed.Exchan
 }
 
 const (
-	slowestUnrouted = "There is a binding %q. It is left alone, but what cannot be delivered waits for the slowest of its targets: " +
-		"if %q is full and rejects what is published, or has no majority, all delayed messages stop. Give it overflow = drop-head, or no limit."
+	slowestUnrouted = "There is a binding %q. It is left alone, but undeliverable messages wait for the slowest of their targets. " +
+		"If %q is full and rejects messages, or has no majority, all delayed messages stop. Give it overflow = drop-head, or no limit."
 
 	typeWithBindings = "A change of type re-creates the exchange %q, and these bindings of others would mean something else there:\n%s\n\n" +
-		"Remove them first, and bind again with what the new type routes by; until then, what is due goes to the unrouted queue. " +
+		"Remove them first. After the apply, bind again as the new type requires. Until then, due messages go to the unrouted queue. " +
 		"Or add a second delayed exchange of that type, and move publishers and bindings to it."
 )

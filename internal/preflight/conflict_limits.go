@@ -65,7 +65,7 @@ func (q liveWorkQueue) checkLimits(f *Findings) {
 	case q.Type == topology.Quorum && rejects && q.alone():
 		f.warn(q.at(), "A full work queue stops its retries",
 			"Queue %q has a length limit and overflow = reject-publish. "+
-				"While it is full, messages that waited cannot come back; after there is room again, it takes up to 6 minutes until they do.", q.name)
+				"While it is full, waiting messages cannot come back. Once there is room again, they take up to 6 minutes.", q.name)
 	case q.Type == topology.Quorum && rejects:
 		f.refuse(q.at(), "A full work queue would stop all retries", fullQueueStopsAll,
 			q.name, q.withOverflow("drop-head"))
@@ -79,15 +79,15 @@ func (q liveWorkQueue) checkLimits(f *Findings) {
 func (q liveWorkQueue) checkExpires(f *Findings) {
 	if q.live.Arguments["x-expires"] != nil && !q.Declare { // see checkArguments
 		f.refuse(q.at(), "Work queue that expires",
-			"Queue %q has x-expires: RabbitMQ deletes it with its messages when it was not used for that long. "+
+			"Queue %q has x-expires: RabbitMQ deletes it with its messages after that time without use. "+
 				"Declare it without x-expires, or leave it out.", q.name)
 	}
 	byPolicy := func(kind string, policies []topology.NamedPolicy) {
 		for _, policy := range strongest(policies) {
 			if policy.Definition["expires"] != nil {
 				f.refuse(q.at(), "Work queue that expires",
-					"The %s %q sets expires for queue %q: RabbitMQ deletes the queue with its messages when it was not used for that long. "+
-						"Remove expires from that policy, or write a pattern there that does not match the queue.", kind, policy.Name, q.name)
+					"The %s %q sets expires for queue %q: RabbitMQ deletes the queue with its messages after that time without use. "+
+						"Remove expires from that policy, or change its pattern so that the queue does not match.", kind, policy.Name, q.name)
 			}
 		}
 	}
@@ -142,26 +142,27 @@ func (q liveWorkQueue) checkClientDeaths(f *Findings) {
 }
 
 const (
-	fullClassicQueueLoses = "Queue %q has a length limit and overflow = reject-publish: " +
-		"messages that come back while it is full are lost, or wait and delay those of other queues. " +
+	fullClassicQueueLoses = "Queue %q has a length limit and overflow = reject-publish. " +
+		"Messages that come back while it is full are lost, or wait and delay messages of other queues. " +
 		"Have displaced messages dead-lettered instead:\n\n" +
 		"  %s\n\n" +
-		"An x-overflow argument of a classic queue takes precedence over the policy; then declare the queue without it, or leave it out."
+		"If a classic queue has an x-overflow argument, that takes precedence over the policy. " +
+		"Then declare the queue without the argument, or leave the queue out."
 
 	fullQueueStopsAll = "Queue %q has a length limit and overflow = reject-publish. " +
-		"While it is full, messages that waited cannot come back to any of the pipeline's work queues. Give the queue a pipeline of its own, " +
+		"While it is full, waiting messages cannot come back to any of the pipeline's work queues. Give the queue a pipeline of its own, " +
 		"or let it drop its oldest messages, which then arrive in the failed queue as \"maxlen\":\n\n" +
 		"  %s"
 
 	limitDropsOldest = "Queue %q has a length limit and drops its oldest messages. " +
 		"At-least-once dead-lettering needs overflow = reject-publish, which would refuse its publishers' newest messages instead. " +
-		"Dead-letter at most once; displaced messages then arrive in the failed queue as \"maxlen\":\n\n" +
+		"Dead-letter at most once. Displaced messages then arrive in the failed queue as \"maxlen\":\n\n" +
 		"  %s"
 
 	copiedDeathHeader = "Queue %q has %s. " +
-		"Before RabbitMQ 3.13, a message with an x-death header that a client copied from the pipeline's inbox, " +
-		"such as one that was shovelled out of the failed queue, stays in the queue as a pending dead letter when it dies, " +
-		"and so does every dead letter after it. " +
-		"Never shovel failed messages back, or dead-letter at most once, where only such messages are lost:\n\n" +
+		"A client can copy a message with its x-death header from the pipeline's inbox, for example by shovelling it out of the failed queue. " +
+		"Before RabbitMQ 3.13, such a copy stays in the queue as a pending dead letter when it dies. " +
+		"So does every dead letter after it. " +
+		"Never shovel failed messages back, or dead-letter at most once, which loses only such messages:\n\n" +
 		"  %s"
 )

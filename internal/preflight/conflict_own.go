@@ -193,8 +193,8 @@ func checkCluster(f *Findings, p pipeline.Pipeline, vhost topology.Vhost) {
 	}
 	if p.QueueType == topology.Classic {
 		f.warn(Path{"queue_type"}, "Classic pipeline in a cluster",
-			"The cluster has %d nodes. A classic queue lives on one of them: "+
-				"in tests with nodes killed, 395 of 1,992 rejected messages were lost, and none with quorum queues. Write queue_type = \"quorum\".",
+			"The cluster has %d nodes. A classic queue lives on one of them. "+
+				"In tests that killed nodes, 395 of 1,992 rejected messages were lost, and none with quorum queues. Write queue_type = \"quorum\".",
 			vhost.Nodes)
 	}
 	var atMostOnce []string
@@ -209,43 +209,43 @@ func checkCluster(f *Findings, p pipeline.Pipeline, vhost topology.Vhost) {
 }
 
 const (
-	operatorPolicyOnOwnQueue = "Operator policy %q sets %q and matches %q, " +
-		"which would lose or misdirect the messages that the queue holds; no policy keeps it away. " +
+	operatorPolicyOnOwnQueue = "Operator policy %q sets %q and matches %q. " +
+		"It would lose or misdirect the messages in the queue, and no other policy overrides it. " +
 		"Change its pattern so that the %[4]s's queues do not match, or choose another name for the %[4]s."
 
-	unreadableOnOwnQueues = "Whether %s with the pattern %q matches the %s's own queues is not known here. " +
-		"If it does, it would lose or misdirect the messages that they hold: it sets %q. Write the pattern more simply."
+	unreadableOnOwnQueues = "The provider cannot tell whether %s with the pattern %q matches the %s's own queues. " +
+		"If it does, it would lose or misdirect their messages: it sets %q. Write the pattern more simply."
 
-	overridesOnOwnQueues = "Policy %q with priority %d sets %q and matches the %s's own queues, " +
-		"which would lose or misdirect the messages that they hold. Lower its priority below %d, or write\n\n" +
+	overridesOnOwnQueues = "Policy %q with priority %d sets %q and matches the %s's own queues. " +
+		"It would lose or misdirect their messages. Lower its priority below %d, or write\n\n" +
 		"  policy_priority = %d"
 
-	coveredQueue = "Queue %[1]q has a name like those of the %[4]s's %[2]s, but is not one of them. " +
-		"%[3]s; with the %[4]s's policy, it would lose what another policy gives it, and reject publishers when it is full. " +
+	coveredQueue = "Queue %[1]q has a name like the %[4]s's %[2]s, but is not one of them. " +
+		"%[3]s. With the %[4]s's policy, it would lose the settings from other policies, and reject publishers when it is full. " +
 		"Rename the queue, or choose another name for the %[4]s."
 
-	alternateExchangeByPolicy = "Policy %q applies to exchange %q and sets alternate-exchange: " +
-		"what cannot be routed would go to %q, where nothing brings it back, and the worker would take it for delivered. " +
+	alternateExchangeByPolicy = "Policy %q applies to exchange %q and sets alternate-exchange. " +
+		"Unroutable messages would go to %q and never come back, and the worker would count them as delivered. " +
 		"Change its pattern so that the %[4]s's exchanges do not match, or choose another name for the %[4]s."
 
-	duplicatedByBinding = "There is a binding %q. It is left alone, but it duplicates what it routes: " +
-		"a message that waits is also delivered before its time, or to somebody else. Remove that binding."
+	duplicatedByBinding = "There is a binding %q. It is left alone, but it duplicates messages: " +
+		"a waiting message is also delivered before its time, or to another consumer. Remove that binding."
 
 	// GarbledNote is the detail of an unreadable note. It also prevents a destroy.
 	GarbledNote = "There is a binding %q. " +
-		"Its argument %s notes a binding of others that an apply has deleted for a while, and cannot be read: somebody changed it. " +
-		"If a binding of others to or from the %s's exchanges is missing, restore it by hand. Then delete this one."
+		"Its argument %s notes a binding of others that an apply has deleted temporarily. It cannot be read, because somebody changed it. " +
+		"If a binding of others to or from the %s's exchanges is missing, restore it by hand. Then delete this binding."
 
-	slowestTarget = "There is a binding %q. It is left alone, but dead letters wait for the slowest of their targets: " +
-		"if %q is full and rejects what is published, or has no majority, all retries stop. Give it overflow = drop-head, or no limit."
+	slowestTarget = "There is a binding %q. It is left alone, but dead letters wait for the slowest of their targets. " +
+		"If %q is full and rejects messages, or has no majority, all retries stop. Give it overflow = drop-head, or no limit."
 
 	slowestBesideFailed = "There is a binding %q. It is left alone. " +
-		"While %[2]q is full and rejects what is published, the other queues can get failed messages twice, " +
-		"and %[2]q gets them up to six minutes after it has room again. While it has no majority, retries stop for a minute at a time. " +
+		"While %[2]q is full and rejects messages, the other queues can get failed messages twice. " +
+		"Once it has room again, it gets them within six minutes. While it has no majority, retries stop for a minute at a time. " +
 		"Give it overflow = drop-head, or no limit."
 
 	atMostOnceInCluster = "The cluster has %d nodes, and these queues dead-letter at most once:\n%s\n\n" +
-		"Messages that they reject while a leader changes are lost: " +
-		"88 of 2,299 messages in a test with four leaders killed, and none with at-least-once. " +
+		"Messages that are rejected in them while a leader changes are lost. " +
+		"In a test that killed four leaders, 88 of 2,299 messages were lost, and none with at-least-once. " +
 		"Remove their length limits, or give each of them a pipeline of its own and overflow = reject-publish."
 )

@@ -79,8 +79,8 @@ func (q liveWorkQueue) checkTakeOver(f *Findings, owner pipeline.Owner) {
 	bound := topology.Topology{Queues: q.vhost.Queues, Bindings: q.vhost.bindings[q.name]}
 	if owner.Pipeline.Declares(q.name, bound) {
 		f.add(Owned, q.at("take_over_from"), "The other pipeline declares the queue",
-			"The pipeline %q declares queue %q, and deletes it as soon as it no longer declares it. "+
-				"Set declare = false there first, with an apply of its own: the queue stays.", owner.Pipeline, q.name)
+			"The pipeline %q declares queue %q, and deletes the queue when it releases it. "+
+				"Set declare = false there first, in a separate apply, so that the queue stays.", owner.Pipeline, q.name)
 	}
 	theirs, found := pipeline.StrongestPolicy(owner.Pipeline, q.ofAnybody())
 	if !found {
@@ -92,7 +92,7 @@ func (q liveWorkQueue) checkTakeOver(f *Findings, owner pipeline.Owner) {
 	extra := maps.Clone(theirs.Definition)
 	_, delays := extra["delayed-retry-type"] // then the limit is how the pipeline counts
 	if ours := q.pipeline.Facts().InQueue; ours != delays && !q.attachedBefore {
-		f.warn(q.at("take_over_from"), "Consumers have to make another call", holdWhileMoved, q.name, owner.Pipeline, q.name)
+		f.warn(q.at("take_over_from"), "Consumers must make another call", holdWhileMoved, q.name, owner.Pipeline, q.name)
 	}
 	maps.DeleteFunc(extra, func(key string, value any) bool {
 		return strings.HasPrefix(key, "dead-letter-") || key == "overflow" && value == "reject-publish" ||
@@ -113,8 +113,8 @@ func (q liveWorkQueue) refusePriority(f *Findings, owner pipeline.Owner, theirs 
 			owner.Pipeline, q.name, owner.TakesOverFrom, theirs.Priority, owner.Pipeline)
 	default:
 		f.add(Owned, Path{"policy_priority"}, "The other pipeline's policy would take precedence",
-			"Queue %q would be taken over with priority %d, but the policy %q of the pipeline %q has priority %d: "+
-				"the pipeline that takes over needs more. Write:\n\n  policy_priority = %d",
+			"Queue %q would be taken over with priority %d, but the policy %q of the pipeline %q has priority %d. "+
+				"The pipeline that takes over needs a higher priority. Write:\n\n  policy_priority = %d",
 			q.name, ours, theirs.Name, owner.Pipeline, theirs.Priority, theirs.Priority)
 	}
 }
@@ -124,8 +124,8 @@ func (q liveWorkQueue) checkBeingTakenOver(f *Findings, taker pipeline.Names) {
 	theirs, found := pipeline.StrongestPolicy(taker, q.ofAnybody())
 	if ours := q.pipeline.PriorityOf(q.name); found && ours >= theirs.Priority {
 		f.refuse(Path{"policy_priority"}, "The pipeline's policy would take precedence",
-			"The pipeline %q takes queue %q over with priority %d, and this one's policy would have %d. "+
-				"Leave policy_priority at %d or less until the queue is removed here.", taker, q.name, theirs.Priority, ours, theirs.Priority-1)
+			"The pipeline %q takes queue %q over with priority %d, and this pipeline's policy would have %d. "+
+				"Keep policy_priority at %d or less until the queue is removed here.", taker, q.name, theirs.Priority, ours, theirs.Priority-1)
 		return
 	}
 	f.warn(q.at(), "Queue is being taken over", beingTakenOver, q.name, taker, taker)
@@ -135,8 +135,8 @@ func (q liveWorkQueue) checkBeingTakenOver(f *Findings, taker pipeline.Names) {
 // owner that releases the queue gets the warning.
 func (q liveWorkQueue) warnOfTwo(f *Findings, detail string, args ...any) {
 	if q.had {
-		f.warn(q.at(), "Queue is attached twice", detail+" So a queue is handed over without losing a message. "+
-			"If this plan does not end that, remove it from one of the two.", args...)
+		f.warn(q.at(), "Queue is attached twice", detail+" This hands a queue over without losing a message. "+
+			"If this plan does not end the hand-over, remove the queue from one of the two.", args...)
 	}
 }
 
@@ -163,43 +163,43 @@ func (q liveWorkQueue) checkHandOver(f *Findings, theirs topology.Policy, exists
 }
 
 const (
-	workQueueOfAnother = "Queue %q is a work queue of the pipeline %q, and a queue belongs to one pipeline. " +
-		"To move it without losing what is rejected meanwhile, leave it in %q for now, write take_over_from = %q here and apply; " +
-		"then remove the queue from %q and apply again. The guide \"Moving work queues\" has the steps."
+	workQueueOfAnother = "Queue %q is a work queue of the pipeline %q, and a queue can belong to one pipeline only. " +
+		"To move it without losing messages, leave it in %q for now, write take_over_from = %q here and apply. " +
+		"Then remove the queue from %q and apply again. The guide \"Moving work queues\" has the steps."
 
-	moveOfOthers = "Queue %q is on its way from the pipeline %q to %q, and one move ends before the next one begins. " +
-		"Remove the queue from %q and apply; remove take_over_from in %q and apply; then write take_over_from = %q here."
+	moveOfOthers = "Queue %q is being moved from the pipeline %q to %q, and one move must end before the next one begins. " +
+		"Remove the queue from %q and apply. Remove take_over_from in %q and apply. Then write take_over_from = %q here."
 
-	undefinedOwner = "The pipeline %q has queue %q, but its definition is gone: " +
-		"the binding from %q to %q with the argument retry-definition. Apply the configuration that has this pipeline, which restores " +
-		"the binding. If no configuration has it, delete what is left of it: policies retry/%s/... and the binding from %q to the queue."
+	undefinedOwner = "The pipeline %q has queue %q, but the pipeline's definition is gone: " +
+		"the binding from %q to %q with the argument retry-definition. Apply the configuration of this pipeline, which restores the binding. " +
+		"If no configuration has the pipeline, delete what is left of it: policies retry/%s/... and the binding from %q to the queue."
 
-	notTakenOverYet = "Queue %q is still a work queue of the pipeline %q, and without take_over_from it would be undefined which of the two " +
-		"gets what is rejected. To complete the move, remove the queue from %q first, with an apply of its own. " +
-		"To cancel it, remove the queue here."
+	notTakenOverYet = "Queue %q is still a work queue of the pipeline %q. Without take_over_from, it would be undefined which of the two " +
+		"gets its rejected messages. To complete the move, first remove the queue from %q, in a separate apply. " +
+		"To cancel the move, remove the queue here."
 
-	beingTakenOver = "The pipeline %[2]q takes queue %[1]q over from this one, and gets what is rejected in it from now on. " +
-		"To complete the move, remove the queue here with the next apply, and keep this pipeline's sidecar running until nothing waits " +
-		"here. To cancel it, remove the queue from %[3]q instead."
+	beingTakenOver = "The pipeline %[2]q takes queue %[1]q over from this one, and gets its rejected messages from now on. " +
+		"To complete the move, remove the queue here with the next apply. Keep this pipeline's sidecar running until no message waits " +
+		"here. To cancel the move, remove the queue from %[3]q instead."
 
 	takenOverBoth = "The pipeline %q takes queue %q over from this one. " +
-		"To cancel that, remove the queue from %q, and leave take_over_from out here: this pipeline has the queue still. " +
-		"To complete it, remove the queue here; take_over_from in %q then has to go before the queue can come back."
+		"To cancel the move, remove the queue from %q, and leave take_over_from out here: this pipeline still has the queue. " +
+		"To complete the move, remove the queue here. Before the queue can come back, remove take_over_from in %q."
 
 	stillTakingOver = "The pipeline %q has queue %q with take_over_from = %q, which raises the priority of its policy to %d. " +
-		"Remove take_over_from in %q first, with an apply of its own."
+		"Remove take_over_from in %q first, in a separate apply."
 
 	attachedDifferently = "Queue %q is attached by %s with %s, and would be attached here with %s. " +
-		"While both are in place, it is undefined which of them applies. " +
-		"Attach it in the same way first, and change it once the other has released it."
+		"While both exist, it is undefined which of them applies. " +
+		"Attach it in the same way first, and change it once the other has released the queue."
 
-	parkedTwice = "Failed messages of queue %q go to %q already, by %s, and each would be in both queues. Write:\n\n" +
+	parkedTwice = "Failed messages of queue %q already go to %q, by %s, and each would be in both queues. Write:\n\n" +
 		"  failed_queue = { name = %q, declare = false }\n\n" +
 		"Change it once the other has released the queue."
 
-	holdWhileMoved = "Consumers of %q call the wrong method from the moment of the take-over from %q on, until they are changed, " +
-		"and what fails meanwhile is parked without a retry. " +
-		"Before this apply, have them keep a message that failed for a second, and then call basic.nack with requeue=true: " +
-		"RabbitMQ 4.3 does not count that, and it is right for both engines. After it, have them call what this pipeline needs. " +
-		"The steps are in the guide \"Which engine\". If nothing is consumed from %q meanwhile, there is nothing to do."
+	holdWhileMoved = "After the take-over, consumers of %q call the method that was right for %q until they are changed. " +
+		"Messages that fail meanwhile are parked without a retry. " +
+		"Before this apply, make the consumers keep a failed message for a second, and then call basic.nack with requeue=true. " +
+		"RabbitMQ 4.3 does not count that call, and it is right for both engines. After this apply, make them call what this pipeline needs. " +
+		"The guide \"Which engine\" has the steps. If nothing is consumed from %q meanwhile, you need do nothing."
 )

@@ -33,7 +33,7 @@ func TestMoveOfOthersEndsFirst(t *testing.T) {
 	vhost := vhostOf(named("a", ""), named("b", "a"))
 	for _, from := range []string{"", "a", "b"} {
 		found := CheckLive(named("c", from), nil, vhost)
-		expectSaid(t, "from "+from, found.Of(Wrong, Owned), `Remove the queue from "a" and apply; remove take_over_from in "b" and apply; then write take_over_from = "b" here.`)
+		expectSaid(t, "from "+from, found.Of(Wrong, Owned), `Remove the queue from "a" and apply. Remove take_over_from in "b" and apply. Then write take_over_from = "b" here.`)
 	}
 }
 
@@ -57,13 +57,13 @@ func TestDefinitionGoneWhileAQueueMoves(t *testing.T) {
 		live            []pipeline.Pipeline
 		refused, warned string
 	}{
-		"the taker, while the giver's is gone": {true, taker, "a", []pipeline.Pipeline{giver, taker}, "", `The pipeline "a" has queue "work", but its definition is gone`},
+		"the taker, while the giver's is gone": {true, taker, "a", []pipeline.Pipeline{giver, taker}, "", `The pipeline "a" has queue "work", but the pipeline's definition is gone`},
 		"the giver, while its own is gone":     {true, giver, "a", []pipeline.Pipeline{giver, taker}, "", "Queue is being taken over"},
-		"the giver, while the taker's is gone": {true, giver, "b", []pipeline.Pipeline{giver, taker}, "", `To cancel it, remove the queue from "b"`},
+		"the giver, while the taker's is gone": {true, giver, "b", []pipeline.Pipeline{giver, taker}, "", `To cancel the move, remove the queue from "b"`},
 		"the taker, while its own is gone":     {true, taker, "b", []pipeline.Pipeline{giver, taker}, "", ""},
-		"a third one":                          {false, named("c", "b"), "a", []pipeline.Pipeline{giver, taker}, "Queue is being moved already", "its definition is gone"},
-		"begun while the giver's is gone":      {false, taker, "a", []pipeline.Pipeline{giver}, "", "Apply the configuration that has this pipeline"},
-		"the queue of another":                 {false, named("c", ""), "a", []pipeline.Pipeline{giver}, `is a work queue of the pipeline "a"`, "its definition is gone"},
+		"a third one":                          {false, named("c", "b"), "a", []pipeline.Pipeline{giver, taker}, "Queue is being moved already", "definition is gone"},
+		"begun while the giver's is gone":      {false, taker, "a", []pipeline.Pipeline{giver}, "", "Apply the configuration of this pipeline"},
+		"the queue of another":                 {false, named("c", ""), "a", []pipeline.Pipeline{giver}, `is a work queue of the pipeline "a"`, "definition is gone"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -90,9 +90,9 @@ func TestCallsThatChangeWithAMove(t *testing.T) {
 		return p
 	}
 	for _, test := range []struct{ from, to, warned string }{
-		{pipeline.EngineWorker, pipeline.EngineNative, `Consumers of "work" call the wrong method from the moment of the take-over from "a" on`},
-		{pipeline.EngineNative, pipeline.EngineWorker, `Consumers of "work" call the wrong method from the moment of the take-over from "a" on`},
-		{pipeline.EngineConsumer, pipeline.EngineNative, `Consumers of "work" call the wrong method from the moment of the take-over from "a" on`},
+		{pipeline.EngineWorker, pipeline.EngineNative, `consumers of "work" call the method that was right for "a"`},
+		{pipeline.EngineNative, pipeline.EngineWorker, `consumers of "work" call the method that was right for "a"`},
+		{pipeline.EngineConsumer, pipeline.EngineNative, `consumers of "work" call the method that was right for "a"`},
 		{pipeline.EngineWorker, pipeline.EngineConsumer, ""},
 		{pipeline.EngineNative, pipeline.EngineNative, ""},
 	} {
@@ -178,7 +178,7 @@ func TestCheckLiveFindsGarbledNotes(t *testing.T) {
 			Arguments: topology.Arguments{stored.UnboundArgument: "{"},
 		}}
 		f := CheckLive(p, &p, vhost)
-		if is := len(f.Of(Wrong)) == 1 && strings.Contains(f.Of(Wrong)[0].Detail, "Then delete this one"); is != refused {
+		if is := len(f.Of(Wrong)) == 1 && strings.Contains(f.Of(Wrong)[0].Detail, "Then delete this binding"); is != refused {
 			t.Errorf("%s: %+v", source, f.Of(Wrong))
 		}
 	}

@@ -13,7 +13,7 @@ import (
 func (q liveWorkQueue) checkPolicies(f *Findings) {
 	for _, doubtful := range q.doubtful {
 		f.warn(q.at(), "Policy whose pattern cannot be evaluated",
-			"Whether policy %q with the pattern %q matches queue %q is not known here. "+
+			"The provider cannot tell whether policy %q with the pattern %q matches queue %q. "+
 				"If it does, only one of the two policies applies to the queue: the one of higher priority.", doubtful.Name, doubtful.Pattern, q.name)
 	}
 	for i, policy := range q.policies {
@@ -81,7 +81,7 @@ func (q liveWorkQueue) withKeys(lost, shadowed topology.Arguments) string {
 func remarks(lost topology.Arguments) string {
 	var text strings.Builder
 	if _, has := lost["expires"]; has {
-		text.WriteString("\n\nexpires deletes the queue with its messages when nobody uses it: it is better dropped.")
+		text.WriteString("\n\nexpires deletes an unused queue with its messages: drop it.")
 	}
 	if exchange, has := lost["dead-letter-exchange"]; has {
 		fmt.Fprintf(&text, "\n\nDead letters of the queue go to the exchange %q today; in the pipeline they no longer do.",
@@ -91,7 +91,7 @@ func remarks(lost topology.Arguments) string {
 }
 
 const (
-	overridesOnWorkQueue = "Policy %q with priority %d applies to queue %q, and only one policy does. " +
+	overridesOnWorkQueue = "Policy %q with priority %d applies to queue %q, and only one policy can apply. " +
 		"The pipeline's policy would not apply, or it would be undefined which one does, and rejected messages would be lost. " +
 		"Lower the priority of %q below %d, or write\n\n" +
 		"  policy_priority = %d"

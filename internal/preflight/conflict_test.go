@@ -107,7 +107,7 @@ func TestCheckLiveFinds(t *testing.T) {
 		"an own policy that was altered":     {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"retry/orders/queues": {Pattern: "^(work)$", ApplyTo: "queues", Priority: 1000, Definition: topology.Arguments{"dead-letter-exchange": "elsewhere"}}}), "", ""},
 		"a policy with such a name":          {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"retry/org/queues": {Pattern: ".*", ApplyTo: "all", Definition: topology.Arguments{"expires": int64(9)}}}), `"expires" = null`, ""},
 		"a policy that overrides ours":       {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: "work", ApplyTo: "all", Priority: 1000}}), "policy_priority = 1001", ""},
-		"an undecidable pattern":             {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: "(", ApplyTo: "all"}}), "", "is not known here"},
+		"an undecidable pattern":             {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: "(", ApplyTo: "all"}}), "", "cannot tell whether policy"},
 		"a bounded queue":                    {two(quorum), with(limited(topology.Quorum, ""), nil), `"work" = { dead_letter_strategy = "at-most-once" }`, ""},
 		"a bounded queue, at most once":      {two(atMostOnce), with(limited(topology.Quorum, ""), nil), "", ""},
 		"a queue bounded by an operator":     {two(quorum), boundedByOperator, `dead_letter_strategy = "at-most-once"`, ""},
@@ -126,26 +126,26 @@ func TestCheckLiveFinds(t *testing.T) {
 		"the same, of our priority":          {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: `^orders\.`, ApplyTo: "all", Priority: 1000, Definition: topology.Arguments{"expires": int64(9)}}}), "policy_priority = 1001", ""},
 		"the same, behind a harmless one":    {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"a": {Pattern: `^orders\.`, ApplyTo: "all", Priority: 2000}, "org": {Pattern: `^orders\.`, ApplyTo: "all", Priority: 2000, Definition: topology.Arguments{"expires": int64(9)}}}), "policy_priority = 2001", ""},
 		"the same by a POSIX class":          {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: `^[[:lower:].]+$`, ApplyTo: "all", Priority: 2000, Definition: topology.Arguments{"expires": int64(9)}}}), "policy_priority = 2001", ""},
-		"the same, perhaps":                  {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: `^\Qorders\E`, ApplyTo: "all", Priority: 2000, Definition: topology.Arguments{"expires": int64(9)}}}), "", "the pipeline's own queues is not known here"},
-		"an undecidable operator policy":     {one(quorum), undecidable, "", "Whether operator policy \"op\""},
+		"the same, perhaps":                  {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: `^\Qorders\E`, ApplyTo: "all", Priority: 2000, Definition: topology.Arguments{"expires": int64(9)}}}), "", `cannot tell whether policy "org" with the pattern "^\\Qorders\\E" matches the pipeline's own queues`},
+		"an undecidable operator policy":     {one(quorum), undecidable, "", "cannot tell whether operator policy \"op\""},
 		"a queue named like a retry queue": {
 			one(quorum), func() topology.Vhost {
 				v := with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"team": {Pattern: `^orders\.retry`, ApplyTo: "queues", Definition: topology.Arguments{"message-ttl": int64(9)}}})
 				v.Queues["orders.retry.1h"] = topology.Queue{Type: topology.Quorum}
 				return v
-			}(), `Queue "orders.retry.1h" has a name like those of the pipeline's retry queues, but is not one of them. Policy "team" applies to it today`, "",
+			}(), `Queue "orders.retry.1h" has a name like the pipeline's retry queues, but is not one of them. Policy "team" applies to it today`, "",
 		},
 		"a queue named almost like a retry queue": {
 			one(quorum), func() topology.Vhost {
 				v := with(topology.Queue{Type: topology.Quorum}, nil)
 				v.Queues["orders.retry.5-old"] = topology.Queue{Type: topology.Quorum}
 				return v
-			}(), `Queue "orders.retry.5-old" has a name like those of the pipeline's retry queues, but is not one of them. No other policy applies to it`, "",
+			}(), `Queue "orders.retry.5-old" has a name like the pipeline's retry queues, but is not one of them. No other policy applies to it`, "",
 		},
 		"a harmless policy over the own queues": {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: `^orders\.`, ApplyTo: "all", Priority: 2000, Definition: topology.Arguments{"queue-leader-locator": "balanced"}}}), "", ""},
 		"an operator policy":                    {one(quorum), operator, "Operator policy on the pipeline's own queue", ""},
 		"another listener":                      {one(quorum), listening, "", "Unmanaged binding"},
-		"a listener to what waits":              {one(quorum), tapped, "", "duplicates what it routes"},
+		"a listener to what waits":              {one(quorum), tapped, "", "it duplicates messages"},
 		"an alternate exchange":                 {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: `retry$`, ApplyTo: "exchanges", Definition: topology.Arguments{"alternate-exchange": "lost"}}}), `Policy "org" applies to exchange "orders.retry"`, ""},
 		"an alternate exchange of no effect":    {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: `return$`, ApplyTo: "exchanges", Definition: topology.Arguments{"alternate-exchange": "lost"}}}), "", ""},
 		"an alternate exchange of others":       {one(quorum), with(topology.Queue{Type: topology.Quorum}, map[string]topology.Policy{"org": {Pattern: `^amq`, ApplyTo: "exchanges", Definition: topology.Arguments{"alternate-exchange": "lost"}}}), "", ""},
@@ -159,7 +159,7 @@ func TestCheckLiveFinds(t *testing.T) {
 		"taken over from a stronger one":        {one(takesOver), takenBy(1001, nil), "policy_priority = 1001", ""},
 		"taken over from who took it over":      {one(takesOver), takenBy(1001, topology.Arguments{pipeline.TakeOverArgument: "third"}), `Remove take_over_from in "bills" first`, ""},
 		"taken over with its keys":              {one(takesOver), takenWithKeys, `Policy "retry/bills/queues"`, ""},
-		"taken over from who declares it":       {one(takesOver), declaredByBills, "deletes it as soon as it no longer declares it", ""},
+		"taken over from who declares it":       {one(takesOver), declaredByBills, "deletes the queue when it releases it", ""},
 		"taken over from another":               {one(pipeline.WorkQueue{Type: topology.Quorum, TakeOverFrom: "bilsl"}), takenBy(1000, nil), `take_over_from = "bills"`, ""},
 		"taken over from whom that takes it":    {one(quorum), takenBy(1000, topology.Arguments{pipeline.TakeOverArgument: "orders"}), `is a work queue of the pipeline "bills"`, ""},
 		"a queue that the other one let go":     {one(quorum), takenBy(1000, topology.Arguments{pipeline.DetachedArgument: "bills"}), "", ""},
@@ -230,10 +230,10 @@ func TestCheckLiveOfAQueueThatTwoPipelinesHave(t *testing.T) {
 		theirs          topology.Arguments
 		refused, warned string
 	}{
-		"being taken over":       {plain, plain, topology.Arguments{pipeline.TakeOverArgument: "orders"}, "", `To cancel it, remove the queue from "bills" instead.`},
-		"taking back":            {plain, takesOver, topology.Arguments{pipeline.TakeOverArgument: "orders"}, `To cancel that, remove the queue from "bills", and leave take_over_from out here`, ""},
+		"being taken over":       {plain, plain, topology.Arguments{pipeline.TakeOverArgument: "orders"}, "", `To cancel the move, remove the queue from "bills" instead.`},
+		"taking back":            {plain, takesOver, topology.Arguments{pipeline.TakeOverArgument: "orders"}, `To cancel the move, remove the queue from "bills", and leave take_over_from out here`, ""},
 		"taking over":            {takesOver, takesOver, nil, "", ""},
-		"taking over no more":    {takesOver, plain, nil, "To cancel it, remove the queue here.", ""},
+		"taking over no more":    {takesOver, plain, nil, "To cancel the move, remove the queue here.", ""},
 		"both without a mark":    {plain, plain, nil, "", `is a work queue of the pipeline "bills"`},
 		"taken over, other left": {takesOver, plain, topology.Arguments{pipeline.DetachedArgument: "bills"}, "", ""},
 	} {
@@ -523,7 +523,7 @@ func TestNoPolicyWhereArgumentsTakePrecedence(t *testing.T) {
 		want      string
 	}{
 		"nothing declared":             {nil, `or attach it by policy`},
-		"another dead-letter exchange": {topology.Arguments{"x-dead-letter-exchange": "other"}, "A policy is no way out"},
+		"another dead-letter exchange": {topology.Arguments{"x-dead-letter-exchange": "other"}, "A policy does not help"},
 	} {
 		vhost := topology.Vhost{Topology: topology.Topology{Queues: map[string]topology.Queue{"work": {Type: topology.Classic, Arguments: test.arguments}}}}
 		found := CheckLive(one(pipeline.WorkQueue{Type: topology.Classic, Attach: pipeline.AttachArguments}), nil, vhost)
@@ -541,7 +541,7 @@ func TestPriorityOverWhoTakesOver(t *testing.T) {
 	taker.Name = "bills"
 	vhost := topology.Vhost{Name: "/", Nodes: 1, Topology: topology.Merge(prior.Expand(), taker.Expand())}
 	vhost.Queues["work"] = topology.Queue{Type: topology.Quorum}
-	for priority, refused := range map[int]string{1000: "", 1001: "Leave policy_priority at 1000 or less"} {
+	for priority, refused := range map[int]string{1000: "", 1001: "Keep policy_priority at 1000 or less"} {
 		next := prior
 		next.PolicyPriority = priority
 		expectSaid(t, "refused", CheckLive(next, &prior, vhost).Of(Wrong), refused)

@@ -98,7 +98,7 @@ func (q liveWorkQueue) at(attributes ...any) Path {
 func (q liveWorkQueue) write(w pipeline.WorkQueue) string {
 	parts := attributes(w)
 	if q.attachment {
-		return cmp.Or(strings.Join(parts, "\n  "), "# neither type nor attach nor dead_letter_strategy, which have their defaults then")
+		return cmp.Or(strings.Join(parts, "\n  "), "# leave out type, attach and dead_letter_strategy, so that their defaults apply")
 	}
 	return writeWorkQueue(q.name, w)
 }
@@ -107,7 +107,7 @@ func (q liveWorkQueue) check(f *Findings) {
 	if delays, found := delayed.OwnerOf(q.name, q.vhost.delayed, q.vhost.Topology); found {
 		f.refuse(q.at(), "Queue of a delayed exchange",
 			"Queue %q is one of the own queues of the delayed exchange %q. "+
-				"Leave it out: a work queue is one that is bound to the exchange %q.", q.name, delays, delays.DeliverExchange())
+				"Name a queue that is bound to the exchange %q instead.", q.name, delays, delays.DeliverExchange())
 		return
 	}
 	if !q.checkOwners(f) {
@@ -141,7 +141,7 @@ func (q liveWorkQueue) checkLoop(f *Findings) {
 	for _, b := range q.vhost.bindings[q.name] {
 		if b.Source == q.pipeline.DeadLetterExchange() || b.Source == n.FailedExchange() {
 			f.refuse(q.at(), "Work queue is bound to its own dead letters",
-				"Queue %q is bound to %q: what it rejects would come back at once, thousands of times a second. "+
+				"Queue %q is bound to %q: its rejected messages would come back at once, thousands of times a second. "+
 					"Remove that binding.", q.name, b.Source)
 		}
 	}
@@ -201,7 +201,7 @@ func (q liveWorkQueue) checkForeignPolicy(f *Findings) {
 		spoils := q.Type == topology.Quorum && q.Strategy() == topology.AtLeastOnce && overflow != nil && overflow != "reject-publish"
 		if _, replaces := policy.Definition["dead-letter-routing-key"]; replaces || spoils {
 			f.refuse(q.at("attach"), "A policy changes how the work queue dead-letters",
-				"Policy %q applies to queue %q, and its dead-letter-routing-key or overflow would count besides the queue's arguments. "+
+				"Policy %q applies to queue %q, and its dead-letter-routing-key or overflow would apply beside the queue's arguments. "+
 					"Change its pattern so that the queue does not match, or attach the queue by policy.", policy.Name, q.name)
 		}
 	}
@@ -238,7 +238,7 @@ func (q liveWorkQueue) otherThanDeclaration() string {
 	var byPolicy Findings
 	q.checkOwnArguments(&byPolicy)
 	if len(byPolicy) > 0 {
-		return ". A policy is no way out: the queue's own arguments take precedence over it."
+		return ". A policy does not help: the queue's own arguments take precedence over it."
 	}
 	attached := q.WorkQueue
 	attached.Attach = pipeline.AttachPolicy

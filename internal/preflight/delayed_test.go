@@ -98,10 +98,10 @@ func TestCheckLiveDelayedExchange(t *testing.T) {
 		"an exchange that taps": {
 			change: bound("events", "amq.fanout", true), refused: "name: Binding that gets messages at once", mentions: "amq.fanout",
 		},
-		"into a level's queue":    {change: bound("app", "events.delay.1s.0", false), refused: "name: Binding that leads past the sidecar"},
-		"into a level's exchange": {change: bound("app", "events.delay.1s.2", true), refused: "name: Binding that leads past the sidecar"},
+		"into a level's queue":    {change: bound("app", "events.delay.1s.0", false), refused: "name: Binding that bypasses the sidecar"},
+		"into a level's exchange": {change: bound("app", "events.delay.1s.2", true), refused: "name: Binding that bypasses the sidecar"},
 		"out of a level":          {change: bound("events.delay.1s.2", "mails", false), warned: "name: Unmanaged binding on the delayed exchange's levels"},
-		"a second unrouted queue": {change: bound("events.delay.unrouted", "mails", false), warned: "name: Unmanaged binding on the delayed exchange's exchange"},
+		"a second unrouted queue": {change: bound("events.delay.unrouted", "mails", false), warned: "name: Unmanaged binding on the exchange of unrouted messages"},
 		"what is to be delayed":   {change: bound("app", "events", true)},
 		"past the delay":          {change: bound("app", "events.deliver", true)},
 		"into the inbox":          {change: bound("app", "events.delay.inbox", false)},

@@ -51,7 +51,7 @@ func (f Findings) inOrder() Findings {
 
 // endings has the last sentence of a plan's warning for some causes.
 var endings = map[Cause]string{
-	Owned:      "\n\nApply fails, and changes nothing here, unless that pipeline is destroyed before.",
+	Owned:      "\n\nApply fails, and changes nothing here, unless that pipeline is destroyed first.",
 	NoPipeline: "\n\nApply fails unless something else in the same apply makes it first.",
 	Missing:    "\n\nApply fails unless something else in the same apply makes them first.",
 }
@@ -121,7 +121,7 @@ func (f *Findings) existForNew(kind string, objects []string, interrupted bool, 
 	if interrupted {
 		f.warn(Path{"name"}, "Objects of an interrupted creation",
 			"These objects exist already, exactly as the %s makes them, and nothing is bound to them:\n%s\n\n"+
-				"A creation that was interrupted leaves them. Apply takes them over, and creates the rest.", kind, Bullets(objects))
+				"An interrupted creation leaves such objects. Apply takes them over, and creates the rest.", kind, Bullets(objects))
 		return
 	}
 	f.exist(Path{"name"}, objects, notImportable)

@@ -38,5 +38,5 @@ func IsOtherError(err error) bool {
 
 // Unfamiliar returns the warning that a broker with this name is taken for RabbitMQ.
 func Unfamiliar(name string) string {
-	return fmt.Sprintf("the broker calls itself %q: it is taken for RabbitMQ 3.10 or later under another name", name)
+	return fmt.Sprintf("the broker calls itself %q: it is treated as RabbitMQ 3.10 or later under another name", name)
 }

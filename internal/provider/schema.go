@@ -28,13 +28,13 @@ type model struct {
 func (rabbitMQ) Schema(_ context.Context, _ provider.SchemaRequest, resp *provider.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Retry pipelines for RabbitMQ: " +
-			"rejected messages come back with backoff, are counted, and are parked in a failed queue in the end.",
+			"rejected messages come back with backoff, are counted, and are finally parked in a failed queue.",
 		Attributes: map[string]schema.Attribute{
 			"endpoint": schema.StringAttribute{
 				Optional: true,
 				MarkdownDescription: "URL of the management API, such as `http://localhost:15672`. " +
 					"Environment: `RABBITMQ_ENDPOINT`. " +
-					"Without `/api`. It may come from a resource that does not exist yet.",
+					"Without `/api`. It can come from a resource that does not exist yet.",
 			},
 			"username": schema.StringAttribute{
 				Optional: true,
@@ -64,7 +64,7 @@ func (rabbitMQ) Schema(_ context.Context, _ provider.SchemaRequest, resp *provid
 			},
 			"clientcert_file": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "PEM file with the client certificate; goes with a key. " +
+				MarkdownDescription: "PEM file with the client certificate, which needs a key. " +
 					"Environment: `RABBITMQ_CLIENTCERT`.",
 			},
 			"clientcert_pem": schema.StringAttribute{

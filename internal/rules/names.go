@@ -32,19 +32,19 @@ const MaxName = 255
 // Brokers remove line breaks from the names of exchanges and queues, but not from the names in arguments and policies.
 const (
 	lineBreaks = "\r\n"
-	lineBreak  = "%q has a line break, which brokers leave out: what is created has another name. Leave it out."
+	lineBreak  = "%q has a line break, which brokers leave out, so the object would have another name. Leave it out."
 )
 
 // The names "." and "..".
 const (
-	dots    = "Name that URLs cannot have"
-	dotsAre = "HTTP clients and proxies take %q for a step within a path, so the management API never sees the name. Choose another one."
+	dots    = "Name that URLs cannot contain"
+	dotsAre = "HTTP clients and proxies take %q for a step within a path, so the management API never sees the name. Choose another name."
 )
 
 func isDots(name string) bool { return name == "." || name == ".." }
 
 // NamesAreShort says why brokers refuse a name that is longer than [MaxName].
-const NamesAreShort = "names may have at most 255 bytes"
+const NamesAreShort = "names can have at most 255 bytes"
 
 // CheckDelayedExchangeName checks the name of a delayed exchange by itself.
 func CheckDelayedExchangeName(name string) []problem.Problem { return checkName(DelayedExchange, name) }
@@ -61,7 +61,7 @@ func checkName(kind Kind, name string) []problem.Problem {
 	case strings.Contains(name, pipeline.Separator):
 		return one(at, "Reserved character in the "+kind.Words()+"'s name",
 			"%q contains %q, which separates the parts of policy names. "+
-				"Use another character, such as a dot or a hyphen; names of work queues and vhosts may contain it.",
+				"Use another character, such as a dot or a hyphen; names of work queues and vhosts can contain it.",
 			name, pipeline.Separator)
 	case strings.ContainsAny(name, lineBreaks):
 		return one(at, "Line break in the "+kind.Words()+"'s name", lineBreak, name)
@@ -72,7 +72,8 @@ func checkName(kind Kind, name string) []problem.Problem {
 			"Brokers keep names that begin with \"amq.\" for themselves. Choose another name than %q.", name)
 	case likeRetryQueue.MatchString(name):
 		return one(at, "Name of a retry queue",
-			"%q is like a retry queue of a pipeline %q, whose policy would cover the queues of this %s. Choose a name without %q and a digit.",
+			"%q is like a retry queue of a pipeline %q, whose policy would cover the queues of this %s. "+
+				"Choose a name without %q before a digit.",
 			name, likeRetryQueue.FindStringSubmatch(name)[1], kind.Words(), ".retry.")
 	}
 	return nil
@@ -104,7 +105,7 @@ func CheckQueueName(at problem.Path, names pipeline.Names, queue string) []probl
 		return one(at, "Empty work queue name", "The name is missing. Name the queue that your consumers read.")
 	case names != "" && names.OwnsQueue(queue):
 		return one(at, "Work queue belongs to the pipeline",
-			"%q is one of the pipeline's own queues: its messages would go round indefinitely. Name the queue that your consumers read.", queue)
+			"%q is one of the pipeline's own queues: its messages would circulate forever. Name the queue that your consumers read.", queue)
 	}
 	return CheckAnyQueueName(at, queue)
 }

@@ -32,7 +32,7 @@ func CheckAttempts(at problem.Path, maxAttempts int64) []problem.Problem {
 			"%d is too few: every delivery counts, the first one included, so %d means that nothing is ever retried. Write 2 or more.",
 			maxAttempts, maxAttempts)
 	case maxAttempts > pipeline.MostAttempts:
-		return one(at, "Too many attempts", "%d is too many: it may be at most %d.", maxAttempts, pipeline.MostAttempts)
+		return one(at, "Too many attempts", "%d is too many: it can be at most %d.", maxAttempts, pipeline.MostAttempts)
 	}
 	return nil
 }
@@ -50,13 +50,13 @@ func CheckRetryOn(reasons []string) []problem.Problem {
 	at := problem.Path{"retry_on"}
 	for i, reason := range reasons {
 		if !slices.Contains(pipeline.Reasons(), reason) {
-			return one(append(at, i), "Unknown reason", "%q is not a reason for which RabbitMQ dead-letters a message. Known are: %s.",
+			return one(append(at, i), "Unknown reason", "%q is not a reason for which RabbitMQ dead-letters a message. Known reasons are: %s.",
 				reason, strings.Join(pipeline.Reasons(), ", "))
 		}
 	}
 	if !slices.Contains(reasons, pipeline.ReasonRejected) {
 		return one(at, "Rejected messages must be retried",
-			"%q is missing: a pipeline always retries what consumers reject, and retry_on adds other reasons to it.", pipeline.ReasonRejected)
+			"%q is missing: a pipeline always retries rejected messages, and retry_on adds other reasons.", pipeline.ReasonRejected)
 	}
 	return nil
 }
@@ -98,8 +98,8 @@ func CheckPrecision(precision, longest string) []problem.Problem {
 	}
 	top := delayed.Level{Unit: unit, Bit: delayed.LevelCount(most, unit) - 1}
 	if top.Wait() > pipeline.MaxDelay {
-		return one(at, "Precision out of range", "%q takes a level of more than %s, the broker's limit for a TTL. "+
-			"Write one that divides max_delay.", precision, pipeline.FormatDelay(pipeline.MaxDelay))
+		return one(at, "Precision out of range", "%q needs a level of more than %s, the broker's limit for a TTL. "+
+			"Write a precision that divides max_delay.", precision, pipeline.FormatDelay(pipeline.MaxDelay))
 	}
 	return nil
 }
@@ -111,7 +111,7 @@ func checkWait(key, spelled string) (time.Duration, []problem.Problem) {
 	case err != nil:
 		return 0, one(problem.Path{key}, "Invalid duration", "%s.", err)
 	case d == 0:
-		return 0, one(problem.Path{key}, "Invalid duration", "%q is no time: write at least \"1ms\".", spelled)
+		return 0, one(problem.Path{key}, "Invalid duration", "%q is zero: write at least \"1ms\".", spelled)
 	}
 	return d, nil
 }

@@ -44,13 +44,13 @@ func Parse(text string, version int, definition any) error {
 	case 0:
 		return errors.New("has no version")
 	default:
-		return fmt.Errorf("has version %d, this release knows version %d only: upgrade", versioned.Version, version)
+		return fmt.Errorf("has version %d, but this release knows version %d only: upgrade", versioned.Version, version)
 	}
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()
 	decoder.DisallowUnknownFields() // otherwise the next change would silently drop unknown keys
 	if err := decoder.Decode(definition); err != nil {
-		return fmt.Errorf("was made by a newer release, or by hand: %w: upgrade", err)
+		return fmt.Errorf("was made by a newer release, which needs an upgrade, or by hand: %w", err)
 	}
 	return nil
 }
@@ -95,8 +95,8 @@ func Find[D any](p Place, vhost topology.Topology, parse func(string) (D, error)
 			p.Exchange, p.Queue, p.Argument, p.Owner)
 	case 1:
 	default:
-		return none, fmt.Errorf("several bindings from %q to %q have the argument %s, since a change was interrupted: "+
-			"remove all but the one that is right:\n%s", p.Exchange, p.Queue, p.Argument, listed(found))
+		return none, fmt.Errorf("an interrupted change has left several bindings from %q to %q with the argument %s. "+
+			"Remove all but the right one:\n%s", p.Exchange, p.Queue, p.Argument, listed(found))
 	}
 	return read(p, found[0], parse)
 }
@@ -106,7 +106,7 @@ func Recover[D any](p Place, vhost topology.Topology, parse func(string) (D, err
 	definition, err := Find(p, vhost, parse)
 	if err != nil && len(p.values(vhost)) > 0 {
 		err = fmt.Errorf("%w.\n\nIf a Terraform state has the %s, run terraform apply there, which restores the definition. "+
-			"If none has, write the definition again, as the guide \"Import\" says", err, p.Owner)
+			"If no state has it, write the definition again, as the guide \"Import\" says", err, p.Owner)
 	}
 	return definition, err
 }

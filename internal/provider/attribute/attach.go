@@ -50,20 +50,20 @@ func AttachAttributes(attach, definition string) map[string]schema.Attribute {
 			Optional: true, Computed: true,
 			Default:    stringdefault.StaticString(pipeline.AttachPolicy),
 			Validators: OneOf(pipeline.AttachPolicy, pipeline.AttachArguments),
-			MarkdownDescription: "How the queue gets its dead-letter exchange: `policy` (default), which needs no redeclaration, " +
-				"or `arguments`, with which the application declares it and the provider checks that it did." + attach,
+			MarkdownDescription: "How the queue gets its dead-letter exchange. `policy` (default) needs no redeclaration. " +
+				"With `arguments`, the application declares it, and the provider checks the declaration." + attach,
 		},
 		"take_over_from": schema.StringAttribute{
 			Optional: true,
 			MarkdownDescription: "Name of another pipeline that has the queue and releases it in a later apply, " +
 				"so that nothing is lost in between. " +
-				"The queue's policy has a priority that is higher by one. Remove it once the other pipeline has let go of the queue.",
+				"It raises the priority of the queue's policy by one. Remove it once the other pipeline has released the queue.",
 		},
 		"dead_letter_strategy": schema.StringAttribute{
 			Optional:   true,
 			Validators: OneOf(topology.AtLeastOnce, topology.AtMostOnce),
-			MarkdownDescription: "`at-least-once` (default for quorum queues), which loses nothing and needs a queue without length limit, " +
-				"or `at-most-once` (default for classic queues, which know no other).",
+			MarkdownDescription: "`at-least-once` (default for quorum queues) loses nothing, and needs a queue without a length limit. " +
+				"`at-most-once` is the default for classic queues, which support no other.",
 		},
 		"policy_definition_json": schema.StringAttribute{
 			Optional:            true,
@@ -83,9 +83,9 @@ func ForceDestroy(kind string) schema.Attribute {
 	return schema.BoolAttribute{
 		Optional: true, Computed: true,
 		Default: booldefault.StaticBool(false),
-		MarkdownDescription: "Whether a destroy deletes the " + kind + "'s queues with the messages in them. " +
-			"Default: `false`, which refuses to. " +
-			"It has to be applied before the destroy.",
+		MarkdownDescription: "Whether a destroy deletes the " + kind + "'s queues with their messages. " +
+			"Default: `false`, so a destroy fails unless the queues are empty. " +
+			"It must be applied before the destroy.",
 	}
 }
 

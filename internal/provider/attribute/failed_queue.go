@@ -19,7 +19,7 @@ func FailedQueueAttribute(queueType string) schema.Attribute {
 	return schema.SingleNestedAttribute{
 		Optional: true,
 		MarkdownDescription: "Queue that gets the failed messages of this work queue, in place of the pipeline's failed queue. " +
-			"Several work queues may share one.",
+			"Several work queues can share one.",
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{
 				Required:            true,
@@ -29,8 +29,8 @@ func FailedQueueAttribute(queueType string) schema.Attribute {
 			"declare": schema.BoolAttribute{
 				Optional: true, Computed: true,
 				Default: booldefault.StaticBool(true),
-				MarkdownDescription: "Whether the queue is created and owned here, " + queueType + ". " +
-					"Default: `true`. With `false` it exists already, and is somebody else's. " +
+				MarkdownDescription: "Whether this resource creates and owns the queue, " + queueType + ". " +
+					"Default: `true`. With `false`, the queue exists already and has another owner. " +
 					"Setting it to `false` later never deletes the queue.",
 			},
 		},

@@ -33,9 +33,9 @@ func TopologyAttribute() schema.SingleNestedAttribute {
 	return schema.SingleNestedAttribute{
 		Computed: true,
 		MarkdownDescription: "Every object on the broker that the resource owns, one line per object. " +
-			"What was changed by hand shows up here as a difference, and apply repairs exactly that object. " +
-			"Numbers, booleans, lists and tables are written as JSON; " +
-			"a text that could be read as one of these is in single quotes: `x-message-ttl=5000` is a number, `x-message-ttl='5000'` a text.",
+			"A change by hand shows up here as a difference, and apply repairs exactly that object. " +
+			"Numbers, booleans, lists and tables are written as JSON. " +
+			"A text that looks like one of these is in single quotes: `x-message-ttl=5000` is a number, `x-message-ttl='5000'` a text.",
 		Attributes: map[string]schema.Attribute{
 			"exchanges": objectsAttribute("Exchanges by name, written as `type key=value`; flags such as `transient` follow the type."),
 			"queues":    objectsAttribute("Queues by name, written as `type key=value`; flags such as `transient` follow the type."),

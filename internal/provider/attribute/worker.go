@@ -94,8 +94,8 @@ func DelayedWorkerValue(worker delayed.Worker) types.Object {
 // PermissionsAttributes describe a value of PermissionsType. The text read describes its pattern read.
 func PermissionsAttributes(read string) map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"configure": ComputedString("Pattern of what may be configured: nothing."),
-		"write":     ComputedString("Pattern of the exchanges that may be published to."),
+		"configure": ComputedString("Pattern of the objects that the user can configure: none."),
+		"write":     ComputedString("Pattern of the exchanges that the user can publish to."),
 		"read":      ComputedString(read),
 	}
 }

@@ -94,11 +94,11 @@ func (m *model) show(found []audit.Finding) {
 // auditSchema describes the data source.
 func auditSchema() schema.Schema {
 	return schema.Schema{
-		MarkdownDescription: "Finds the ways in which a virtual host loses dead letters, whoever made its queues: " +
-			"dead-letter exchanges that do not exist or lead nowhere, cycles, " +
-			"policies that shadow others, limits that empty a queue of failed messages. " +
-			"It only reads. " +
-			"The guide [Dead-letter audit](../guides/dead-letter-audit.md) has every rule.",
+		MarkdownDescription: "Finds where a virtual host loses dead letters, whether or not Terraform manages the queue. " +
+			"It reports dead-letter exchanges that do not exist or lead nowhere, cycles, " +
+			"policies that shadow others, and limits that empty a queue of failed messages. " +
+			"It changes nothing. " +
+			"The guide [Dead-letter audit](../guides/dead-letter-audit.md) describes every rule.",
 		Attributes: map[string]schema.Attribute{
 			"vhost": schema.StringAttribute{
 				Optional: true, Computed: true,
@@ -106,24 +106,24 @@ func auditSchema() schema.Schema {
 			},
 			"ignore": schema.SetAttribute{
 				Optional: true, ElementType: types.StringType,
-				MarkdownDescription: "Ids of rules whose findings are left out, such as `parking-queue-ttl`.",
+				MarkdownDescription: "Ids of rules to leave out, such as `parking-queue-ttl`.",
 			},
 			"findings": schema.ListNestedAttribute{
 				Computed:            true,
-				MarkdownDescription: "What was found, errors first.",
+				MarkdownDescription: "The findings, errors first.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"severity": entity.ComputedString("`error` if a message that dies there is lost or trapped, " +
 						"`warning` if that depends on something else, such as a full queue."),
 					"rule": entity.ComputedString("Id of the rule, which never changes."),
 					"object": schema.SingleNestedAttribute{
-						Computed: true, MarkdownDescription: "What the finding is about.",
+						Computed: true, MarkdownDescription: "The object that the finding is about.",
 						Attributes: map[string]schema.Attribute{
 							"kind": entity.ComputedString("`queue`, `policy`, `operator_policy`, `pipeline`, `delayed_exchange` or `vhost`."),
 							"name": entity.ComputedString("Its name."),
 						},
 					},
-					"message": entity.ComputedString("What is lost, and why."),
-					"remedy":  entity.ComputedString("What to do about it."),
+					"message": entity.ComputedString("The loss and its cause."),
+					"remedy":  entity.ComputedString("How to fix it."),
 				}},
 			},
 			"error_count":   schema.Int64Attribute{Computed: true, MarkdownDescription: "How many of the findings are errors."},

@@ -116,7 +116,7 @@ func TestAcc_BindingsOfOthers(t *testing.T) {
 				unbind(t, b, "events", "work")
 				bind(t, b, "amq.topic", "events.delay.1s.0", "#", nil)
 			},
-			Config: config, ExpectError: says(`Binding that leads past the sidecar`),
+			Config: config, ExpectError: says(`Binding that bypasses the sidecar`),
 		},
 		resource.TestStep{
 			PreConfig: func() { unbind(t, b, "amq.topic", "events.delay.1s.0") },

@@ -17,11 +17,11 @@ import (
 func remedy(e delayed.Exchange, queue string) string {
 	switch n := e.Names(); queue {
 	case n.UnroutedQueue():
-		return "rabbitmq-retry failed replays, exports and deletes what is in it, with --queue."
+		return "rabbitmq-retry failed replays, exports and deletes these messages, with --queue."
 	case n.Refused():
 		return owner.RefusedRemedy(n.DeliverExchange())
 	}
-	return "wait until what is delayed is due, with the sidecar running."
+	return "keep the sidecar running until all delayed messages are due."
 }
 
 func invalidDuration(at path.Path, err error) diag.Diagnostic {
@@ -30,8 +30,8 @@ func invalidDuration(at path.Path, err error) diag.Diagnostic {
 
 func precisionReplaced() diag.Diagnostic {
 	return diag.NewAttributeWarningDiagnostic(path.Root("timeouts").AtName("update"), "The old levels stay for another apply",
-		"No level of the old precision is in the new one. A worker gets the new precision after this apply, and until then "+
-			"would find none of its levels. So this apply does not wait for the old levels: they stay, in retired_levels. "+
+		"The new precision keeps no level of the old one. Workers get the new precision after this apply, and until then "+
+			"would find none of their levels. So this apply does not wait for the old levels, which stay in retired_levels. "+
 			"Give the workers their new configuration, then apply again.")
 }
 
@@ -44,9 +44,9 @@ func bound(n delayed.Names, bindings []topology.Binding) *owner.InUse {
 	}
 	return &owner.InUse{
 		Summary: "Queues are bound to the delayed exchange",
-		Planned: fmt.Sprintf("Destroy refuses as long as others are bound to %q, which routes what is due, even with force_destroy:\n%s\n\n"+
+		Planned: fmt.Sprintf("The destroy fails, even with force_destroy, while others are bound to %q, which routes due messages:\n%s\n\n"+
 			"Remove these bindings first.", n.DeliverExchange(), listed),
-		Applied: fmt.Sprintf("Others are bound to %q, which routes what is due:\n%s\n\n"+
+		Applied: fmt.Sprintf("Others are bound to %q, which routes due messages:\n%s\n\n"+
 			"Nothing was deleted. Remove these bindings first.", n.DeliverExchange(), listed),
 		Waited: fmt.Sprintf("others were bound to %q while the destroy waited: %s. Nothing was deleted",
 			n.DeliverExchange(), strings.Join(destinations, ", ")),

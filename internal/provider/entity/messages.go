@@ -17,7 +17,7 @@ var vhostPath = path.Root(VhostPart.Name)
 
 func unexpectedProviderData(data any) diag.Diagnostic {
 	return diag.NewErrorDiagnostic("Unexpected provider data",
-		fmt.Sprintf("This is a bug in the provider: its resources and data sources were given a %T.", data))
+		fmt.Sprintf("This is a bug in the provider: its resources and data sources received a %T.", data))
 }
 
 func notConnected() diag.Diagnostic {
@@ -27,13 +27,13 @@ func notConnected() diag.Diagnostic {
 
 func notConnectedForData() diag.Diagnostic {
 	return diag.NewErrorDiagnostic("The provider is not configured",
-		"Its endpoint or credentials are not known yet, so there is nothing to read. "+
-			"If they come from a resource of this configuration, let the data source depend on it: depends_on = [...].")
+		"Its endpoint or credentials are not known yet, so nothing can be read. "+
+			"If they come from a resource of this configuration, make the data source depend on it: depends_on = [...].")
 }
 
 func userRefused(err error) diag.Diagnostic {
 	return diag.NewErrorDiagnostic("RabbitMQ refused the user",
-		err.Error()+".\n\nThe user also needs one of the tags management, policymaker, monitoring and administrator.")
+		err.Error()+".\n\nThe user also needs one of the tags management, policymaker, monitoring or administrator.")
 }
 
 func proxyInTheWay(err error) diag.Diagnostic {
@@ -56,18 +56,18 @@ func notReached(err error) diag.Diagnostic {
 
 func planNotCompared(err error) diag.Diagnostic {
 	return diag.NewWarningDiagnostic("The plan was not compared with the broker",
-		"RabbitMQ's management API cannot be reached. The plan is made without it; apply needs it, and finds what a plan finds "+
-			"otherwise. "+notReachedDetail+err.Error()+".")
+		"RabbitMQ's management API cannot be reached, so the plan was made without it. "+
+			"Apply needs it, and makes the checks that this plan left out. "+notReachedDetail+err.Error()+".")
 }
 
 func planNotConfigured() diag.Diagnostic {
 	return diag.NewWarningDiagnostic("The plan was not compared with the broker",
 		"The endpoint or the credentials in the provider block are not known yet. So this plan cannot tell whether a replacement, a "+
-			"destroy or a queue that leaves loses messages. First create what they come from, with terraform apply -target.")
+			"destroy or the removal of a queue loses messages. First create the resource that they come from, with terraform apply -target.")
 }
 
-const notReachedDetail = "Check the endpoint in the provider block, or RABBITMQ_ENDPOINT: it is the URL of the management API " +
-	"(port 15672, or 15671 with TLS; not the AMQP port). And check that the plugin rabbitmq_management is enabled.\n\n"
+const notReachedDetail = "Check the endpoint in the provider block, or RABBITMQ_ENDPOINT. It is the URL of the management API " +
+	"(port 15672, or 15671 with TLS), not of AMQP. Also check that the plugin rabbitmq_management is enabled.\n\n"
 
 // The vhost.
 
@@ -88,9 +88,9 @@ func VhostNotThereYet(vhost string) diag.Diagnostic {
 
 func vhostNotAccessible(vhost string) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(vhostPath, "Vhost not accessible", missingVhost(vhost)+
-		" The resource is kept in the state. "+
-		"Give the user permissions in the vhost; "+
-		"if the vhost is really gone, remove the resource from the state: terraform state rm.")
+		" The resource stays in the state. "+
+		"Give the user permissions in the vhost. "+
+		"If the vhost no longer exists, remove the resource from the state: terraform state rm.")
 }
 
 // SoNothingChanged ends the error of a change whose vhost could not be listed.

@@ -30,11 +30,11 @@ func (mergePermissions) Definition(_ context.Context, _ function.DefinitionReque
 	resp.Definition = function.Definition{
 		Summary: "Merge permissions in a vhost",
 		MarkdownDescription: "A broker user has one set of permissions in a vhost. " +
-			"This makes one of several: each of its patterns matches what any of theirs does.",
+			"This function merges several sets. A merged pattern matches each name that one of the patterns matches.",
 		VariadicParameter: function.ObjectParameter{
 			Name: "permissions", AttributeTypes: attribute.PermissionsType,
 			MarkdownDescription: "`worker_permissions` of a pipeline, or an element of its `operator_permissions`. " +
-				"All of them are of the same vhost.",
+				"All of them must be of the same vhost.",
 		},
 		Return: function.ObjectReturn{AttributeTypes: attribute.PermissionsType},
 	}
@@ -61,7 +61,7 @@ func (mergePermissions) Run(ctx context.Context, req function.RunRequest, resp *
 		}{{"configure", p.Configure}, {"write", p.Write}, {"read", p.Read}} {
 			if field.value.IsNull() {
 				resp.Error = function.NewArgumentFuncError(int64(i), fmt.Sprintf(
-					`%s of argument %d is null. Write a pattern, or "^$" for what matches no name.`, field.name, i+1))
+					`%s of argument %d is null. Write a pattern, or "^$", which matches no name.`, field.name, i+1))
 				return
 			}
 		}

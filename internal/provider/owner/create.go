@@ -125,13 +125,13 @@ func (o owned[M, S, P]) createdTwice(plan M, inService []string, forcible bool) 
 	detail := fmt.Sprintf("%s exists already, and is in use:\n%s\n\n"+
 		"This plan creates it. If Terraform destroys it first, the messages that are rejected or published in between are lost. "+
 		"Remedies:\n"+
-		"  - The plan replaces it: drop -replace, or replace_triggered_by in its lifecycle block.\n"+
-		"  - It is tainted: terraform untaint.\n"+
-		"  - Its address has changed: add a moved block.\n"+
-		"  - The state does not have it: terraform import %s.<name> '%s'.\n"+
-		"    If it is managed already, an earlier apply has left it as a deposed object: terraform state rm first, then import.\n"+
-		"    That forgets the object which took its place, too: import it at another address.\n"+
-		"  - To destroy it: terraform destroy -refresh=false, whose plan says what is lost.",
+		"  - If the plan replaces it, drop -replace, or replace_triggered_by in its lifecycle block.\n"+
+		"  - If it is tainted, run terraform untaint.\n"+
+		"  - If its address has changed, add a moved block.\n"+
+		"  - If the state does not have it, run terraform import %s.<name> '%s'.\n"+
+		"    If it is managed already, an earlier apply has left it as a deposed object. Then run terraform state rm first.\n"+
+		"    That also forgets the object which took its place: import that one at another address.\n"+
+		"  - To destroy it, run terraform destroy -refresh=false, whose plan says what is lost.",
 		o.Describe(P(&plan).Identity()), preflight.Bullets(inService), o.ResourceType(), o.importID(plan))
 	if forcible {
 		detail += "\n\nIf these messages can be lost, set force_destroy = true."

@@ -31,13 +31,13 @@ func mayNotWritePolicies(user broker.User, use PolicyUse) diag.Diagnostic {
 	if use.Without != "" {
 		detail += " " + use.Without
 	}
-	return diag.NewAttributeErrorDiagnostic(use.At, "User may not write policies", detail)
+	return diag.NewAttributeErrorDiagnostic(use.At, "User cannot write policies", detail)
 }
 
 func (o owned[M, S, P]) destroyWithoutRefresh() diag.Diagnostic {
-	return diag.NewWarningDiagnostic(fmt.Sprintf("To destroy the %s all the same", o.Name),
-		"terraform destroy plans an apply first, which the error ends. terraform destroy -refresh=false does not, and proves as usual "+
-			"that no message is lost.")
+	return diag.NewWarningDiagnostic(fmt.Sprintf("To destroy the %s anyway", o.Name),
+		"terraform destroy first plans an apply, which fails with this error. terraform destroy -refresh=false plans no apply, "+
+			"and still proves that no message is lost.")
 }
 
 // Changes.
@@ -54,7 +54,7 @@ func (o owned[M, S, P]) cannotCreate(identity []types.String, spec S, err error)
 
 func (o owned[M, S, P]) cannotUpdate(err error) diag.Diagnostic {
 	return o.Cannot("update", fmt.Sprintf(
-		"The change was begun but not finished; the next plan shows what is left to do.\n\n%s", err))
+		"The change was begun but not finished. The next plan shows what is left to do.\n\n%s", err))
 }
 
 func (o owned[M, S, P]) cannotBeginUpdate(err error) diag.Diagnostic {
@@ -67,7 +67,7 @@ func (o owned[M, S, P]) changeLosesMessages(spec S, queues map[string]string) di
 
 func (o owned[M, S, P]) changeWouldLoseMessages(spec S, queues map[string]string) diag.Diagnostic {
 	return diag.NewAttributeWarningDiagnostic(o.WorkQueues, "The change would lose messages",
-		"Apply deletes or re-creates these queues, and refuses while they have messages or consumers. "+o.notEmpty(spec, queues))
+		"Apply deletes or re-creates these queues, and fails while they have messages or consumers. "+o.notEmpty(spec, queues))
 }
 
 func (o owned[M, S, P]) destroyLosesMessages(spec S, queues map[string]string) diag.Diagnostic {
@@ -80,7 +80,7 @@ func (o owned[M, S, P]) destroyWouldLoseMessages(spec S, queues map[string]strin
 
 func (o owned[M, S, P]) destroyDeletesMessages(queues map[string]string) diag.Diagnostic {
 	return diag.NewWarningDiagnostic(fmt.Sprintf("Destroying the %s deletes messages", o.Name),
-		"force_destroy = true is applied, so these messages are deleted, or lost with what leads them on:\n"+apply.Describe(queues))
+		"force_destroy = true is applied. So these messages are deleted, or lost with the route that leads them on:\n"+apply.Describe(queues))
 }
 
 func (o owned[M, S, P]) destroyLosesMessagesSummary() string {
@@ -89,14 +89,15 @@ func (o owned[M, S, P]) destroyLosesMessagesSummary() string {
 
 func (o owned[M, S, P]) bindingsGo(bindings []topology.Binding) diag.Diagnostic {
 	return diag.NewWarningDiagnostic("Bindings of others are deleted", fmt.Sprintf(
-		"These bindings are not the %s's, and go with its exchanges and queues. If it is replaced, they do not come back:\n%s\n\n"+
-			"Whoever needs them should bind to something else before you apply.",
+		"These bindings belong to others, but are deleted with the %s's exchanges and queues. "+
+			"If it is replaced, they do not come back:\n%s\n\n"+
+			"If their owners need them, they must bind to something else before you apply.",
 		o.Name, preflight.BulletsOf(bindings)))
 }
 
 func queuesBound(bound *apply.BoundError) diag.Diagnostic {
 	return diag.NewWarningDiagnostic("Exchanges or queues are bound by others",
-		bound.Error()+" Apply refuses the change as long as they are there.")
+		bound.Error()+" Apply refuses the change while these bindings exist.")
 }
 
 // notEmpty names the queues that prevent a change, and a remedy for each.
@@ -110,7 +111,7 @@ func (o owned[M, S, P]) notEmpty(spec S, queues map[string]string) string {
 		remedies[remedy] = append(remedies[remedy], queue)
 	}
 	text := []string{
-		"These queues are not empty, or not proved to be:\n" + apply.Describe(queues), "Nothing is deleted while messages would be lost.",
+		"These queues are not empty, or not proved to be empty:\n" + apply.Describe(queues), "Nothing is deleted while messages would be lost.",
 	}
 	for _, remedy := range slices.Sorted(maps.Keys(remedies)) {
 		slices.Sort(remedies[remedy])
@@ -119,15 +120,15 @@ func (o owned[M, S, P]) notEmpty(spec S, queues map[string]string) string {
 	return strings.Join(text, "\n\n")
 }
 
-const remedyForPending = "dead letters stay in their queue until its dead-letter exchange leads to a queue that accepts them: " +
-	"the plan of the pipeline that gets them shows what is missing there, and its apply restores it. Brokers send them again every three " +
-	"minutes. If new ones come all the time, timeouts.update gives the apply longer to find a moment without. " +
-	"They also stay where a pipeline has the queue with dead_letter_strategy = \"at-least-once\" after the change."
+const remedyForPending = "dead letters stay in their queue until its dead-letter exchange leads to a queue that accepts them. " +
+	"The plan of the pipeline that gets them shows what is missing there, and its apply restores it. Brokers send them again every three " +
+	"minutes. If new ones come all the time, timeouts.update gives the apply more time to find a moment without any. " +
+	"Dead letters also survive if a pipeline has the queue with dead_letter_strategy = \"at-least-once\" after the change."
 
 func queuesKept(queues map[string]string) diag.Diagnostic {
 	return diag.NewWarningDiagnostic("Queues are kept",
 		"These queues were not deleted, since they are not proved to be empty:\n"+apply.Describe(queues)+
-			"\n\nRetired queues go on draining. A later plan proposes the removal of the queues again.")
+			"\n\nRetired queues continue to drain. A later plan proposes the removal of the queues again.")
 }
 
 // NoteGarbled prevents the destroy of an owner whose note about another owner's deleted binding cannot be read.
@@ -140,7 +141,7 @@ func NoteGarbled(kind configured.Kind, b topology.Binding) *InUse {
 
 func (o owned[M, S, P]) rollbackIncomplete(left error) diag.Diagnostic {
 	return diag.NewErrorDiagnostic("Rollback incomplete", fmt.Sprintf(
-		"The next plan shows what is missing of the %s's own objects, and the notes of deleted bindings of others. "+
+		"The next plan shows which of the %s's own objects are missing, and the notes of other owners' deleted bindings. "+
 			"The next apply restores both.\n\n%s",
 		o.Name, left))
 }
@@ -148,15 +149,15 @@ func (o owned[M, S, P]) rollbackIncomplete(left error) diag.Diagnostic {
 func leftoversNotImportable(err error) diag.Diagnostic {
 	return diag.NewErrorDiagnostic("Leftover objects are not in state", fmt.Sprintf(
 		"They cannot be imported now: %s.\n\n"+
-			"Run apply again first: it takes over what an interrupted creation left. "+
-			"If it says that objects exist already, and they still cannot be imported, look into their queues, and delete these objects by hand.",
+			"First run apply again, which takes over the objects of an interrupted creation. "+
+			"If it says that objects exist already, and they still cannot be imported, look into their queues. Then delete these objects by hand.",
 		err))
 }
 
 func (o owned[M, S, P]) leftoversImportable(id string) diag.Diagnostic {
 	return diag.NewErrorDiagnostic("Leftover objects are not in state", fmt.Sprintf(
-		"Import them, whether you want to keep them or not. "+
-			"The next plan then shows what is missing, and a destroy refuses while messages would be lost:\n\n"+
+		"Import them, even if you do not want to keep them. "+
+			"The next plan then shows what is missing, and a destroy fails while messages would be lost:\n\n"+
 			"  terraform import %s.<name> '%s'",
 		o.ResourceType(), id))
 }

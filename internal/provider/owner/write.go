@@ -121,13 +121,14 @@ func logWaiting(ctx context.Context) func(map[string]string) {
 // RefusedRemedy says how a queue of refused messages gets empty. If the target queue or its binding is gone, the broker keeps
 // waiting for it.
 func RefusedRemedy(exchange string) string {
-	return fmt.Sprintf("make room in the queue behind %q that refuses messages: the broker then gives it what is here, within six minutes. "+
+	return fmt.Sprintf("make room in the queue behind %q that refuses messages. "+
+		"The broker then moves these messages there within six minutes. "+
 		"If that queue or its binding is gone, bind a queue in its place.", exchange)
 }
 
 // FailedQueueRemedy says how a failed queue gets empty that others can consume, too.
-const FailedQueueRemedy = "rabbitmq-retry failed replays, exports and deletes what is in it, with --queue. " +
-	"Stop its consumers, if there are any."
+const FailedQueueRemedy = "rabbitmq-retry failed replays, exports and deletes these messages, with --queue. " +
+	"If the queue has consumers, stop them."
 
 // CannotReadQueues is the error if the queues' contents are not known.
 func CannotReadQueues(err error) diag.Diagnostic {

@@ -104,34 +104,34 @@ func FailedQueuesStay(staying map[string][]string) diag.Diagnostics {
 		lines = append(lines, fmt.Sprintf("%q: work queues of %s", queue, strings.Join(users, ", ")))
 	}
 	return diag.Diagnostics{diag.NewWarningDiagnostic("Failed queues of others are not deleted", fmt.Sprintf(
-		"Other work queues have their failed messages in these queues. "+
-			"They stay, with their messages, and nothing here manages them any more:\n%s",
+		"These queues hold failed messages of other work queues. "+
+			"The queues stay, with their messages, but are no longer managed here:\n%s",
 		preflight.Bullets(lines)))}
 }
 
 // DeadLettersDropped warns that rejected messages of these queues will be lost after a change.
 func DeadLettersDropped(queues []string) diag.Diagnostic {
 	return diag.NewWarningDiagnostic("Rejected messages will be dropped", fmt.Sprintf(
-		"This change takes the dead-letter exchange away from these queues. Until they have another one, "+
-			"the broker drops what their consumers reject:\n%s\n\n"+preflight.IfMoved+
-			"To hand a queue over without a gap, take two steps. First add it to its new owner, and apply. Then remove it here, and apply. "+
-			"Another pipeline, or an attachment to one, needs take_over_from for that; between work_queues and an attachment of one pipeline, "+
-			"nothing more is needed. The guide \"Moving work queues\" shows both.",
+		"This change removes the dead-letter exchange of these queues. "+
+			"Until they get another dead-letter exchange, the broker drops their rejected messages:\n%s\n\n"+preflight.IfMoved+
+			"To hand a queue over without a gap, first add it to its new owner, and apply. Then remove it here, and apply. "+
+			"If the new owner is another pipeline, or an attachment to one, it needs take_over_from. "+
+			"Between work_queues and an attachment of one pipeline, nothing more is needed. The guide \"Moving work queues\" shows both.",
 		preflight.Bullets(queues)))
 }
 
 // DeadLettersAreDropped warns, after an apply, of queues that it has detached and that have no dead-letter exchange since.
 func DeadLettersAreDropped(queues []string) diag.Diagnostic {
 	return diag.NewWarningDiagnostic("Rejected messages are dropped", fmt.Sprintf(
-		"These queues have no dead-letter exchange now. Until they get one, the broker drops what their consumers reject:\n%s\n\n"+
-			"If the rest of this apply attaches them again, it ends there. Otherwise, attach them to a pipeline, and apply.",
+		"These queues now have no dead-letter exchange. Until they get one, the broker drops their rejected messages:\n%s\n\n"+
+			"If the rest of this apply attaches them again, you need do nothing. Otherwise, attach them to a pipeline, and apply.",
 		preflight.Bullets(queues)))
 }
 
 // ReleasedUnread warns that the state of detached queues could not be read after an apply.
 func ReleasedUnread(queues []string, err error) diag.Diagnostic {
-	return diag.NewWarningDiagnostic("Rejected messages may be dropped", fmt.Sprintf(
-		"This change has detached these queues. Whether they still have a dead-letter exchange could not be read: %s.\n%s\n\n"+
+	return diag.NewWarningDiagnostic("Rejected messages might be dropped", fmt.Sprintf(
+		"This change has detached these queues. The provider could not read whether they still have a dead-letter exchange: %s.\n%s\n\n"+
 			"Look at the queues in RabbitMQ's management UI.",
 		err, preflight.Bullets(queues)))
 }

@@ -96,7 +96,7 @@ func TestAccEveryRelease_AttachmentToAPipelineThatConsumersCount(t *testing.T) {
 	config := counting + attachment(b, reference, `engine = "consumer"`)
 	acctest.Run(t, acctest.Quick(),
 		resource.TestStep{Config: counting},
-		resource.TestStep{Config: counting + attachment(b, reference, ""), ExpectError: regexp.MustCompile(`(?s)Pipeline of another engine.*Write\s+engine\s+=\s+"consumer"`)},
+		resource.TestStep{Config: counting + attachment(b, reference, ""), ExpectError: regexp.MustCompile(`(?s)Pipeline with another engine.*Write\s+engine\s+=\s+"consumer"`)},
 		resource.TestStep{Config: counting + attachment(b, reference, `engine = "native"`), ExpectError: regexp.MustCompile(`Queue cannot be attached from outside`)},
 		resource.TestStep{Config: config},
 		resource.TestStep{

@@ -113,17 +113,17 @@ var policyUse = owner.PolicyUse{
 
 func movedByReplacement(queue, from string) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(path.Root("pipeline"), "The queue would be detached before it is attached again", fmt.Sprintf(
-		"A change of pipeline replaces the attachment, and what is rejected in queue %q in between is lost. "+
-			"Keep this attachment as it is, and add a second one, or a work queue of the other pipeline, with take_over_from = %q; apply; "+
-			"then remove this one and apply again. The guide \"Moving work queues\" has the steps.",
+		"A change of pipeline replaces the attachment, and messages that are rejected in queue %q in between are lost. "+
+			"Keep this attachment as it is. Add a second one, or a work queue of the other pipeline, with take_over_from = %q, and apply. "+
+			"Then remove this one and apply again. The guide \"Moving work queues\" has the steps.",
 		queue, from))
 }
 
 func replacedUnknown(attribute, queue string) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(path.Root(attribute), "The attachment might be replaced", fmt.Sprintf(
 		"The value of %s is not known before the apply. If it changes, the attachment is replaced, "+
-			"and what is rejected in queue %q in between is lost. "+
-			"Make the value known to the plan: write it out, or create what it comes from with an apply of its own (-target).",
+			"and messages that are rejected in queue %q in between are lost. "+
+			"Write the value out, or first create the resource that it comes from, with terraform apply -target.",
 		attribute, queue))
 }
 

@@ -19,39 +19,39 @@ import (
 func attachmentSchema(ctx context.Context) schema.Schema {
 	replaces := []planmodifier.String{stringplanmodifier.RequiresReplace()}
 	described := schema.Schema{
-		MarkdownDescription: "Joins one work queue to a retry pipeline that another configuration owns: " +
-			"a platform team keeps the pipeline, application teams attach their queues. " +
-			"Pipeline and attachments own their objects alone and never fight. " +
-			"The pipeline refuses to be destroyed while attachments exist.",
+		MarkdownDescription: "Attaches one work queue to a retry pipeline of another configuration: " +
+			"a platform team owns the pipeline, application teams attach their queues. " +
+			"The pipeline and its attachments own separate objects, and never conflict. " +
+			"The pipeline cannot be destroyed while attachments exist.",
 		Attributes: map[string]schema.Attribute{
 			"pipeline": schema.StringAttribute{
 				Required: true, PlanModifiers: replaces,
-				MarkdownDescription: "Name of the pipeline. Changing it is refused, since the queue would belong to neither for a while: " +
-					"add a second attachment with `take_over_from` instead.",
+				MarkdownDescription: "Name of the pipeline. It cannot be changed, since the queue would have no pipeline for a while. " +
+					"Add a second attachment with `take_over_from` instead.",
 			},
 			"vhost": entity.Vhost("attachment"),
 			"queue": schema.StringAttribute{
 				Required: true, PlanModifiers: replaces,
-				MarkdownDescription: "Name of the queue, which exists already. Changing it replaces the attachment.",
+				MarkdownDescription: "Name of an existing queue. Changing it replaces the attachment.",
 			},
 			"engine": schema.StringAttribute{
 				Optional: true, Computed: true,
 				Default:    stringdefault.StaticString(pipeline.EngineWorker),
 				Validators: attribute.OneOf(pipeline.Engines()...),
 				MarkdownDescription: "The engine of the pipeline: `worker` (default) or `consumer`. " +
-					"The plan fails if the pipeline's definition on the broker says another one, or cannot be read. " +
-					"Work queues of a `native` pipeline are listed in the pipeline itself.",
+					"The plan fails if the pipeline's definition on the broker has another engine, or cannot be read. " +
+					"List work queues of a `native` pipeline in the pipeline itself.",
 			},
 			"failed_queue":    attribute.FailedQueueAttribute("of the queue's `type`"),
 			"policy_priority": attribute.PolicyPriority(pipeline.DefaultPolicyPriority, "Priority of the attachment's policy. "),
 			"timeouts": attribute.Timeouts(ctx, timeouts.Opts{
 				Update: true, Delete: true,
 				UpdateDescription: "How long a change waits for pending dead letters of the queue. " +
-					"Unset, it refuses at once if they would be lost.",
+					"If unset, it fails at once if they would be lost.",
 				DeleteDescription: "How long a destroy waits for pending dead letters of the queue. " +
-					"Unset, it refuses if they would be lost.",
+					"If unset, it fails at once if they would be lost.",
 			}),
-			"id":       attribute.ComputedString("`<vhost>/<pipeline>/<queue>`, percent-encoded, as an import takes it."),
+			"id":       attribute.ComputedString("Import id: `<vhost>/<pipeline>/<queue>`, percent-encoded."),
 			"topology": attribute.TopologyAttribute(),
 		},
 	}

@@ -83,7 +83,7 @@ func TestAcc_GarbledNoteOfADeletedBinding(t *testing.T) {
 					b.Call(t, http.MethodPost, at, map[string]any{"routing_key": "unbound:0123", "arguments": map[string]any{"retry-unbound": garbage}}, nil)
 					before = acctest.List(t, b)
 				},
-				Config: config, ExpectError: says("Unreadable note of a deleted binding.*delete this one"),
+				Config: config, ExpectError: says("Unreadable note of a deleted binding.*delete this binding"),
 			},
 			resource.TestStep{PreConfig: same, Config: config, Destroy: true, ExpectError: says("Unreadable note of a deleted binding")},
 			resource.TestStep{

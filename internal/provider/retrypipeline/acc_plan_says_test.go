@@ -50,7 +50,7 @@ func TestAcc_PlansSayWhatIsDropped(t *testing.T) {
 	plan("both steps to an attachment", old(left)+attachment, true)
 	plan("an attachment besides", old(has)+attachment, false)
 	later := "resource \"terraform_data\" \"name\" { input = \"other\" }\n"
-	mentions(t, tf.planned(t, later+old(`work_queues = { (terraform_data.name.output) = {} }`)), "Rejected messages may be dropped", "- work ")
+	mentions(t, tf.planned(t, later+old(`work_queues = { (terraform_data.name.output) = {} }`)), "Rejected messages might be dropped", "- work ")
 	plan("a take-over", old(has)+taker, false)
 	tf.apply(t)
 	plan("the old one lets go", old(left)+taker, false)
@@ -99,7 +99,7 @@ func TestAcc_PlansNameTheBindingsOfOthersThatGo(t *testing.T) {
 	} {
 		output := tf.planned(t, c.config, c.arguments...)
 		_, warning, _ := strings.Cut(output, "Bindings of others are deleted")
-		warning, _, _ = strings.Cut(warning, "Whoever needs them")
+		warning, _, _ = strings.Cut(warning, "If their owners need them")
 		for _, key := range []string{"to a declared queue", "to an own queue", "to an exchange", "from an exchange", "between exchanges"} {
 			if strings.Contains(warning, key) != c.want {
 				t.Errorf("%s: the plan names the binding %q: %t\n%s", name, key, !c.want, output)

@@ -176,16 +176,16 @@ func TestAcc_AttachByArguments(t *testing.T) {
 	)
 }
 
-// A pipeline has a policy. A user with only the tag management may not write policies.
+// A pipeline has a policy. A user with only the tag management cannot write policies.
 func TestAccEveryRelease_WithoutPolicymaker(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	withUser := as(b.User(t, "management", ".*", ".*", ".*"))
 	acceptQuickly(t, b,
-		resource.TestStep{Config: withUser + pipelineHCL(b, `delays = ["5s"]`), ExpectError: regexp.MustCompile(`(?s)may not write policies.*management\s+policymaker`)},
+		resource.TestStep{Config: withUser + pipelineHCL(b, `delays = ["5s"]`), ExpectError: regexp.MustCompile(`(?s)cannot write policies.*management\s+policymaker`)},
 		resource.TestStep{
 			Config:      withUser + pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = { attach = "arguments", declare = true } }`),
-			ExpectError: regexp.MustCompile(`may not write policies`),
+			ExpectError: regexp.MustCompile(`cannot write policies`),
 		},
 	)
 }

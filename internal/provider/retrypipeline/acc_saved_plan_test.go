@@ -229,7 +229,7 @@ func forcedReplacementCreatesFirst(t *testing.T, tf *cli) {
 	}
 	tf.applied(t, pipelineHCL(tf.Broker, append(lines, first)...))
 	before := acctest.List(t, tf.Broker)
-	mentions(t, tf.planned(t, renamed(append(lines, first)...)), `each work queue needs take_over_from = "orders"`)
+	mentions(t, tf.planned(t, renamed(append(lines, first)...)), `Each work queue then needs take_over_from = "orders"`)
 	tf.refuses(t, saved, "Queue of another pipeline", `take_over_from = "orders"`)
 	require.NoError(t, before.RequireSame(acctest.List(t, tf.Broker)))
 	tf.configure(t, pipelineHCL(tf.Broker, append(lines, first)...))

@@ -18,18 +18,18 @@ func remedy(p pipeline.Pipeline, queue string) string {
 	n := p.Names()
 	switch {
 	case queue == n.FailedQueue():
-		return "rabbitmq-retry failed replays, exports and deletes what is in it."
+		return "rabbitmq-retry failed replays, exports and deletes these messages."
 	case slices.Contains(p.DeclaredFailedQueues(), queue):
 		return owner.FailedQueueRemedy
 	case queue == n.RefusedQueue():
 		return owner.RefusedRemedy(n.FailedExchange())
 	case n.OwnsQueue(queue):
-		return "let the retries finish, with the sidecar running where the pipeline has one."
+		return "let the retries finish. If the pipeline has a sidecar, keep it running."
 	case !slices.Contains(p.SharedQueues(), queue):
-		return "from there, messages of another pipeline come back to a queue that would be deleted. Let its retries finish, " +
-			"or set declare = false for that queue, which then stays."
+		return "messages of another pipeline wait there, and return to a work queue that would be deleted. " +
+			"Let that pipeline's retries finish. Or set declare = false for the work queue, which then stays."
 	}
-	return "consume or move its messages and stop its consumers, or set declare = false for it: the queue then stays."
+	return "consume or move its messages, and stop its consumers. Or set declare = false for the queue, which then stays."
 }
 
 func workQueuePath(name string) path.Path { return path.Root("work_queues").AtMapKey(name) }
@@ -38,7 +38,7 @@ func workQueuePath(name string) path.Path { return path.Root("work_queues").AtMa
 
 func nullDelay(index int) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(path.Root("delays").AtListIndex(index), "Invalid delay",
-		"The delay is null; write a duration such as \"5s\".")
+		"The delay is null. Write a duration such as \"5s\".")
 }
 
 func invalidDelay(index int, err error) diag.Diagnostic {
@@ -57,18 +57,17 @@ func nullWorkQueue(name string) diag.Diagnostic {
 // Plans.
 
 func workQueuesUnknown(queues []string) diag.Diagnostic {
-	return diag.NewAttributeWarningDiagnostic(path.Root("work_queues"), "Rejected messages may be dropped", fmt.Sprintf(
-		"The work queues are not known before the apply. If one of these is not among them, it loses its dead-letter exchange, "+
-			"and the broker drops what its consumers reject:\n%s\n\n"+
-			"Write the names of the queues out, or create what they come from with an apply of its own (-target).",
+	return diag.NewAttributeWarningDiagnostic(path.Root("work_queues"), "Rejected messages might be dropped", fmt.Sprintf(
+		"The work queues are not known before the apply. If one of these queues is not among them, it loses its dead-letter exchange, "+
+			"and the broker drops its rejected messages:\n%s\n\n"+
+			"Write the names of the queues out, or first create the resource that they come from, with terraform apply -target.",
 		preflight.Bullets(queues)))
 }
 
 func replacedWithAttachments(at path.Path, queues []string) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(at, "A pipeline with attached queues would be replaced", fmt.Sprintf(
-		"A change of %s replaces the pipeline, and its destroy is refused as long as these queues are attached by a "+
-			"rabbitmq_retry_attachment:\n%s\n\n"+
-			"Destroy the attachments first, with an apply of its own. To move the queues to another pipeline without a gap, see the guide "+
+		"A change of %s replaces the pipeline. The destroy fails while a rabbitmq_retry_attachment attaches these queues:\n%s\n\n"+
+			"Destroy the attachments first, in a separate apply. To move the queues to another pipeline without a gap, see the guide "+
 			"\"Moving work queues\".",
 		at, preflight.Bullets(queues)))
 }
@@ -81,46 +80,45 @@ func unknownTakeOver(queue string) diag.Diagnostic {
 
 func replacedWithWorkQueues(at path.Path, queues []string) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(at, "A pipeline with work queues would be replaced", fmt.Sprintf(
-		"A change of %s replaces the pipeline, and what is rejected in its work queues between its destroy and its creation is lost:\n%s\n\n"+
-			"Keep this resource as it is, and add a second one beside it, whose work queues have take_over_from = the name of this pipeline; "+
-			"apply; "+
-			"then remove this one and apply again. The guide \"Moving work queues\" has the steps. "+
-			"If what is rejected meanwhile may be lost, apply force_destroy = true first, and leave it there.",
+		"A change of %s replaces the pipeline. Messages that are rejected in its work queues between destroy and creation are lost:\n%s\n\n"+
+			"Keep this resource as it is. Add a second one, whose work queues have take_over_from = the name of this pipeline, and apply. "+
+			"Then remove this one and apply again. The guide \"Moving work queues\" has the steps. "+
+			"If these messages can be lost, first apply force_destroy = true, and leave it set.",
 		at, preflight.Bullets(queues)))
 }
 
 func replacedUnknown(at path.Path, queues []string) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(at, "A pipeline with work queues might be replaced", fmt.Sprintf(
-		"The value of %s is not known before the apply, and another one than now replaces the pipeline, "+
-			"with the loss of what is rejected meanwhile in its work queues:\n%s\n\n"+
-			"Make the value known to the plan: write it out, or create what it comes from with an apply of its own (-target).",
+		"The value of %s is not known before the apply. If it changes, the pipeline is replaced, "+
+			"and messages that are rejected in its work queues meanwhile are lost:\n%s\n\n"+
+			"Write the value out, or first create the resource that it comes from, with terraform apply -target.",
 		at, preflight.Bullets(queues)))
 }
 
 func replaced(at path.Path, from string, force bool) diag.Diagnostic {
 	detail := "The pipeline is destroyed and re-created."
 	if force {
-		detail = "force_destroy is set: the pipeline is destroyed with the messages in it and re-created, " +
-			"and what is rejected in its work queues in between is lost."
+		detail = "Since force_destroy is set, the pipeline is destroyed with its messages and re-created. " +
+			"Messages that are rejected in its work queues in between are lost."
 	}
 	if force && at.Equal(path.Root("name")) {
-		detail += fmt.Sprintf(" With create_before_destroy, which a resource can have from one that refers to it, nothing is lost in between, "+
-			"but each work queue needs take_over_from = %q: otherwise apply fails, and changes nothing.", from)
+		detail += fmt.Sprintf(" With create_before_destroy, which a resource inherits from a resource that refers to it, "+
+			"nothing is lost in between. Each work queue then needs take_over_from = %q. Otherwise, apply fails, and changes nothing.", from)
 	}
 	return diag.NewAttributeWarningDiagnostic(at, "The pipeline is replaced", detail)
 }
 
 func scheduleReplaced() diag.Diagnostic {
 	return diag.NewAttributeWarningDiagnostic(path.Root("timeouts").AtName("update"), "The old retry queues stay for another apply",
-		"No delay of the old schedule is in the new one. A worker gets the new schedule after this apply, and until then "+
-			"would find none of its delays bound. So this apply does not wait for the old queues: they stay, in retired_queues. "+
+		"The new schedule keeps no delay of the old one. Workers get the new schedule after this apply, and until then "+
+			"would find no queue for their delays. So this apply does not wait for the old queues, which stay in retired_queues. "+
 			"Give the workers their new configuration, then apply again.")
 }
 
 func noLongerManaged(queue string) diag.Diagnostic {
 	return diag.NewAttributeWarningDiagnostic(workQueuePath(queue), "Work queue is no longer managed", fmt.Sprintf(
-		"Queue %q is not declared any more, so it leaves the topology of the pipeline. "+
-			"It is not deleted: from now on it is yours.",
+		"Queue %q is no longer declared, so it leaves the topology of the pipeline. "+
+			"It is not deleted. From now on, you own it.",
 		queue))
 }
 
@@ -130,13 +128,12 @@ func queuesAttached(p pipeline.Pipeline, queues []string) *owner.InUse {
 	listed := preflight.Bullets(queues)
 	return &owner.InUse{
 		Summary: "Queues are attached to the pipeline",
-		Planned: "Destroy refuses as long as these queues are attached by a rabbitmq_retry_attachment that is not destroyed first:\n" +
-			listed,
+		Planned: "The destroy fails unless the rabbitmq_retry_attachment of each of these queues is destroyed first:\n" + listed,
 		Applied: fmt.Sprintf(
-			"These queues were attached by a rabbitmq_retry_attachment:\n%s\n\n"+
-				"Nothing was deleted, since what they reject would be lost. "+
+			"A rabbitmq_retry_attachment attaches each of these queues:\n%s\n\n"+
+				"Nothing was deleted, since their rejected messages would be lost. "+
 				"Destroy the attachments first. "+
-				"What is left of one that no state has is the policy retry/%s/attachment/QUEUE, "+
+				"If no state has an attachment, delete what is left of it: the policy retry/%s/attachment/QUEUE, "+
 				"or a binding from %s with the argument %s.",
 			listed, p.Name, p.Names().ReturnExchange(), pipeline.AttachmentArgument),
 		Waited: fmt.Sprintf("queues were attached while the destroy waited: %s. Nothing was deleted", strings.Join(queues, ", ")),

@@ -33,8 +33,8 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 			"name": schema.StringAttribute{
 				Required:      true,
 				PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
-				MarkdownDescription: "Name of the pipeline, with which the names of its exchanges and queues begin. " +
-					"It must not contain `/`, or `.retry.` with a digit after it. " +
+				MarkdownDescription: "Name of the pipeline. The names of its exchanges and queues begin with it. " +
+					"It must contain neither `/` nor `.retry.` followed by a digit. " +
 					"Changing it replaces the pipeline.",
 			},
 			"vhost": entity.Vhost("pipeline"),
@@ -43,11 +43,12 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 				Default:       stringdefault.StaticString(pipeline.EngineWorker),
 				Validators:    attribute.OneOf(pipeline.Engines()...),
 				PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
-				MarkdownDescription: "Who counts the attempts and delays: `worker` (default), the sidecar, on every release; " +
-					"`native`, quorum work queues themselves, from RabbitMQ 4.3.1 on, without a sidecar and with linear delays only; " +
-					"or `consumer`, the application's consumers, from 4.0 on, with one delay. " +
-					"The guide [Which engine](../guides/which-engine.md) compares them, and says what consumers have to call. " +
-					"Changing it replaces the pipeline, which is refused while it has work queues.",
+				MarkdownDescription: "What counts the attempts and delays the messages. " +
+					"`worker` (default): the sidecar, on every release. " +
+					"`native`: the quorum work queues, from RabbitMQ 4.3.1 on, without a sidecar, with linear delays only. " +
+					"`consumer`: the application's consumers, from RabbitMQ 4.0 on, with one delay. " +
+					"The guide [Which engine](../guides/which-engine.md) compares them, and says what consumers must call. " +
+					"Changing it replaces the pipeline, which is refused while the pipeline has work queues.",
 			},
 			"delays": schema.ListAttribute{
 				Required:    true,
@@ -60,20 +61,20 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 			"max_attempts": schema.Int64Attribute{
 				Optional: true, Computed: true,
 				PlanModifiers: []planmodifier.Int64{defaultAttempts{}},
-				MarkdownDescription: "Deliveries of a message in total, the first one included. " +
+				MarkdownDescription: "Total number of deliveries of a message, including the first one. " +
 					"Default: one more than there are delays.",
 			},
 			"max_age": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "How long after it failed first a message may come back, as a Go duration such as `24h`. " +
-					"A message whose next delay would end later is not retried any more: it goes to the failed queue at once as `too_old`. " +
-					"Default: none, `max_attempts` alone decides.",
+				MarkdownDescription: "How long after its first failure a message can come back, as a Go duration such as `24h`. " +
+					"If its next delay would end later, the message goes to the failed queue at once as `too_old`. " +
+					"Default: none, so `max_attempts` alone decides.",
 			},
 			"retry_on": schema.SetAttribute{
 				Optional: true, Computed: true,
 				ElementType: types.StringType,
 				Default:     setdefault.StaticValue(types.SetValueMust(types.StringType, []attr.Value{types.StringValue(pipeline.ReasonRejected)})),
-				MarkdownDescription: "Reasons for which messages are retried: `rejected`, which is always part of it, " +
+				MarkdownDescription: "Reasons for which messages are retried: `rejected`, which is mandatory, " +
 					"and any of `expired`, `maxlen` and `delivery_limit`. " +
 					"Other messages go to the failed queue at once. " +
 					"Default: `[\"rejected\"]`.",
@@ -98,8 +99,8 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 				Optional:   true,
 				CustomType: jsontypes.NormalizedType{},
 				MarkdownDescription: "More keys for the policies that attach work queues, as JSON, " +
-					"for example `jsonencode({ \"consumer-timeout\" = 3600000 })`: " +
-					"the keys of a policy that the pipeline's would shadow have to stand here, or in the work queue. " +
+					"for example `jsonencode({ \"consumer-timeout\" = 3600000 })`. " +
+					"If the pipeline's policy would shadow another policy, write the keys of that policy here, or in the work queue. " +
 					"`null` drops such a key.",
 			},
 			"force_destroy": attribute.ForceDestroy("pipeline"),
@@ -107,19 +108,19 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 				Update: true, Delete: true,
 				UpdateDescription: "How long an apply waits for the queues of delays that left the schedule, " +
 					"and for pending dead letters of work queues. " +
-					"Unset, it does not wait: the queues are removed by a later apply.",
-				DeleteDescription: "How long a destroy waits until nothing is left in the pipeline's queues. " +
-					"Unset, it refuses at once if there is.",
+					"If unset, it does not wait, and a later apply removes the queues.",
+				DeleteDescription: "How long a destroy waits until the pipeline's queues are empty. " +
+					"If unset, it fails at once unless they are empty.",
 			}),
 			"topology": attribute.TopologyAttribute(),
-			"id":       attribute.ComputedString("`<vhost>/<name>`, percent-encoded, as an import takes it."),
+			"id":       attribute.ComputedString("Import id: `<vhost>/<name>`, percent-encoded."),
 			"dead_letter_exchange": attribute.ComputedString("Exchange that work queues dead-letter to. " +
-				"With the engine `worker`, a consumer that knows more than \"it failed\" publishes here."),
-			"inbox_queue":       attribute.ComputedString("Queue that the sidecar consumes, null without one."),
-			"failed_queue_name": attribute.ComputedString("Queue that holds the messages that are not retried any more."),
-			"gives_up_after": attribute.ComputedString("Sum of all delays of a message that fails every time, as soon as it is back: " +
-				"what `delays`, `max_attempts` and `max_age` of the pipeline come to. " +
-				"In a work queue with a `max_attempts` of its own it is another."),
+				"With the engine `worker`, a consumer that can tell more than \"it failed\" publishes the message here."),
+			"inbox_queue":       attribute.ComputedString("Queue that the sidecar consumes. Null without a sidecar."),
+			"failed_queue_name": attribute.ComputedString("Queue for messages that are no longer retried."),
+			"gives_up_after": attribute.ComputedString("Sum of all delays of a message that fails at once on each delivery. " +
+				"It follows from `delays`, `max_attempts` and `max_age` of the pipeline. " +
+				"It does not apply to a work queue with its own `max_attempts`."),
 			"worker": schema.ObjectAttribute{
 				Computed:       true,
 				AttributeTypes: attribute.WorkerType,
@@ -129,42 +130,47 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 			},
 			"worker_permissions": schema.SingleNestedAttribute{
 				Computed: true,
-				MarkdownDescription: "The least permissions that the sidecar's user needs in the vhost. " +
-					"The default exchange (`amq.default`) is written only to save messages whose work queue lost its binding. " +
+				MarkdownDescription: "Minimal permissions of the sidecar's user in the vhost. " +
+					"The sidecar writes to the default exchange (`amq.default`) only to save messages whose work queue lost its binding. " +
 					"Null without a sidecar.",
-				Attributes: attribute.PermissionsAttributes("Pattern of the queues that may be consumed."),
+				Attributes: attribute.PermissionsAttributes("Pattern of the queues that the user can consume."),
 			},
 			"operator_permissions": schema.MapNestedAttribute{
 				Computed: true,
-				MarkdownDescription: "The least permissions in the vhost of who looks after the pipeline, by command of `rabbitmq-retry`: " +
+				MarkdownDescription: "Minimal permissions of an operator's user in the vhost, by command of `rabbitmq-retry`: " +
 					"`list`, `show`, `export`, `delete`, `replay`, `import`, `repair` and `status`. " +
-					"A replay with `--to` writes to the default exchange (`amq.default`) instead, an import with `--replay` to what a replay does.",
-				NestedObject: schema.NestedAttributeObject{Attributes: attribute.PermissionsAttributes("Pattern of the queues that may be read.")},
+					"A replay with `--to` writes to the default exchange (`amq.default`) instead. " +
+					"An import with `--replay` writes to the same exchanges as a replay.",
+				NestedObject: schema.NestedAttributeObject{
+					Attributes: attribute.PermissionsAttributes("Pattern of the queues that the user can read."),
+				},
 			},
 			"failed_queue_permissions": schema.MapNestedAttribute{
 				Computed: true,
-				MarkdownDescription: "The least permissions in the vhost of who looks after the `failed_queue` of work queues, by that queue: " +
-					"for `rabbitmq-retry failed` with `--queue`, but for `import` and `replay --to`, which write to `amq.default`.",
-				NestedObject: schema.NestedAttributeObject{Attributes: attribute.PermissionsAttributes("Pattern of the queues that may be read.")},
+				MarkdownDescription: "Minimal permissions of an operator's user in the vhost, by `failed_queue` of the work queues. " +
+					"They are for `rabbitmq-retry failed` with `--queue`, except for `import` and `replay --to`, which write to `amq.default`.",
+				NestedObject: schema.NestedAttributeObject{
+					Attributes: attribute.PermissionsAttributes("Pattern of the queues that the user can read."),
+				},
 			},
 			"detached_queues": schema.MapNestedAttribute{
 				Computed: true,
-				MarkdownDescription: "Queues that are no work queues any more, by name. " +
-					"They stay bound, so that what they rejected before comes back. A sidecar has to run until they are drained.",
+				MarkdownDescription: "Former work queues, by name. " +
+					"They stay bound, so that messages that were rejected in them come back. A sidecar must run until they are drained.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"drained": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the inbox and all retry queues " +
 						"were empty when they were last read. " +
-						"The next change of the pipeline then removes the binding."},
+						"If so, the next change of the pipeline removes the binding."},
 				}},
 			},
 			"retired_queues": schema.MapNestedAttribute{
 				Computed: true,
 				MarkdownDescription: "Retry queues whose delay left the schedule, by name. " +
-					"They stay until their messages have come back; a later apply removes them.",
+					"They stay until their messages have come back. A later apply removes them.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"delay": attribute.ComputedString("The delay."),
 					"drained": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the queue was empty when it was last read. " +
-						"The next plan then proposes its removal."},
+						"If so, the next plan proposes its removal."},
 				}},
 			},
 		},
@@ -175,14 +181,14 @@ func workQueueAttributes() map[string]schema.Attribute {
 	attributes := map[string]schema.Attribute{
 		"max_attempts": schema.Int64Attribute{
 			Optional: true,
-			MarkdownDescription: "Deliveries in total of a message that fails in this queue, the first one included, " +
-				"in place of the pipeline's `max_attempts`; it may be lower or higher.",
+			MarkdownDescription: "Total number of deliveries of a message that fails in this queue, including the first one. " +
+				"It replaces the pipeline's `max_attempts`, and can be lower or higher.",
 		},
 		"declare": schema.BoolAttribute{
 			Optional: true, Computed: true,
 			Default: booldefault.StaticBool(false),
 			MarkdownDescription: "Whether the pipeline creates and owns the queue. " +
-				"Default: `false`, the queue exists already. " +
+				"Default: `false`, for a queue that exists already. " +
 				"Setting it back to `false` never deletes the queue.",
 		},
 		"arguments_json": schema.StringAttribute{
@@ -194,7 +200,7 @@ func workQueueAttributes() map[string]schema.Attribute {
 	}
 	maps.Copy(attributes, attribute.AttachAttributes(
 		" For a declared queue the pipeline writes the arguments itself.",
-		"They take precedence over those of the whole pipeline; `null` drops a key."))
+		"They take precedence over the keys of the whole pipeline. `null` drops a key."))
 	return attributes
 }
 

@@ -132,55 +132,55 @@ func attachmentValue(a pipeline.Attachment) attr.Value {
 func cannotRead(name, vhost string, err error) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(path.Root("name"), "Cannot read the pipeline", fmt.Sprintf(
 		"Pipeline %q in vhost %q: %s.\n\n"+
-			"Check name and vhost. If this configuration or another one creates the pipeline, apply that one first.",
+			"Check name and vhost. If the pipeline does not exist yet, first apply the configuration that creates it.",
 		name, vhost, err))
 }
 
 // pipelineSchema describes the data source.
 func pipelineSchema() schema.Schema {
 	return schema.Schema{
-		MarkdownDescription: "A retry pipeline that another configuration owns, as the broker has it. " +
-			"A team that attaches queues to it, or runs its sidecar, gets what it needs from here. " +
-			"It only reads.",
+		MarkdownDescription: "A retry pipeline of another configuration, as it is on the broker. " +
+			"A team that attaches queues to it, or runs its sidecar, reads the pipeline's settings here. " +
+			"The data source changes nothing.",
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{Required: true, MarkdownDescription: "Name of the pipeline."},
 			"vhost": schema.StringAttribute{
 				Optional: true, Computed: true,
 				MarkdownDescription: "Virtual host. Default: `/`.",
 			},
-			"engine": entity.ComputedString("Who counts the attempts and delays: `worker`, `native` or `consumer`."),
+			"engine": entity.ComputedString("What counts the attempts and delays the messages: `worker`, `native` or `consumer`."),
 			"work_queues": schema.MapAttribute{
 				Computed: true, ElementType: attribute.WorkQueueType,
-				MarkdownDescription: "Queues of the pipeline's own configuration, by name, with the attributes that they have there. " +
-					"A setting that has its default may be null.",
+				MarkdownDescription: "Queues of the pipeline's own configuration, by name, with their attributes. " +
+					"A setting that has its default can be null.",
 			},
 			"attachments": schema.MapAttribute{
 				Computed: true, ElementType: attachmentType,
-				MarkdownDescription: "Queues that are attached by a `rabbitmq_retry_attachment`, by name, with the attributes that they have there.",
+				MarkdownDescription: "Queues that a `rabbitmq_retry_attachment` attaches, by name, with its attributes.",
 			},
 			"dead_letter_exchange": entity.ComputedString("Exchange that work queues dead-letter to."),
-			"inbox_queue":          entity.ComputedString("Queue that the sidecar consumes, null without one."),
-			"failed_queue_name":    entity.ComputedString("Queue that holds the messages that are not retried any more."),
-			"gives_up_after":       entity.ComputedString("Sum of all delays of a message that fails every time, as soon as it is back."),
+			"inbox_queue":          entity.ComputedString("Queue that the sidecar consumes. Null without a sidecar."),
+			"failed_queue_name":    entity.ComputedString("Queue for messages that are no longer retried."),
+			"gives_up_after":       entity.ComputedString("Sum of all delays of a message that fails at once on each delivery."),
 			"worker": schema.ObjectAttribute{
 				Computed: true, AttributeTypes: attribute.WorkerType,
-				MarkdownDescription: "The sidecar's configuration of this pipeline, attached queues included: " +
+				MarkdownDescription: "The sidecar's configuration of this pipeline, including attached queues: " +
 					"an element of the list `pipelines`, as in `jsonencode({ pipelines = [data.rabbitmq_retry_pipeline.orders.worker] })`. " +
 					"It holds no secrets. Null without a sidecar.",
 			},
 			"worker_permissions": schema.ObjectAttribute{
 				Computed: true, AttributeTypes: attribute.PermissionsType,
-				MarkdownDescription: "The least permissions that the sidecar's user needs in the vhost: `configure`, `write` and `read`. " +
-					"The function `merge_permissions` makes one of those of several pipelines. Null without a sidecar.",
+				MarkdownDescription: "Minimal permissions of the sidecar's user in the vhost: `configure`, `write` and `read`. " +
+					"The function `merge_permissions` merges the permissions of several pipelines. Null without a sidecar.",
 			},
 			"operator_permissions": schema.MapAttribute{
 				Computed: true, ElementType: attribute.OperatorPermissionsType,
-				MarkdownDescription: "The least permissions in the vhost of who looks after the pipeline, by command of `rabbitmq-retry`.",
+				MarkdownDescription: "Minimal permissions of an operator's user in the vhost, by command of `rabbitmq-retry`.",
 			},
 			"failed_queue_permissions": schema.MapAttribute{
 				Computed: true, ElementType: attribute.OperatorPermissionsType,
-				MarkdownDescription: "The least permissions in the vhost of who looks after the `failed_queue` of work queues, " +
-					"attached ones included, by that queue.",
+				MarkdownDescription: "Minimal permissions of an operator's user in the vhost, by `failed_queue` of the work queues, " +
+					"including attached ones.",
 			},
 		},
 	}
