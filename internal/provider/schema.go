@@ -30,64 +30,25 @@ func (rabbitMQ) Schema(_ context.Context, _ provider.SchemaRequest, resp *provid
 		MarkdownDescription: "Retry pipelines for RabbitMQ: " +
 			"rejected messages come back with backoff, are counted, and are finally parked in a failed queue.",
 		Attributes: map[string]schema.Attribute{
-			"endpoint": schema.StringAttribute{
-				Optional: true,
-				MarkdownDescription: "URL of the management API, such as `http://localhost:15672`. " +
-					"Environment: `RABBITMQ_ENDPOINT`. " +
-					"Without `/api`. It can come from a resource that does not exist yet.",
-			},
-			"username": schema.StringAttribute{
-				Optional: true,
-				MarkdownDescription: "User of the management API, with the tag `policymaker` and permissions for the pipelines' names. " +
-					"Environment: `RABBITMQ_USERNAME`.",
-			},
-			"password": schema.StringAttribute{
-				Optional:            true,
-				Sensitive:           true,
-				MarkdownDescription: "The user's password. Environment: `RABBITMQ_PASSWORD`.",
-			},
+			"endpoint": setting("RABBITMQ_ENDPOINT", "URL of the management API, such as `http://localhost:15672`, without `/api`. "+
+				"It can come from a resource that does not exist yet."),
+			"username": setting("RABBITMQ_USERNAME",
+				"User of the management API, with the tag `policymaker` and permissions for the pipelines' names."),
+			"password": secret(setting("RABBITMQ_PASSWORD", "The user's password.")),
 			"insecure": schema.BoolAttribute{
 				Optional: true,
 				MarkdownDescription: "Do not verify the broker's TLS certificate. " +
 					"For tests only. " +
 					"Environment: `RABBITMQ_INSECURE`.",
 			},
-			"cacert_file": schema.StringAttribute{
-				Optional: true,
-				MarkdownDescription: "PEM file with the certificate authorities to trust instead of the system's. " +
-					"Environment: `RABBITMQ_CACERT`.",
-			},
-			"cacert_pem": schema.StringAttribute{
-				Optional: true,
-				MarkdownDescription: "The same as PEM text, in place of `cacert_file`. " +
-					"Environment: `RABBITMQ_CACERT_PEM`.",
-			},
-			"clientcert_file": schema.StringAttribute{
-				Optional: true,
-				MarkdownDescription: "PEM file with the client certificate, which needs a key. " +
-					"Environment: `RABBITMQ_CLIENTCERT`.",
-			},
-			"clientcert_pem": schema.StringAttribute{
-				Optional: true,
-				MarkdownDescription: "The same as PEM text, in place of `clientcert_file`. " +
-					"Environment: `RABBITMQ_CLIENTCERT_PEM`.",
-			},
-			"clientkey_file": schema.StringAttribute{
-				Optional:            true,
-				MarkdownDescription: "PEM file with the client certificate's key. Environment: `RABBITMQ_CLIENTKEY`.",
-			},
-			"clientkey_pem": schema.StringAttribute{
-				Optional:  true,
-				Sensitive: true,
-				MarkdownDescription: "The same as PEM text, in place of `clientkey_file`. " +
-					"Environment: `RABBITMQ_CLIENTKEY_PEM`.",
-			},
-			"proxy": schema.StringAttribute{
-				Optional:  true,
-				Sensitive: true,
-				MarkdownDescription: "URL of a proxy (`http`, `https` or `socks5`). " +
-					"Environment: `RABBITMQ_PROXY`, otherwise the usual `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`.",
-			},
+			"cacert_file":     setting("RABBITMQ_CACERT", "PEM file with the certificate authorities to trust instead of the system's."),
+			"cacert_pem":      setting("RABBITMQ_CACERT_PEM", "The same as PEM text, in place of `cacert_file`."),
+			"clientcert_file": setting("RABBITMQ_CLIENTCERT", "PEM file with the client certificate, which needs a key."),
+			"clientcert_pem":  setting("RABBITMQ_CLIENTCERT_PEM", "The same as PEM text, in place of `clientcert_file`."),
+			"clientkey_file":  setting("RABBITMQ_CLIENTKEY", "PEM file with the client certificate's key."),
+			"clientkey_pem":   secret(setting("RABBITMQ_CLIENTKEY_PEM", "The same as PEM text, in place of `clientkey_file`.")),
+			"proxy": secret(setting("RABBITMQ_PROXY", "URL of a proxy (`http`, `https` or `socks5`). "+
+				"Default: the usual `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`.")),
 			"headers": schema.MapAttribute{
 				Optional:            true,
 				Sensitive:           true,
@@ -96,4 +57,14 @@ func (rabbitMQ) Schema(_ context.Context, _ provider.SchemaRequest, resp *provid
 			},
 		},
 	}
+}
+
+// setting describes a text that the configuration or a variable of the environment sets.
+func setting(variable, description string) schema.StringAttribute {
+	return schema.StringAttribute{Optional: true, MarkdownDescription: description + " Environment: `" + variable + "`."}
+}
+
+func secret(setting schema.StringAttribute) schema.StringAttribute {
+	setting.Sensitive = true
+	return setting
 }
