@@ -25,12 +25,7 @@ func InputsOf(s schema.Schema, except ...string) Inputs {
 
 // Known reports whether all inputs of a model are completely known. An input that is not set counts as known.
 func (in Inputs) Known(ctx context.Context, model any) bool {
-	for _, input := range in.values(model) {
-		if value, err := input.ToTerraformValue(ctx); err != nil || !value.IsFullyKnown() {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(in.values(model), func(input attr.Value) bool { return !hasNoUnknown(ctx, input) })
 }
 
 // Differ reports whether two models differ in an input.

@@ -12,7 +12,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -59,28 +58,18 @@ func TextValue(text string) types.String {
 	return types.StringValue(text)
 }
 
-// nullable is an attribute's value.
-type nullable interface {
-	IsNull() bool
-	IsUnknown() bool
-}
-
 // Known reports whether a value is set and known.
-func Known(value nullable) bool { return !value.IsNull() && !value.IsUnknown() }
-
-// collection is an attribute's value that contains other values.
-type collection interface {
-	nullable
-	ToTerraformValue(ctx context.Context) (tftypes.Value, error)
-}
+func Known(value attr.Value) bool { return !value.IsNull() && !value.IsUnknown() }
 
 // FullyKnown reports whether a collection is set and all its values are known.
-func FullyKnown(ctx context.Context, collection collection) bool {
-	if !Known(collection) {
-		return false
-	}
-	value, err := collection.ToTerraformValue(ctx)
-	return err == nil && value.IsFullyKnown()
+func FullyKnown(ctx context.Context, collection attr.Value) bool {
+	return !collection.IsNull() && hasNoUnknown(ctx, collection)
+}
+
+// hasNoUnknown reports whether a value, which can be null, and all values in it are known.
+func hasNoUnknown(ctx context.Context, value attr.Value) bool {
+	all, err := value.ToTerraformValue(ctx)
+	return err == nil && all.IsFullyKnown()
 }
 
 // Shown is the part of a path whose line Terraform can show. For an attribute within an entry of a map, it is the entry.

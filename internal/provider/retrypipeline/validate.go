@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
@@ -42,7 +43,7 @@ func (m model) Validate(ctx context.Context) diag.Diagnostics {
 
 func (m model) validateSchedule(ctx context.Context) diag.Diagnostics {
 	var diags diag.Diagnostics
-	if m.Delays.IsUnknown() || m.Delays.IsNull() {
+	if !attribute.Known(m.Delays) {
 		return nil
 	}
 	if attribute.Known(m.MaxAttempts) {
@@ -51,11 +52,8 @@ func (m model) validateSchedule(ctx context.Context) diag.Diagnostics {
 	if attribute.Known(m.MaxAge) {
 		diags.Append(report.Errors(rules.CheckMaxAge(problem.Path{"max_age"}, m.MaxAge.ValueString()))...)
 	}
-	for i, element := range m.Delays.Elements() {
-		if element.IsNull() {
-			diags.Append(nullDelay(i))
-			return diags
-		}
+	if i := slices.IndexFunc(m.Delays.Elements(), attr.Value.IsNull); i >= 0 {
+		return append(diags, nullDelay(i))
 	}
 	if attribute.FullyKnown(ctx, m.Delays) {
 		var delays []string

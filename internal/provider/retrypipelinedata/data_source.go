@@ -38,7 +38,7 @@ func New() datasource.DataSource {
 func validate(ctx context.Context, config tfsdk.Config) diag.Diagnostics {
 	var name types.String
 	diags := config.GetAttribute(ctx, path.Root("name"), &name)
-	if !name.IsNull() && !name.IsUnknown() {
+	if attribute.Known(name) {
 		diags.Append(report.Errors(rules.CheckName(name.ValueString()))...)
 	}
 	return diags
