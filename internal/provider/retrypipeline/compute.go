@@ -54,26 +54,8 @@ type drained struct{ retired, detached map[string]bool }
 func (m *model) show(p pipeline.Pipeline, objects topology.Topology, seen drained) {
 	m.ID = entity.ID(m.Identity())
 	m.Topology = attribute.TopologyValue(objects)
-	m.GivesUpAfter = types.StringValue(pipeline.FormatDelay(p.GivesUpAfter()))
-	m.Worker = attribute.WorkerValue(p.Worker())
-	m.OperatorPermissions = attribute.OperatorPermissionsValue(pipeline.OperatorPermissions(p))
-	m.FailedPermissions = attribute.FailedQueuePermissionsValue(p)
 	m.RetiredQueues, m.DetachedQueues = retiredValue(p, seen.retired), detachedValue(p, seen.detached)
-	m.showNames(p)
-}
-
-// showNames sets the computed attributes that depend only on the name and the engine. Without a worker, attributes about the
-// inbox and the worker are null.
-func (m *model) showNames(p pipeline.Pipeline) {
-	m.DeadLetterExchange = types.StringValue(p.DeadLetterExchange())
-	m.FailedQueueName = types.StringValue(p.Names().FailedQueue())
-	if !p.HasWorker() {
-		m.InboxQueue, m.Worker = types.StringNull(), types.ObjectNull(attribute.WorkerType)
-		m.WorkerPermissions = types.ObjectNull(attribute.PermissionsType)
-		return
-	}
-	m.InboxQueue = types.StringValue(p.Names().Inbox())
-	m.WorkerPermissions = attribute.PermissionsValue(pipeline.WorkerPermissions(p.Names()))
+	m.Show(p)
 }
 
 // computePartly sets the computed attributes of a model with unknown inputs. An attribute is unknown if it depends on such an
@@ -92,7 +74,7 @@ func (m *model) computePartly(ctx context.Context) {
 		return
 	}
 	named := pipeline.Pipeline{Name: m.Name.ValueString(), Engine: m.Engine.ValueString()}
-	m.showNames(named)
+	m.ShowNames(named)
 	m.Topology = attribute.ExchangesValue(pipeline.ExpandExchanges(named))
 	if attribute.FullyKnown(ctx, m.Delays) && attribute.Known(m.MaxAttempts) && !m.MaxAge.IsUnknown() {
 		m.computeGivesUpAfter(ctx)

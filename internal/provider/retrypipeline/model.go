@@ -35,18 +35,11 @@ type model struct {
 	ForceDestroy     types.Bool           `tfsdk:"force_destroy"`
 	Timeouts         timeouts.Value       `tfsdk:"timeouts"`
 
-	ID                  types.String `tfsdk:"id"`
-	Topology            types.Object `tfsdk:"topology"`
-	DeadLetterExchange  types.String `tfsdk:"dead_letter_exchange"`
-	InboxQueue          types.String `tfsdk:"inbox_queue"`
-	FailedQueueName     types.String `tfsdk:"failed_queue_name"`
-	GivesUpAfter        types.String `tfsdk:"gives_up_after"`
-	Worker              types.Object `tfsdk:"worker"`
-	WorkerPermissions   types.Object `tfsdk:"worker_permissions"`
-	OperatorPermissions types.Map    `tfsdk:"operator_permissions"`
-	FailedPermissions   types.Map    `tfsdk:"failed_queue_permissions"`
-	RetiredQueues       types.Map    `tfsdk:"retired_queues"`
-	DetachedQueues      types.Map    `tfsdk:"detached_queues"`
+	ID             types.String `tfsdk:"id"`
+	Topology       types.Object `tfsdk:"topology"`
+	RetiredQueues  types.Map    `tfsdk:"retired_queues"`
+	DetachedQueues types.Map    `tfsdk:"detached_queues"`
+	attribute.PipelineOutputs
 }
 
 func (m model) Identity() []types.String { return []types.String{m.Vhost, m.Name} }

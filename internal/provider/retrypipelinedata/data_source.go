@@ -68,44 +68,25 @@ type model struct {
 	Name  types.String `tfsdk:"name"`
 	Vhost types.String `tfsdk:"vhost"`
 
-	Engine              types.String `tfsdk:"engine"`
-	WorkQueues          types.Map    `tfsdk:"work_queues"`
-	Attachments         types.Map    `tfsdk:"attachments"`
-	DeadLetterExchange  types.String `tfsdk:"dead_letter_exchange"`
-	InboxQueue          types.String `tfsdk:"inbox_queue"`
-	FailedQueueName     types.String `tfsdk:"failed_queue_name"`
-	GivesUpAfter        types.String `tfsdk:"gives_up_after"`
-	Worker              types.Object `tfsdk:"worker"`
-	WorkerPermissions   types.Object `tfsdk:"worker_permissions"`
-	OperatorPermissions types.Map    `tfsdk:"operator_permissions"`
-	FailedPermissions   types.Map    `tfsdk:"failed_queue_permissions"`
+	Engine      types.String `tfsdk:"engine"`
+	WorkQueues  types.Map    `tfsdk:"work_queues"`
+	Attachments types.Map    `tfsdk:"attachments"`
+	attribute.PipelineOutputs
 }
 
 // show sets the computed attributes. The worker's configuration includes the attached queues, since no other writer of that
 // configuration knows them all.
 func (m *model) show(p pipeline.Pipeline, attached map[string]pipeline.Attachment) {
-	n, worker := p.Names(), p.Worker()
 	m.Engine = types.StringValue(p.EngineName())
 	m.WorkQueues = attribute.MapValue(attribute.WorkQueueType, p.WorkQueues, attribute.WorkQueueValue)
 	m.Attachments = attribute.MapValue(attachmentType, attached, attachmentValue)
-	all := p
-	all.WorkQueues = maps.Clone(p.WorkQueues)
+	own := p.WorkQueues
+	p.WorkQueues = map[string]pipeline.WorkQueue{}
 	for queue, a := range attached {
-		if _, listed := p.WorkQueues[queue]; !listed {
-			all.WorkQueues[queue], worker.WorkQueues[queue] = a.WorkQueue, a.WorkQueue.Worker()
-		}
+		p.WorkQueues[queue] = a.WorkQueue
 	}
-	m.OperatorPermissions = attribute.OperatorPermissionsValue(pipeline.OperatorPermissions(all))
-	m.FailedPermissions = attribute.FailedQueuePermissionsValue(all)
-	m.DeadLetterExchange = types.StringValue(p.DeadLetterExchange())
-	m.FailedQueueName = types.StringValue(n.FailedQueue())
-	m.GivesUpAfter = types.StringValue(pipeline.FormatDelay(p.GivesUpAfter()))
-	m.InboxQueue, m.Worker = types.StringNull(), types.ObjectNull(attribute.WorkerType)
-	m.WorkerPermissions = types.ObjectNull(attribute.PermissionsType)
-	if p.HasWorker() {
-		m.InboxQueue, m.Worker = types.StringValue(n.Inbox()), attribute.WorkerValue(worker)
-		m.WorkerPermissions = attribute.PermissionsValue(pipeline.WorkerPermissions(n))
-	}
+	maps.Copy(p.WorkQueues, own)
+	m.Show(p)
 }
 
 // attachmentType has the resource's attributes, apart from the pipeline's.
