@@ -23,7 +23,9 @@ var inputs = sync.OnceValue(func() attribute.Inputs {
 // Compute sets the computed attributes of a plan. It reports whether all inputs are known.
 func (m *model) Compute(ctx context.Context, prior *model) (known bool, diags diag.Diagnostics) {
 	if !inputs().Known(ctx, *m) {
-		m.computePartly()
+		if attribute.Known(m.Name) { // the framework has made the other computed attributes unknown
+			m.showNames()
+		}
 		return false, nil
 	}
 	m.RetiredLevels = types.MapNull(retiredType)
@@ -65,20 +67,4 @@ func (m *model) showNames() {
 	m.PublisherPermissions = attribute.PermissionsValue(delayed.PublisherPermissions(n))
 	m.OperatorPermissions = attribute.OperatorPermissionsValue(delayed.OperatorPermissions(n))
 	m.ID = entity.ID(m.Identity())
-}
-
-// computePartly sets the computed attributes of a model with unknown inputs. An attribute is unknown if it depends on such an
-// input, since apply would contradict the plan otherwise.
-func (m *model) computePartly() {
-	m.Topology, m.Worker = types.ObjectUnknown(attribute.TopologyType), types.ObjectUnknown(attribute.DelayedWorkerType)
-	m.Levels, m.RetiredLevels = types.MapUnknown(levelType), types.MapUnknown(retiredType)
-	if attribute.Known(m.Name) {
-		m.showNames()
-		return
-	}
-	m.ID, m.DeliverExchange = types.StringUnknown(), types.StringUnknown()
-	m.InboxQueue, m.UnroutedQueue = types.StringUnknown(), types.StringUnknown()
-	m.WorkerPermissions = types.ObjectUnknown(attribute.PermissionsType)
-	m.PublisherPermissions = types.ObjectUnknown(attribute.PermissionsType)
-	m.OperatorPermissions = types.MapUnknown(attribute.OperatorPermissionsType)
 }

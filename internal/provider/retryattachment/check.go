@@ -8,7 +8,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
@@ -69,7 +68,6 @@ func (m *model) Compute(ctx context.Context, prior *model) (known bool, diags di
 	m.ID = entity.ID(m.Identity())
 	diags = checkReplacement(*m, prior)
 	if !inputs().Known(ctx, *m) {
-		m.Topology = types.ObjectUnknown(attribute.TopologyType)
 		if m.TakeOverFrom.IsUnknown() {
 			diags.Append(unknownTakeOver())
 		}

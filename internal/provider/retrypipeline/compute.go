@@ -58,18 +58,10 @@ func (m *model) show(p pipeline.Pipeline, objects topology.Topology, seen draine
 	m.Show(p)
 }
 
-// computePartly sets the computed attributes of a model with unknown inputs. An attribute is unknown if it depends on such an
-// input, since apply would contradict the plan otherwise.
+// computePartly sets the computed attributes of a model with unknown inputs that depend only on known ones. The framework has
+// made all others unknown, since such a plan differs from the state.
 func (m *model) computePartly(ctx context.Context) {
 	m.ID = entity.ID(m.Identity())
-	m.Topology = types.ObjectUnknown(attribute.TopologyType)
-	m.DeadLetterExchange, m.InboxQueue, m.FailedQueueName = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
-	m.WorkerPermissions = types.ObjectUnknown(attribute.PermissionsType)
-	m.OperatorPermissions = types.MapUnknown(attribute.OperatorPermissionsType)
-	m.FailedPermissions = types.MapUnknown(attribute.OperatorPermissionsType)
-	m.GivesUpAfter = types.StringUnknown()
-	m.Worker = types.ObjectUnknown(attribute.WorkerType)
-	m.RetiredQueues, m.DetachedQueues = types.MapUnknown(retiredType), types.MapUnknown(detachedType)
 	if !attribute.Known(m.Name) || !attribute.Known(m.Engine) {
 		return
 	}
