@@ -2,6 +2,7 @@ package delayedexchange
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -38,13 +39,13 @@ func (m *model) Compute(ctx context.Context, prior *model) (known bool, diags di
 		return true, diags
 	}
 	var drained map[string]bool
-	waits, more := m.waitsForRetired(ctx, e, prior)
-	diags.Append(more...)
-	if prior.isOf(e) {
+	if prior != nil && slices.Equal(m.Identity(), prior.Identity()) {
 		drained = attribute.Drained(prior.RetiredLevels)
-	}
-	if prior.isOf(e) && !waits {
-		e.Retired = retiredAfter(e, prior, drained)
+		waits, more := m.waitsForRetired(ctx, e, prior)
+		diags.Append(more...)
+		if !waits {
+			e.Retired = retiredAfter(e, prior, drained)
+		}
 	}
 	m.show(e, e.Expand(), drained)
 	return true, diags

@@ -50,9 +50,6 @@ func retiredValue(e delayed.Exchange, drained map[string]bool) types.Map {
 // level stays, it does not wait: workers get the new precision only after the apply, and would find no old level until then.
 // If some levels stay, workers hold back longer delays until they have the new configuration, which refuses these delays.
 func (m *model) waitsForRetired(ctx context.Context, e delayed.Exchange, prior *model) (bool, diag.Diagnostics) {
-	if m.Timeouts.IsNull() || !prior.isOf(e) {
-		return false, nil
-	}
 	timeout, diags := m.Timeouts.Update(ctx, 0)
 	if timeout == 0 || diags.HasError() {
 		return false, diags
@@ -63,11 +60,6 @@ func (m *model) waitsForRetired(ctx context.Context, e delayed.Exchange, prior *
 		return false, diags
 	}
 	return true, diags
-}
-
-// isOf reports whether the model exists and has the same name and vhost.
-func (m *model) isOf(e delayed.Exchange) bool {
-	return m != nil && m.Name == types.StringValue(e.Name) && m.Vhost == types.StringValue(e.Vhost)
 }
 
 // retiredAfter lists the levels that must stay although no new message enters them. Levels above the highest one with

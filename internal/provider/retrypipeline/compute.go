@@ -35,13 +35,17 @@ func (m *model) Compute(ctx context.Context, prior *model) (known bool, diags di
 	if diags.HasError() {
 		return true, diags
 	}
-	waits, more := m.waitsForRetired(ctx, p, prior)
-	diags.Append(more...)
-	if !waits {
-		p.Retired = retiredAfter(p, prior)
+	var detached map[string]bool
+	if prior != nil && slices.Equal(m.Identity(), prior.Identity()) {
+		before, more := prior.Specification(ctx)
+		diags.Append(more...)
+		waits, more := m.waitsForRetired(ctx, p, before)
+		diags.Append(more...)
+		if !waits {
+			p.Retired = retiredAfter(p, prior)
+		}
+		detached = detachedAfter(p, before, m, prior)
 	}
-	detached, more := detachedAfter(ctx, p, m, prior)
-	diags.Append(more...)
 	p.Detached = slices.Sorted(maps.Keys(detached))
 	m.show(p, p.Expand(), drained{detached: detached})
 	return true, diags

@@ -19,15 +19,11 @@ import (
 // waitsForRetired reports whether the apply itself waits until queues that leave the schedule are drained, and then removes
 // them. The apply does not wait if a pipeline with a worker keeps no delay. Workers get the new schedule only after the
 // apply, and would find no bound queue for their old delays until then.
-func (m *model) waitsForRetired(ctx context.Context, p pipeline.Pipeline, prior *model) (bool, diag.Diagnostics) {
-	if m.Timeouts.IsNull() || m.Timeouts.IsUnknown() || !prior.isOf(p) {
-		return false, nil
-	}
+func (m *model) waitsForRetired(ctx context.Context, p, before pipeline.Pipeline) (bool, diag.Diagnostics) {
 	timeout, diags := m.Timeouts.Update(ctx, 0)
 	if timeout == 0 || diags.HasError() {
 		return false, diags
 	}
-	before, diags := prior.Specification(ctx)
 	stays := func(wait time.Duration) bool { return slices.Contains(p.Waits(), wait) }
 	if old := before.Waits(); p.HasWorker() && len(old) > 0 && !slices.ContainsFunc(old, stays) {
 		diags.Append(scheduleReplaced())
@@ -36,17 +32,9 @@ func (m *model) waitsForRetired(ctx context.Context, p pipeline.Pipeline, prior 
 	return true, diags
 }
 
-// isOf reports whether the model exists and has the same name and vhost.
-func (m *model) isOf(p pipeline.Pipeline) bool {
-	return m != nil && m.Name == types.StringValue(p.Name) && m.Vhost == types.StringValue(p.Vhost)
-}
-
 // retiredAfter lists the delays whose queues must stay although they are not in the schedule. Queues that were empty at the
 // last refresh need not stay.
 func retiredAfter(p pipeline.Pipeline, prior *model) []time.Duration {
-	if !prior.isOf(p) {
-		return nil
-	}
 	var retired []time.Duration
 	queues, _ := prior.Topology.Attributes()["queues"].(types.Map)
 	drained, scheduled := attribute.Drained(prior.RetiredQueues), p.Expand().Queues
@@ -109,14 +97,7 @@ func seenDrained(
 // detachedAfter lists queues that must stay bound although they are no work queues, and whether they were drained. They leave
 // with this change or left before. A drained queue stays until another input changes: its binding does no harm and does not
 // justify an apply. A binding that was deleted is not restored, since it went with its queue.
-func detachedAfter(ctx context.Context, p pipeline.Pipeline, plan, prior *model) (map[string]bool, diag.Diagnostics) {
-	if !prior.isOf(p) {
-		return nil, nil
-	}
-	before, diags := prior.Specification(ctx)
-	if diags.HasError() {
-		return nil, diags
-	}
+func detachedAfter(p, before pipeline.Pipeline, plan, prior *model) map[string]bool {
 	detached := map[string]bool{}
 	for queue, drained := range attribute.Drained(prior.DetachedQueues) {
 		if _, returns := p.WorkQueues[queue]; !returns && (!drained || !inputs().Differ(*plan, *prior)) {
@@ -128,5 +109,5 @@ func detachedAfter(ctx context.Context, p pipeline.Pipeline, plan, prior *model)
 	for _, queue := range pipeline.Leaving(before, p, func(b topology.Binding) bool { return bound[types.StringValue(b.String())] }) {
 		detached[queue] = false
 	}
-	return detached, diags
+	return detached
 }
