@@ -91,8 +91,28 @@ func DelayedWorkerValue(worker delayed.Worker) types.Object {
 	})
 }
 
-// PermissionsAttributes describe a value of PermissionsType. The text read describes its pattern read.
-func PermissionsAttributes(read string) map[string]schema.Attribute {
+// Permissions describes the permissions of a user. The text read describes their pattern read.
+func Permissions(description, read string) schema.Attribute {
+	return schema.SingleNestedAttribute{Computed: true, MarkdownDescription: description, Attributes: patterns(read)}
+}
+
+// OperatorPermissions describes the permissions by command.
+func OperatorPermissions() schema.Attribute {
+	return PermissionsByName("Minimal permissions of an operator's user in the vhost, by command of `rabbitmq-retry`: " +
+		"`list`, `show`, `export`, `delete`, `replay`, `import`, `repair` and `status`. " +
+		"A replay with `--to` writes to the default exchange (`amq.default`) instead. " +
+		"An import with `--replay` writes to the same exchanges as a replay.")
+}
+
+// PermissionsByName describes the permissions of an operator.
+func PermissionsByName(description string) schema.Attribute {
+	return schema.MapNestedAttribute{
+		Computed: true, MarkdownDescription: description,
+		NestedObject: schema.NestedAttributeObject{Attributes: patterns("Pattern of the queues that the user can read.")},
+	}
+}
+
+func patterns(read string) map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"configure": ComputedString("Pattern of the objects that the user can configure: none."),
 		"write":     ComputedString("Pattern of the exchanges that the user can publish to."),

@@ -76,27 +76,12 @@ func exchangeSchema(ctx context.Context) schema.Schema {
 					"as in `jsonencode({ delayed_exchanges = [rabbitmq_delayed_exchange.events.worker] })`. " +
 					"It holds no secrets.",
 			},
-			"worker_permissions": schema.SingleNestedAttribute{
-				Computed:            true,
-				MarkdownDescription: "Minimal permissions of the sidecar's user in the vhost.",
-				Attributes:          attribute.PermissionsAttributes("Pattern of the queues that the user can consume."),
-			},
-			"publisher_permissions": schema.SingleNestedAttribute{
-				Computed: true,
-				MarkdownDescription: "Minimal permissions of a publisher's user in the vhost. " +
-					"Give publishers no more: a user who can write to the levels can have messages delivered early, or hold up other messages.",
-				Attributes: attribute.PermissionsAttributes("Pattern of the queues that the user can read: none."),
-			},
-			"operator_permissions": schema.MapNestedAttribute{
-				Computed: true,
-				MarkdownDescription: "Minimal permissions of an operator's user in the vhost, by command of `rabbitmq-retry`: " +
-					"`list`, `show`, `export`, `delete`, `replay`, `import`, `repair` and `status`. " +
-					"A replay with `--to` writes to the default exchange (`amq.default`) instead. " +
-					"An import with `--replay` writes to the same exchanges as a replay.",
-				NestedObject: schema.NestedAttributeObject{
-					Attributes: attribute.PermissionsAttributes("Pattern of the queues that the user can read."),
-				},
-			},
+			"worker_permissions": attribute.Permissions("Minimal permissions of the sidecar's user in the vhost.",
+				"Pattern of the queues that the user can consume."),
+			"publisher_permissions": attribute.Permissions("Minimal permissions of a publisher's user in the vhost. "+
+				"Give publishers no more: a user who can write to the levels can have messages delivered early, or hold up other messages.",
+				"Pattern of the queues that the user can read: none."),
+			"operator_permissions": attribute.OperatorPermissions(),
 			"levels": schema.MapNestedAttribute{
 				Computed: true,
 				MarkdownDescription: "Queues of the levels, by name. " +

@@ -128,31 +128,13 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 					"an element of the list `pipelines`, as in `jsonencode({ pipelines = [rabbitmq_retry_pipeline.orders.worker] })`. " +
 					"It holds no secrets. Null without a sidecar.",
 			},
-			"worker_permissions": schema.SingleNestedAttribute{
-				Computed: true,
-				MarkdownDescription: "Minimal permissions of the sidecar's user in the vhost. " +
-					"The sidecar writes to the default exchange (`amq.default`) only to save messages whose work queue lost its binding. " +
-					"Null without a sidecar.",
-				Attributes: attribute.PermissionsAttributes("Pattern of the queues that the user can consume."),
-			},
-			"operator_permissions": schema.MapNestedAttribute{
-				Computed: true,
-				MarkdownDescription: "Minimal permissions of an operator's user in the vhost, by command of `rabbitmq-retry`: " +
-					"`list`, `show`, `export`, `delete`, `replay`, `import`, `repair` and `status`. " +
-					"A replay with `--to` writes to the default exchange (`amq.default`) instead. " +
-					"An import with `--replay` writes to the same exchanges as a replay.",
-				NestedObject: schema.NestedAttributeObject{
-					Attributes: attribute.PermissionsAttributes("Pattern of the queues that the user can read."),
-				},
-			},
-			"failed_queue_permissions": schema.MapNestedAttribute{
-				Computed: true,
-				MarkdownDescription: "Minimal permissions of an operator's user in the vhost, by `failed_queue` of the work queues. " +
-					"They are for `rabbitmq-retry failed` with `--queue`, except for `import` and `replay --to`, which write to `amq.default`.",
-				NestedObject: schema.NestedAttributeObject{
-					Attributes: attribute.PermissionsAttributes("Pattern of the queues that the user can read."),
-				},
-			},
+			"worker_permissions": attribute.Permissions("Minimal permissions of the sidecar's user in the vhost. "+
+				"The sidecar writes to the default exchange (`amq.default`) only to save messages whose work queue lost its binding. "+
+				"Null without a sidecar.", "Pattern of the queues that the user can consume."),
+			"operator_permissions": attribute.OperatorPermissions(),
+			"failed_queue_permissions": attribute.PermissionsByName("Minimal permissions of an operator's user in the vhost, " +
+				"by `failed_queue` of the work queues. " +
+				"They are for `rabbitmq-retry failed` with `--queue`, except for `import` and `replay --to`, which write to `amq.default`."),
 			"detached_queues": schema.MapNestedAttribute{
 				Computed: true,
 				MarkdownDescription: "Former work queues, by name. " +
