@@ -55,7 +55,7 @@ func (o owned[M, S, P]) delete(ctx context.Context, vhost string, spec S, lifecy
 	case err == nil:
 		diags.Append(o.warnOfReleased(ctx, change, spec.DetachedQueues(nil, all.Topology))...)
 	case errors.As(err, &refused):
-		diags.Append(o.destroyLosesMessages(spec, refused.Queues))
+		diags.AddError(o.destroyLosesMessages(spec, refused.Queues))
 	default:
 		diags.Append(o.Cannot("delete", err.Error()))
 	}

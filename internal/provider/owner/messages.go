@@ -70,21 +70,13 @@ func (o owned[M, S, P]) changeWouldLoseMessages(spec S, queues map[string]string
 		"Apply deletes or re-creates these queues, and fails while they have messages or consumers. "+o.notEmpty(spec, queues))
 }
 
-func (o owned[M, S, P]) destroyLosesMessages(spec S, queues map[string]string) diag.Diagnostic {
-	return diag.NewErrorDiagnostic(o.destroyLosesMessagesSummary(), o.notEmpty(spec, queues))
-}
-
-func (o owned[M, S, P]) destroyWouldLoseMessages(spec S, queues map[string]string) diag.Diagnostic {
-	return diag.NewWarningDiagnostic(o.destroyLosesMessagesSummary(), o.notEmpty(spec, queues))
+func (o owned[M, S, P]) destroyLosesMessages(spec S, queues map[string]string) (summary, detail string) {
+	return fmt.Sprintf("Destroying the %s would lose messages", o.Name), o.notEmpty(spec, queues)
 }
 
 func (o owned[M, S, P]) destroyDeletesMessages(queues map[string]string) diag.Diagnostic {
 	return diag.NewWarningDiagnostic(fmt.Sprintf("Destroying the %s deletes messages", o.Name),
 		"force_destroy = true is applied. So these messages are deleted, or lost with the route that leads them on:\n"+apply.Describe(queues))
-}
-
-func (o owned[M, S, P]) destroyLosesMessagesSummary() string {
-	return fmt.Sprintf("Destroying the %s would lose messages", o.Name)
 }
 
 func (o owned[M, S, P]) bindingsGo(bindings []topology.Binding) diag.Diagnostic {

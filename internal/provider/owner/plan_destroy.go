@@ -50,7 +50,7 @@ func (o owned[M, S, P]) warnOfDestroy(ctx context.Context, spec S, change apply.
 	case lifecycle.Force:
 		diags.Append(o.destroyDeletesMessages(contents))
 	default:
-		diags.Append(o.destroyWouldLoseMessages(spec, contents))
+		diags.AddWarning(o.destroyLosesMessages(spec, contents))
 	}
 	return diags
 }
