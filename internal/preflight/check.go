@@ -132,7 +132,7 @@ func CheckAttachment(a pipeline.Attachment) []Problem {
 		// rabbit_mgmt_format:pack_binding_props fails when it joins such a key and arguments.
 		problems = append(problems, problem(Path{"queue"}, "Queue cannot be attached from outside", tildeInName, a.Queue))
 	}
-	return append(problems, CheckPolicyDefinition(Path{"policy_definition_json"}, a.AsPipeline(), a.Queue, a.WorkQueue.PolicyDefinition)...)
+	return append(problems, checkPolicyDefinition(Path{"policy_definition_json"}, a.AsPipeline(), a.Queue, a.WorkQueue.PolicyDefinition)...)
 }
 
 // CheckDelayedExchange checks a delayed exchange without a broker.

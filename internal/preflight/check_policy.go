@@ -17,13 +17,13 @@ func CheckPolicies(p pipeline.Pipeline) []Problem {
 		if w.PolicyDefinition == nil {
 			at = Path{"policy_definition_json"}
 		}
-		problems = append(problems, CheckPolicyDefinition(at, p, name, p.WrittenKeys(w))...)
+		problems = append(problems, checkPolicyDefinition(at, p, name, p.WrittenKeys(w))...)
 	}
 	return problems
 }
 
-// CheckPolicyDefinition checks the user's policy keys for a work queue.
-func CheckPolicyDefinition(at Path, p pipeline.Pipeline, workQueue string, definition topology.Arguments) []Problem {
+// checkPolicyDefinition checks the user's policy keys for a work queue.
+func checkPolicyDefinition(at Path, p pipeline.Pipeline, workQueue string, definition topology.Arguments) []Problem {
 	var problems []Problem
 	for _, key := range slices.Sorted(maps.Keys(definition)) {
 		if why := unusableKey(key, definition[key], p.WorkQueues[workQueue], p.BrokerKeys(workQueue)); why != "" {

@@ -30,7 +30,7 @@ func (q liveWorkQueue) checkOwners(f *Findings) bool {
 			return false
 		case q.TakeOverFrom == string(owner.Pipeline):
 			q.checkTakeOver(f, owner)
-		case q.wasTakenOverFrom(owner.Pipeline):
+		case q.TakeOverFrom == "" && q.takenOverFrom == string(owner.Pipeline):
 			f.refuse(q.at("take_over_from"), "Queue has not been taken over yet", notTakenOverYet, q.name, owner.Pipeline, owner.Pipeline)
 			return false
 		case owner.TakesOverFrom == q.pipeline.Name && q.attachedBefore:
@@ -67,10 +67,6 @@ func (q liveWorkQueue) orNotice(cause Cause) Cause {
 		return Notice
 	}
 	return cause
-}
-
-func (q liveWorkQueue) wasTakenOverFrom(owner pipeline.Names) bool {
-	return q.TakeOverFrom == "" && q.takenOverFrom == string(owner)
 }
 
 // checkTakeOver finds conflicts with the pipeline that has the queue. Its policy can take precedence, or have keys that

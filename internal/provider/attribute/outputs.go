@@ -21,9 +21,9 @@ type PipelineOutputs struct {
 // Show sets the attributes.
 func (o *PipelineOutputs) Show(p pipeline.Pipeline) {
 	o.GivesUpAfter = types.StringValue(pipeline.FormatDelay(p.GivesUpAfter()))
-	o.Worker = WorkerValue(p.Worker())
+	o.Worker = workerValue(p.Worker())
 	o.OperatorPermissions = OperatorPermissionsValue(pipeline.OperatorPermissions(p))
-	o.FailedPermissions = FailedQueuePermissionsValue(p)
+	o.FailedPermissions = failedQueuePermissionsValue(p)
 	o.ShowNames(p)
 }
 

@@ -32,7 +32,7 @@ func WorkQueueValue(w pipeline.WorkQueue) attr.Value {
 
 		"dead_letter_strategy":   TextValue(w.DeadLetterStrategy),
 		"policy_definition_json": ArgumentsValue(w.PolicyDefinition),
-		"max_attempts":           AttemptsValue(w.MaxAttempts),
+		"max_attempts":           attemptsValue(w.MaxAttempts),
 		"take_over_from":         TextValue(w.TakeOverFrom),
 		"failed_queue":           FailedQueueValue(w.Worker().FailedQueue),
 	})

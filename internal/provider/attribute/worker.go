@@ -46,9 +46,9 @@ var (
 	OperatorPermissionsType = types.ObjectType{AttrTypes: PermissionsType}
 )
 
-// WorkerValue is the sidecar's configuration of a pipeline. Attempts and reasons are null if they are the sidecar's default,
+// workerValue is the sidecar's configuration of a pipeline. Attempts and reasons are null if they are the sidecar's default,
 // which shortens plans.
-func WorkerValue(worker pipeline.Worker) types.Object {
+func workerValue(worker pipeline.Worker) types.Object {
 	attempts, reasons := worker.MaxAttempts, types.ListNull(types.StringType)
 	if attempts == len(worker.Delays)+1 {
 		attempts = 0
@@ -61,19 +61,19 @@ func WorkerValue(worker pipeline.Worker) types.Object {
 		"name":         types.StringValue(worker.Name),
 		"vhost":        types.StringValue(worker.Vhost),
 		"delays":       types.ListValueMust(types.StringType, StringValues(worker.Delays)),
-		"max_attempts": AttemptsValue(attempts),
+		"max_attempts": attemptsValue(attempts),
 		"retry_on":     reasons,
 		"max_age":      TextValue(worker.MaxAge),
 		"work_queues": MapValue(workerQueueType, worker.WorkQueues, func(queue pipeline.WorkerQueue) attr.Value {
 			return types.ObjectValueMust(workerQueueType.AttrTypes, map[string]attr.Value{
-				"max_attempts": AttemptsValue(queue.MaxAttempts), "failed_queue": FailedQueueValue(queue.FailedQueue),
+				"max_attempts": attemptsValue(queue.MaxAttempts), "failed_queue": FailedQueueValue(queue.FailedQueue),
 			})
 		}),
 	})
 }
 
-// AttemptsValue is the number of attempts, null for 0.
-func AttemptsValue(attempts int) types.Int64 {
+// attemptsValue is the number of attempts, null for 0.
+func attemptsValue(attempts int) types.Int64 {
 	if attempts == 0 {
 		return types.Int64Null()
 	}
@@ -134,8 +134,8 @@ func OperatorPermissionsValue(of map[string]pipeline.Permissions) types.Map {
 	return MapValue(OperatorPermissionsType, of, func(p pipeline.Permissions) attr.Value { return PermissionsValue(p) })
 }
 
-// FailedQueuePermissionsValue has the permissions by failed queue.
-func FailedQueuePermissionsValue(p pipeline.Pipeline) types.Map {
+// failedQueuePermissionsValue has the permissions by failed queue.
+func failedQueuePermissionsValue(p pipeline.Pipeline) types.Map {
 	values := map[string]attr.Value{}
 	for queue := range p.FailedQueues() {
 		values[queue] = PermissionsValue(pipeline.FailedQueuePermissions(p.Names(), queue))

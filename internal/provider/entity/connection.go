@@ -83,16 +83,16 @@ func ReachForPlan(ctx context.Context, run *configured.Provider) (*broker.User, 
 	return nil, diag.Diagnostics{planNotCompared(err)}
 }
 
-// ReadFailed finds out whether a vhost is gone or only not accessible. A user without permissions gets the same answer for
-// both, and a wrong conclusion would plan to create everything again.
-func ReadFailed(ctx context.Context, run *configured.Provider, vhost string, err error) (gone bool, diags diag.Diagnostics) {
-	if !broker.IsNotFound(err) {
-		return false, diag.Diagnostics{CannotList(vhost, "", err)}
+// ReadFailed is the error of a vhost that cannot be read, nil if the vhost is gone. A user without permissions gets the same
+// answer for both, and a wrong conclusion would plan to create everything again.
+func ReadFailed(ctx context.Context, run *configured.Provider, vhost string, err error) diag.Diagnostics {
+	switch {
+	case !broker.IsNotFound(err):
+		return diag.Diagnostics{CannotList(vhost, "", err)}
+	case VhostGone(ctx, run, vhost):
+		return nil
 	}
-	if VhostGone(ctx, run, vhost) {
-		return true, nil
-	}
-	return false, diag.Diagnostics{vhostNotAccessible(vhost)}
+	return diag.Diagnostics{vhostNotAccessible(vhost)}
 }
 
 // VhostGone reports whether a vhost certainly does not exist.

@@ -81,15 +81,11 @@ func (o owned[M, S, P]) compare(
 	}
 	diags.Append(o.CheckPlan(o.run, next, prior, vhost, lifecycle)...)
 	diags.Append(lost...)
-	if diags.HasError() && prior != nil && o.unchanged(*prior, next) {
+	// A plan that only repairs objects can be the first one of a destroy.
+	if diags.HasError() && prior != nil && topology.Diff((*prior).Expand(), next.Expand()).Empty() {
 		diags.Append(o.destroyWithoutRefresh())
 	}
 	return diags
-}
-
-// unchanged reports whether a plan only repairs objects, as before a destroy.
-func (o owned[M, S, P]) unchanged(prior, next S) bool {
-	return topology.Diff(prior.Expand(), next.Expand()).Empty()
 }
 
 // checkUser returns an error if the user may not write the resource's policies.

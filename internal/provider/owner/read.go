@@ -15,8 +15,7 @@ func (o owned[M, S, P]) Read(ctx context.Context, state *M) (exists bool, diags 
 	vhost := o.vhost(*state)
 	all, err := o.listForRead(ctx, vhost, *state)
 	if err != nil {
-		_, diags := entity.ReadFailed(ctx, o.run, vhost, err)
-		return false, diags
+		return false, entity.ReadFailed(ctx, o.run, vhost, err)
 	}
 	return o.fill(ctx, state, all.Topology)
 }
