@@ -46,6 +46,3 @@ func (Exchange) StayingFailedQueues(*Exchange, topology.Topology) map[string][]s
 
 // DetachedQueues returns nil: a delayed exchange attaches no queues.
 func (Exchange) DetachedQueues(*Exchange, topology.Topology) []string { return nil }
-
-// ReplacedBy reports whether a change makes Terraform replace the delayed exchange.
-func (e Exchange) ReplacedBy(next Exchange) bool { return e.Name != next.Name || e.Vhost != next.Vhost }

@@ -79,24 +79,6 @@ func (p Pipeline) DetachedQueues(next *Pipeline, vhost topology.Topology) []stri
 	return topology.Distinct(queues)
 }
 
-// ReplacedBy reports whether a change makes Terraform replace the pipeline.
-func (p Pipeline) ReplacedBy(next Pipeline) bool { return p.ReplacedOver(next) != "" }
-
-// ReplacedOver returns the attribute whose change replaces the pipeline, or "".
-func (p Pipeline) ReplacedOver(next Pipeline) string {
-	switch {
-	case p.Name != next.Name:
-		return "name"
-	case p.Vhost != next.Vhost:
-		return "vhost"
-	case p.QueueType != next.QueueType:
-		return "queue_type"
-	case p.EngineName() != next.EngineName():
-		return "engine"
-	}
-	return ""
-}
-
 // SharedQueues returns the failed queue that the attachment declares and others empty.
 func (a Attachment) SharedQueues() []string {
 	if !a.WorkQueue.DeclaresFailedQueue() {
@@ -122,11 +104,6 @@ func (Attachment) BindingsThatGo(topology.Topology) []topology.Binding { return 
 
 // RestoresDeadLetterRoute returns false: an attachment is no route for dead letters.
 func (Attachment) RestoresDeadLetterRoute(topology.Topology) bool { return false }
-
-// ReplacedBy reports whether a change makes Terraform replace the attachment.
-func (a Attachment) ReplacedBy(next Attachment) bool {
-	return !a.SameQueue(next) || a.Pipeline != next.Pipeline
-}
 
 // SameQueue reports whether both attach the same queue.
 func (a Attachment) SameQueue(b Attachment) bool { return a.Queue == b.Queue && a.Vhost == b.Vhost }

@@ -9,10 +9,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 )
 
-// Inputs are the attributes that a configuration can set and that matter to the objects on the broker.
+// Inputs are attributes that a configuration can set.
 type Inputs []string
 
-// InputsOf are the inputs of a schema, except the named attributes. A new attribute thus counts until it is named here.
+// InputsOf are all inputs of a schema except the named attributes, which do not matter to the objects on the broker. A new
+// attribute thus counts until it is named here.
 func InputsOf(s schema.Schema, except ...string) Inputs {
 	var inputs Inputs
 	for name, attribute := range s.Attributes {
@@ -23,24 +24,26 @@ func InputsOf(s schema.Schema, except ...string) Inputs {
 	return inputs
 }
 
-// Known reports whether all inputs of a model are completely known. An input that is not set counts as known.
-func (in Inputs) Known(ctx context.Context, model any) bool {
-	return !slices.ContainsFunc(in.values(model), func(input attr.Value) bool { return !hasNoUnknown(ctx, input) })
+// Unknown are the inputs of a model that are not completely known. An input that is not set counts as known.
+func (in Inputs) Unknown(ctx context.Context, model any) Inputs {
+	values := in.values(model)
+	return slices.DeleteFunc(slices.Clone(in), func(name string) bool { return hasNoUnknown(ctx, values[name]) })
 }
 
-// Differ reports whether two models differ in an input.
-func (in Inputs) Differ(a, b any) bool {
-	return !slices.EqualFunc(in.values(a), in.values(b), attr.Value.Equal)
+// Different are the inputs in which two models differ.
+func (in Inputs) Different(a, b any) Inputs {
+	before, after := in.values(a), in.values(b)
+	return slices.DeleteFunc(slices.Clone(in), func(name string) bool { return before[name].Equal(after[name]) })
 }
 
-// values are the inputs of a model, a struct with `tfsdk` tags, in the order of its fields.
-func (in Inputs) values(model any) []attr.Value {
-	var values []attr.Value
+// values are the inputs of a model, a struct with `tfsdk` tags.
+func (in Inputs) values(model any) map[string]attr.Value {
+	values := map[string]attr.Value{}
 	of := reflect.ValueOf(model)
 	for i := range of.NumField() {
-		value, isValue := reflect.TypeAssert[attr.Value](of.Field(i))
-		if isValue && slices.Contains(in, of.Type().Field(i).Tag.Get("tfsdk")) {
-			values = append(values, value)
+		name := of.Type().Field(i).Tag.Get("tfsdk")
+		if value, isValue := reflect.TypeAssert[attr.Value](of.Field(i)); isValue && slices.Contains(in, name) {
+			values[name] = value
 		}
 	}
 	return values

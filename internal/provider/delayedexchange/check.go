@@ -34,7 +34,7 @@ func (m model) Validate(context.Context) diag.Diagnostics {
 
 // checkPlan compares the plan with the broker.
 func checkPlan(
-	_ *configured.Provider, e delayed.Exchange, prior *delayed.Exchange, vhost topology.Vhost, _ owner.Lifecycle,
+	_ *configured.Provider, e delayed.Exchange, prior *delayed.Exchange, vhost topology.Vhost, _ bool, _ attribute.Inputs,
 ) diag.Diagnostics {
 	found := preflight.CheckLiveDelayedExchange(e, prior, vhost)
 	diags := report.Planned(found, false)

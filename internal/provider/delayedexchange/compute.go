@@ -23,7 +23,7 @@ var inputs = sync.OnceValue(func() attribute.Inputs {
 
 // Compute sets the computed attributes of a plan. It reports whether all inputs are known.
 func (m *model) Compute(ctx context.Context, prior *model) (known bool, diags diag.Diagnostics) {
-	if !inputs().Known(ctx, *m) {
+	if len(inputs().Unknown(ctx, *m)) > 0 {
 		if attribute.Known(m.Name) { // the framework has made the other computed attributes unknown
 			m.showNames()
 		}

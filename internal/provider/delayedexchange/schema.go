@@ -5,9 +5,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
@@ -16,7 +14,6 @@ import (
 
 // exchangeSchema describes the resource.
 func exchangeSchema(ctx context.Context) schema.Schema {
-	replaces := []planmodifier.String{stringplanmodifier.RequiresReplace()}
 	return schema.Schema{
 		MarkdownDescription: "A delayed exchange, without a plugin. " +
 			"It delays each message for the milliseconds in the header `x-delay`, for up to ten years. " +
@@ -24,7 +21,7 @@ func exchangeSchema(ctx context.Context) schema.Schema {
 			"The sidecar `rabbitmq-retry worker` reads the header. Replicated queues, one per power of two, keep the messages.",
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{
-				Required: true, PlanModifiers: replaces,
+				Required: true,
 				MarkdownDescription: "Name of the exchange that messages are published to. The names of all its objects begin with it. " +
 					"It must contain neither `/` nor `.retry.` followed by a digit. " +
 					"Changing it replaces the delayed exchange.",

@@ -12,9 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -33,7 +31,6 @@ func Vhost(kind string) schema.Attribute {
 		Optional: true, Computed: true,
 		Default:             stringdefault.StaticString(defaultVhost),
 		Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
-		PlanModifiers:       []planmodifier.String{stringplanmodifier.RequiresReplace()},
 		MarkdownDescription: "Virtual host. Default: `/`. Changing it replaces the " + kind + ".",
 	}
 }
@@ -109,14 +106,6 @@ func (e *entity[M]) imported(ctx context.Context, req resource.ImportStateReques
 		values[0] = types.StringValue(defaultVhost)
 	}
 	return values, diags
-}
-
-func (e *entity[M]) partNames() []string {
-	names := make([]string, len(e.Parts))
-	for i, part := range e.Parts {
-		names[i] = part.Name
-	}
-	return names
 }
 
 // ID is a resource's import id, from the parts of its identity. It is unknown if a part is unknown.

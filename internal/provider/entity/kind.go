@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/problem"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 )
 
@@ -27,6 +28,8 @@ type Kind struct {
 	// Parts are the parts of the identity and of the import id, in this order. If the resource is in a virtual host, the first
 	// part is [VhostPart]. Messages name a resource by its last part.
 	Parts []Part
+	// Fixed are further attributes that no update can change.
+	Fixed attribute.Inputs
 	// Schema describes the attributes.
 	Schema func(context.Context) schema.Schema
 }
@@ -70,6 +73,17 @@ func (k Kind) ResourceType() string { return "rabbitmq_" + k.Type }
 
 // LastPath is the attribute that messages name a resource by.
 func (k Kind) LastPath() path.Path { return path.Root(k.Parts[len(k.Parts)-1].Name) }
+
+// Replacing are the attributes whose change replaces the resource.
+func (k Kind) Replacing() attribute.Inputs { return append(k.partNames(), k.Fixed...) }
+
+func (k Kind) partNames() []string {
+	names := make([]string, len(k.Parts))
+	for i, part := range k.Parts {
+		names[i] = part.Name
+	}
+	return names
+}
 
 // inVhost reports whether resources of this kind are in a virtual host.
 func (k Kind) inVhost() bool { return k.Parts[0].Name == VhostPart.Name }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -87,6 +88,11 @@ func (e *entity[M]) ModifyPlan(ctx context.Context, req resource.ModifyPlanReque
 	// The creation of a replacement is planned a second time.
 	if (prior != nil || len(created) == 0) && Known(identity) {
 		e.provider.Plans(e.key(identity))
+	}
+	if prior != nil {
+		for _, name := range e.Replacing().Different(plan, state) {
+			resp.RequiresReplace.Append(path.Root(name))
+		}
 	}
 	resp.Diagnostics.Append(of.Plan(ctx, &plan, prior)...)
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)

@@ -18,6 +18,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/problem"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -45,8 +46,9 @@ type Kind[S any] struct {
 	Check func(S) []problem.Problem
 	// Warn returns warnings that do not depend on the broker; it can be nil. Here and below, prior is nil for a new resource.
 	Warn func(run *configured.Provider, next S, prior *S) diag.Diagnostics
-	// CheckPlan compares a plan with the vhost that was listed for the plan.
-	CheckPlan func(run *configured.Provider, next S, prior *S, vhost topology.Vhost, lifecycle Lifecycle) diag.Diagnostics
+	// CheckPlan compares a plan with the vhost that was listed for the plan. If the plan replaces the resource, over has the
+	// attributes whose change does that.
+	CheckPlan func(run *configured.Provider, next S, prior *S, vhost topology.Vhost, force bool, over attribute.Inputs) diag.Diagnostics
 	// CheckLive compares a change with the vhost just before the change.
 	CheckLive func(next S, prior *S, vhost topology.Vhost) preflight.Findings
 	// InUse finds other users that prevent a destroy. It is nil if the kind cannot have any, and returns nil if the resource has
@@ -76,8 +78,6 @@ type Spec[S any] interface {
 	BindingsThatGo(vhost topology.Topology) []topology.Binding
 	// RestoresDeadLetterRoute reports whether restoring missing objects gives pending dead letters a route.
 	RestoresDeadLetterRoute(live topology.Topology) bool
-	// ReplacedBy reports whether the change to next makes Terraform replace the resource.
-	ReplacedBy(next S) bool
 }
 
 // Model is the resource in Terraform's configuration, plan and state.

@@ -6,6 +6,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -32,7 +33,11 @@ func (o owned[M, S, P]) checkPlan(ctx context.Context, plan M, priorModel *M) di
 	if diags.HasError() {
 		return diags
 	}
-	if prior != nil && (*prior).ReplacedBy(next) {
+	models, over := []M{plan}, attribute.Inputs(nil)
+	if priorModel != nil {
+		models, over = append(models, *priorModel), o.Replacing().Different(plan, *priorModel)
+	}
+	if len(over) > 0 {
 		diags.Append(o.warnOfReplacement(ctx, *priorModel)...)
 	}
 	diags.Append(report.Errors(o.Check(next))...)
@@ -49,10 +54,7 @@ func (o owned[M, S, P]) checkPlan(ctx context.Context, plan M, priorModel *M) di
 		return diags
 	}
 	diags.Append(o.checkUser(*user, next)...)
-	name, models := o.vhost(plan), []M{plan}
-	if priorModel != nil {
-		models = append(models, *priorModel)
-	}
+	name := o.vhost(plan)
 	vhost, err := o.listing(ctx, name, models...)
 	switch {
 	case broker.IsNotFound(err):
@@ -60,14 +62,14 @@ func (o owned[M, S, P]) checkPlan(ctx context.Context, plan M, priorModel *M) di
 	case err != nil:
 		diags.Append(entity.CannotList(name, " to check the plan", err))
 	default:
-		diags.Append(o.compare(ctx, plan, next, prior, vhost, lifecycle)...)
+		diags.Append(o.compare(ctx, plan, next, prior, vhost, lifecycle.Force, over)...)
 	}
 	return diags
 }
 
 // compare compares a plan with the vhost.
 func (o owned[M, S, P]) compare(
-	ctx context.Context, plan M, next S, prior *S, vhost topology.Vhost, lifecycle Lifecycle,
+	ctx context.Context, plan M, next S, prior *S, vhost topology.Vhost, force bool, over attribute.Inputs,
 ) diag.Diagnostics {
 	if prior == nil {
 		if diags := o.checkInService(ctx, plan, vhost.Topology); diags.HasError() {
@@ -75,11 +77,11 @@ func (o owned[M, S, P]) compare(
 		}
 	}
 	var diags, lost diag.Diagnostics
-	if prior != nil && !(*prior).ReplacedBy(next) {
+	if prior != nil && len(over) == 0 {
 		change := o.change(prior, &next, vhost)
 		diags, lost = o.warnOfRefusal(ctx, change, *prior), o.warnOfLost(change, *prior, &next)
 	}
-	diags.Append(o.CheckPlan(o.run, next, prior, vhost, lifecycle)...)
+	diags.Append(o.CheckPlan(o.run, next, prior, vhost, force, over)...)
 	diags.Append(lost...)
 	// A plan that only repairs objects can be the first one of a destroy.
 	if diags.HasError() && prior != nil && topology.Diff((*prior).Expand(), next.Expand()).Empty() {

@@ -35,9 +35,9 @@ func warn(run *configured.Provider, a pipeline.Attachment, prior *pipeline.Attac
 
 // checkPlan compares the plan with the broker.
 func checkPlan(
-	run *configured.Provider, a pipeline.Attachment, prior *pipeline.Attachment, vhost topology.Vhost, _ owner.Lifecycle,
+	run *configured.Provider, a pipeline.Attachment, prior *pipeline.Attachment, vhost topology.Vhost, _ bool, over attribute.Inputs,
 ) diag.Diagnostics {
-	if prior != nil && prior.ReplacedBy(a) {
+	if len(over) > 0 {
 		prior = nil
 	}
 	found := preflight.CheckLiveAttachment(a, prior, vhost)
@@ -66,8 +66,8 @@ var inputs = sync.OnceValue(func() attribute.Inputs {
 // Compute sets the computed attributes, which depend only on the configuration.
 func (m *model) Compute(ctx context.Context, prior *model) (known bool, diags diag.Diagnostics) {
 	m.ID = entity.ID(m.Identity())
-	diags = checkReplacement(*m, prior)
-	if !inputs().Known(ctx, *m) {
+	diags = checkReplacement(ctx, *m, prior)
+	if len(inputs().Unknown(ctx, *m)) > 0 {
 		if m.TakeOverFrom.IsUnknown() {
 			diags.Append(unknownTakeOver())
 		}
@@ -81,15 +81,13 @@ func (m *model) Compute(ctx context.Context, prior *model) (known bool, diags di
 }
 
 // checkReplacement refuses a change that can replace the attachment, since the queue has no pipeline in between.
-func checkReplacement(plan model, prior *model) diag.Diagnostics {
+func checkReplacement(ctx context.Context, plan model, prior *model) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if prior == nil {
 		return nil
 	}
-	for i, value := range plan.Identity() {
-		if value.IsUnknown() {
-			diags.Append(replacedUnknown([]string{"vhost", "pipeline", "queue"}[i], prior.Queue.ValueString()))
-		}
+	for _, name := range kind().Replacing().Unknown(ctx, plan) {
+		diags.Append(replacedUnknown(name, prior.Queue.ValueString()))
 	}
 	return diags
 }

@@ -6,9 +6,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
@@ -17,7 +15,6 @@ import (
 
 // attachmentSchema describes the resource.
 func attachmentSchema(ctx context.Context) schema.Schema {
-	replaces := []planmodifier.String{stringplanmodifier.RequiresReplace()}
 	described := schema.Schema{
 		MarkdownDescription: "Attaches one work queue to a retry pipeline of another configuration: " +
 			"a platform team owns the pipeline, application teams attach their queues. " +
@@ -25,13 +22,13 @@ func attachmentSchema(ctx context.Context) schema.Schema {
 			"The pipeline cannot be destroyed while attachments exist.",
 		Attributes: map[string]schema.Attribute{
 			"pipeline": schema.StringAttribute{
-				Required: true, PlanModifiers: replaces,
+				Required: true,
 				MarkdownDescription: "Name of the pipeline. It cannot be changed, since the queue would have no pipeline for a while. " +
 					"Add a second attachment with `take_over_from` instead.",
 			},
 			"vhost": entity.Vhost("attachment"),
 			"queue": schema.StringAttribute{
-				Required: true, PlanModifiers: replaces,
+				Required:            true,
 				MarkdownDescription: "Name of an existing queue. Changing it replaces the attachment.",
 			},
 			"engine": schema.StringAttribute{

@@ -11,6 +11,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/problem"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/owner"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
@@ -58,15 +59,15 @@ func warnOfReleased(p, prior pipeline.Pipeline) diag.Diagnostics {
 
 // checkPlan compares the plan with the broker.
 func checkPlan(
-	_ *configured.Provider, p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vhost, lifecycle owner.Lifecycle,
+	_ *configured.Provider, p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vhost, force bool, over attribute.Inputs,
 ) diag.Diagnostics {
 	found := preflight.CheckLive(p, prior, vhost)
 	// If a forced replacement creates first, apply plans the creation again while the old pipeline exists. An error of that plan
 	// would leave the old pipeline in the state as a deposed object. An error of Create restores it.
-	diags := report.Planned(found, prior == nil && lifecycle.Force)
-	if prior != nil && prior.ReplacedBy(p) {
+	diags := report.Planned(found, prior == nil && force)
+	if len(over) > 0 {
 		if attached := pipeline.Attached(prior.Names(), vhost.Topology); len(attached) > 0 {
-			diags.Append(replacedWithAttachments(path.Root(prior.ReplacedOver(p)), attached))
+			diags.Append(replacedWithAttachments(path.Root(over[0]), attached))
 		}
 	}
 	if len(found.Of(preflight.Wrong, preflight.Owned, preflight.InTheWay)) == 0 {

@@ -23,8 +23,8 @@ var inputs = sync.OnceValue(func() attribute.Inputs {
 
 // Compute sets the computed attributes of a plan. It reports whether all inputs are known.
 func (m *model) Compute(ctx context.Context, prior *model) (known bool, diags diag.Diagnostics) {
-	replacement := checkReplacement(m, prior)
-	if !inputs().Known(ctx, *m) {
+	replacement := checkReplacement(ctx, m, prior)
+	if len(inputs().Unknown(ctx, *m)) > 0 {
 		m.computePartly(ctx)
 		replacement.Append(m.unknownWorkQueues(prior)...)
 		return false, append(replacement, m.unknownTakeOvers(ctx)...)

@@ -11,6 +11,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/owner"
@@ -33,6 +34,7 @@ func kind() owner.Kind[pipeline.Pipeline] {
 				entity.VhostPart,
 				{Name: "name", Description: "Name of the pipeline.", Check: rules.CheckName},
 			},
+			Fixed:  attribute.Inputs{"queue_type", "engine"},
 			Schema: pipelineSchema,
 		},
 		WorkQueues: path.Root("work_queues"),

@@ -100,7 +100,7 @@ func seenDrained(
 func detachedAfter(p, before pipeline.Pipeline, plan, prior *model) map[string]bool {
 	detached := map[string]bool{}
 	for queue, drained := range attribute.Drained(prior.DetachedQueues) {
-		if _, returns := p.WorkQueues[queue]; !returns && (!drained || !inputs().Differ(*plan, *prior)) {
+		if _, returns := p.WorkQueues[queue]; !returns && (!drained || len(inputs().Different(*plan, *prior)) == 0) {
 			detached[queue] = drained
 		}
 	}

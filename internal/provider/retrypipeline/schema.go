@@ -14,7 +14,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/setdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -31,8 +30,7 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 			"The sidecar `rabbitmq-retry worker` counts the attempts, unless another `engine` does.",
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{
-				Required:      true,
-				PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
+				Required: true,
 				MarkdownDescription: "Name of the pipeline. The names of its exchanges and queues begin with it. " +
 					"It must contain neither `/` nor `.retry.` followed by a digit. " +
 					"Changing it replaces the pipeline.",
@@ -40,9 +38,8 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 			"vhost": entity.Vhost("pipeline"),
 			"engine": schema.StringAttribute{
 				Optional: true, Computed: true,
-				Default:       stringdefault.StaticString(pipeline.EngineWorker),
-				Validators:    attribute.OneOf(pipeline.Engines()...),
-				PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
+				Default:    stringdefault.StaticString(pipeline.EngineWorker),
+				Validators: attribute.OneOf(pipeline.Engines()...),
 				MarkdownDescription: "What counts the attempts and delays the messages. " +
 					"`worker` (default): the sidecar, on every release. " +
 					"`native`: the quorum work queues, from RabbitMQ 4.3.1 on, without a sidecar, with linear delays only. " +
@@ -81,9 +78,8 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 			},
 			"queue_type": schema.StringAttribute{
 				Optional: true, Computed: true,
-				Default:       stringdefault.StaticString(topology.Quorum),
-				Validators:    attribute.OneOf(topology.Quorum, topology.Classic),
-				PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplace()},
+				Default:    stringdefault.StaticString(topology.Quorum),
+				Validators: attribute.OneOf(topology.Quorum, topology.Classic),
 				MarkdownDescription: "Type of the pipeline's own queues: `quorum` (default), or `classic` for a single node. " +
 					"Changing it replaces the pipeline.",
 			},
