@@ -167,7 +167,7 @@ const (
 	tildeInName = "The name %q has a ~. " +
 		"If a binding has both such a routing key and arguments, RabbitMQ's management API fails for the whole vhost. " +
 		"Bindings of an attachment have arguments. " +
-		"List the queue in the work_queues of the pipeline itself, whose bindings have none."
+		"List the queue in the work_queues of the pipeline itself, whose bindings have no arguments."
 )
 
 // A plan and the sidecar's configuration describe problems in the same way.

@@ -136,7 +136,7 @@ func checkArgumentValue(at Path, key string, workQueue pipeline.WorkQueue) []Pro
 	case float64:
 		if strings.HasPrefix(key, "x-") {
 			return []Problem{problem(at, "Number with a fraction",
-				"%q is %v. RabbitMQ's arguments must be whole numbers, written without a point.", key, value)}
+				"%q is %v. Numbers in RabbitMQ's arguments must be whole numbers, written without a point.", key, value)}
 		}
 	}
 	return nil

@@ -72,7 +72,7 @@ func checkBindingsOfDelayed(f *Findings, n delayed.Names, vhost topology.Topolog
 			f.refuse(Path{"name"}, "Binding that bypasses the sidecar",
 				"There is a binding %q. It brings messages to a level without the header that says how long they wait. "+
 					"The level would hold them, and all messages after them, forever. "+
-					"Remove it, and lead these messages to the exchange %q instead.", b.String(), n.Exchange())
+					"Remove it, and route these messages to the exchange %q instead.", b.String(), n.Exchange())
 		case fromLevel:
 			f.warn(Path{"name"}, "Unmanaged binding on the delayed exchange's levels", duplicatedByBinding, b.String())
 		case b.Source == n.UnroutedExchange():

@@ -214,7 +214,7 @@ const (
 		"Change its pattern so that the %[4]s's queues do not match, or choose another name for the %[4]s."
 
 	unreadableOnOwnQueues = "The provider cannot tell whether %s with the pattern %q matches the %s's own queues. " +
-		"If it does, it would lose or misdirect their messages: it sets %q. Write the pattern more simply."
+		"If it does, it would lose or misdirect their messages, since it sets %q. Write the pattern more simply."
 
 	overridesOnOwnQueues = "Policy %q with priority %d sets %q and matches the %s's own queues. " +
 		"It would lose or misdirect their messages. Lower its priority below %d, or write\n\n" +
@@ -226,14 +226,15 @@ const (
 
 	alternateExchangeByPolicy = "Policy %q applies to exchange %q and sets alternate-exchange. " +
 		"Unroutable messages would go to %q and never come back, and the worker would count them as delivered. " +
-		"Change its pattern so that the %[4]s's exchanges do not match, or choose another name for the %[4]s."
+		"Change the policy's pattern so that the %[4]s's exchanges do not match, or choose another name for the %[4]s."
 
 	duplicatedByBinding = "There is a binding %q. It is left alone, but it duplicates messages: " +
 		"a waiting message is also delivered before its time, or to another consumer. Remove that binding."
 
 	// GarbledNote is the detail of an unreadable note. It also prevents a destroy.
 	GarbledNote = "There is a binding %q. " +
-		"Its argument %s notes a binding of others that an apply has deleted temporarily. It cannot be read, because somebody changed it. " +
+		"Its argument %s notes a binding of others that an apply has deleted temporarily. " +
+		"The note cannot be read, because somebody changed it. " +
 		"If a binding of others to or from the %s's exchanges is missing, restore it by hand. Then delete this binding."
 
 	slowestTarget = "There is a binding %q. It is left alone, but dead letters wait for the slowest of their targets. " +

@@ -16,7 +16,7 @@ import (
 func exchangeSchema(ctx context.Context) schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "A delayed exchange, without a plugin. " +
-			"It delays each message for the milliseconds in the header `x-delay`, for up to ten years. " +
+			"It delays each message by the milliseconds in its header `x-delay`, up to ten years. " +
 			"The message then reaches the queues that are bound to `deliver_exchange`. " +
 			"The sidecar `rabbitmq-retry worker` reads the header. Replicated queues, one per power of two, keep the messages.",
 		Attributes: map[string]schema.Attribute{

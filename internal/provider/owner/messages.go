@@ -76,12 +76,12 @@ func (o owned[M, S, P]) destroyLosesMessages(spec S, queues map[string]string) (
 
 func (o owned[M, S, P]) destroyDeletesMessages(queues map[string]string) diag.Diagnostic {
 	return diag.NewWarningDiagnostic(fmt.Sprintf("Destroying the %s deletes messages", o.Name),
-		"force_destroy = true is applied. So these messages are deleted, or lost with the route that leads them on:\n"+apply.Describe(queues))
+		"force_destroy = true is applied. So these messages are deleted, or lost because their route is deleted:\n"+apply.Describe(queues))
 }
 
 func (o owned[M, S, P]) bindingsGo(bindings []topology.Binding) diag.Diagnostic {
 	return diag.NewWarningDiagnostic("Bindings of others are deleted", fmt.Sprintf(
-		"These bindings belong to others, but are deleted with the %s's exchanges and queues. "+
+		"These bindings belong to others, but are deleted with the exchanges and queues of the %s. "+
 			"If it is replaced, they do not come back:\n%s\n\n"+
 			"If their owners need them, they must bind to something else before you apply.",
 		o.Name, preflight.BulletsOf(bindings)))

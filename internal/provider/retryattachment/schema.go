@@ -44,9 +44,9 @@ func attachmentSchema(ctx context.Context) schema.Schema {
 			"timeouts": attribute.Timeouts(ctx, timeouts.Opts{
 				Update: true, Delete: true,
 				UpdateDescription: "How long a change waits for pending dead letters of the queue. " +
-					"If unset, it fails at once if they would be lost.",
+					"If this is unset, a change that would lose them fails at once.",
 				DeleteDescription: "How long a destroy waits for pending dead letters of the queue. " +
-					"If unset, it fails at once if they would be lost.",
+					"If this is unset, a destroy that would lose them fails at once.",
 			}),
 			"id":       attribute.ComputedString("Import id: `<vhost>/<pipeline>/<queue>`, percent-encoded."),
 			"topology": attribute.TopologyAttribute(),

@@ -40,7 +40,7 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 				Optional: true, Computed: true,
 				Default:    stringdefault.StaticString(pipeline.EngineWorker),
 				Validators: attribute.OneOf(pipeline.Engines()...),
-				MarkdownDescription: "What counts the attempts and delays the messages. " +
+				MarkdownDescription: "What counts attempts and delays messages. " +
 					"`worker` (default): the sidecar, on every release. " +
 					"`native`: the quorum work queues, from RabbitMQ 4.3.1 on, without a sidecar, with linear delays only. " +
 					"`consumer`: the application's consumers, from RabbitMQ 4.0 on, with one delay. " +

@@ -8,7 +8,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -33,7 +32,7 @@ type workQueueModel struct {
 
 // workQueue converts known settings, with defaults for settings that are null.
 func (w workQueueModel) workQueue(name string) (pipeline.WorkQueue, diag.Diagnostics) {
-	at := path.Root("work_queues").AtMapKey(name)
+	at := workQueuePath(name)
 	arguments, diags := attribute.ParseObject(w.ArgumentsJSON, at.AtName("arguments_json"))
 	definition, more := attribute.ParseObject(w.PolicyDefinition, at.AtName("policy_definition_json"))
 	diags.Append(more...)

@@ -129,7 +129,7 @@ func pipelineSchema() schema.Schema {
 				Optional: true, Computed: true,
 				MarkdownDescription: "Virtual host. Default: `/`.",
 			},
-			"engine": entity.ComputedString("What counts the attempts and delays the messages: `worker`, `native` or `consumer`."),
+			"engine": entity.ComputedString("What counts attempts and delays messages: `worker`, `native` or `consumer`."),
 			"work_queues": schema.MapAttribute{
 				Computed: true, ElementType: attribute.WorkQueueType,
 				MarkdownDescription: "Queues of the pipeline's own configuration, by name, with their attributes. " +
