@@ -61,8 +61,5 @@ func inUse(e delayed.Exchange, vhost topology.Topology) *owner.InUse {
 	if bindings := n.Foreign(n.DeliverExchange(), vhost); len(bindings) > 0 {
 		return bound(n, bindings)
 	}
-	if garbled := n.Notes().Garbled(vhost, n.OwnsExchange); len(garbled) > 0 {
-		return owner.NoteGarbled(configured.DelayedExchange, garbled[0])
-	}
-	return nil
+	return owner.NoteGarbled(configured.DelayedExchange, n.Notes().Garbled(vhost, n.OwnsExchange))
 }

@@ -123,9 +123,13 @@ func queuesKept(queues map[string]string) diag.Diagnostic {
 			"\n\nRetired queues continue to drain. A later plan proposes the removal of the queues again.")
 }
 
-// NoteGarbled prevents the destroy of an owner whose note about another owner's deleted binding cannot be read.
-func NoteGarbled(kind configured.Kind, b topology.Binding) *InUse {
-	why := fmt.Sprintf(preflight.GarbledNote, b.String(), stored.UnboundArgument, kind)
+// NoteGarbled prevents the destroy of an owner whose notes about other owners' deleted bindings cannot be read, nil without such
+// notes.
+func NoteGarbled(kind configured.Kind, garbled []topology.Binding) *InUse {
+	if len(garbled) == 0 {
+		return nil
+	}
+	why := fmt.Sprintf(preflight.GarbledNote, garbled[0].String(), stored.UnboundArgument, kind)
 	return &InUse{Summary: "Unreadable note of a deleted binding", Planned: why, Applied: why + "\n\nNothing was deleted.", Waited: why}
 }
 

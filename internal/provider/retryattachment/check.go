@@ -66,7 +66,11 @@ var inputs = sync.OnceValue(func() attribute.Inputs {
 // Compute sets the computed attributes, which depend only on the configuration.
 func (m *model) Compute(ctx context.Context, prior *model) (known bool, diags diag.Diagnostics) {
 	m.ID = entity.ID(m.Identity())
-	diags = checkReplacement(ctx, *m, prior)
+	if prior != nil { // a replacement would leave the queue without a pipeline in between
+		for _, name := range kind().Replacing().Unknown(ctx, *m) {
+			diags.Append(replacedUnknown(name, prior.Queue.ValueString()))
+		}
+	}
 	if len(inputs().Unknown(ctx, *m)) > 0 {
 		if m.TakeOverFrom.IsUnknown() {
 			diags.Append(unknownTakeOver())
@@ -78,18 +82,6 @@ func (m *model) Compute(ctx context.Context, prior *model) (known bool, diags di
 		m.Topology = attribute.TopologyValue(a.Expand())
 	}
 	return true, diags
-}
-
-// checkReplacement refuses a change that can replace the attachment, since the queue has no pipeline in between.
-func checkReplacement(ctx context.Context, plan model, prior *model) diag.Diagnostics {
-	var diags diag.Diagnostics
-	if prior == nil {
-		return nil
-	}
-	for _, name := range kind().Replacing().Unknown(ctx, plan) {
-		diags.Append(replacedUnknown(name, prior.Queue.ValueString()))
-	}
-	return diags
 }
 
 // Refresh sets the computed attributes from the owned objects.

@@ -93,10 +93,7 @@ func inUse(p pipeline.Pipeline, vhost topology.Topology) *owner.InUse {
 	if attached := pipeline.Attached(p.Names(), vhost); len(attached) > 0 {
 		return queuesAttached(p, attached)
 	}
-	if garbled := p.Names().Notes().Garbled(vhost, p.Names().OwnsExchange); len(garbled) > 0 {
-		return owner.NoteGarbled(configured.Pipeline, garbled[0])
-	}
-	return nil
+	return owner.NoteGarbled(configured.Pipeline, p.Names().Notes().Garbled(vhost, p.Names().OwnsExchange))
 }
 
 // InService lists the queues whose rejected messages go to the pipeline.
