@@ -51,17 +51,12 @@ func Unconnected() *Provider { return New(nil, apply.DefaultTimes()) }
 // Configured reports whether the provider's configuration is known.
 func (s *Provider) Configured() bool { return s.Client != nil }
 
-// Listing reads a vhost once per operation and remembers the result, which callers share and must not change.
-func (s *Provider) Listing(ctx context.Context, vhost string) (topology.Vhost, error) {
-	l := s.listing(ctx, vhost)
-	return l.vhost, l.err
-}
-
-// Near is the part of the same listing that concerns these pipelines and work queues, see [pipeline.Index.Near].
+// Near is the part of a vhost that concerns these pipelines and work queues, see [pipeline.Index.Near]. Without any names, it
+// is the whole vhost. The vhost is read once per operation. Callers share the result and must not change it.
 func (s *Provider) Near(ctx context.Context, vhost string, pipelines, workQueues []string) (topology.Vhost, error) {
 	l := s.listing(ctx, vhost)
-	if l.err != nil {
-		return topology.Vhost{}, l.err
+	if l.err != nil || len(pipelines)+len(workQueues) == 0 {
+		return l.vhost, l.err
 	}
 	return l.index.Near(pipelines, workQueues), nil
 }

@@ -59,9 +59,6 @@ func (o owned[M, S, P]) listing(ctx context.Context, vhost string, models ...M) 
 		p, w := P(&m).Near()
 		pipelines, workQueues = append(pipelines, p...), append(workQueues, w...)
 	}
-	if len(pipelines)+len(workQueues) == 0 {
-		return o.run.Listing(ctx, vhost)
-	}
 	return o.run.Near(ctx, vhost, pipelines, workQueues)
 }
 
