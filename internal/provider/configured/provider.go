@@ -86,16 +86,16 @@ func (s *Provider) listing(ctx context.Context, vhost string) *listing {
 // Reach asks the broker for the provider's user, once per operation and on first use, so that plans that need no broker work
 // without one. It needs a client.
 func (s *Provider) Reach(ctx context.Context) (broker.User, error) {
-	return s.reach(ctx, func(error) bool { return false })
+	return s.reach(ctx, false)
 }
 
 // ReachForWrite is Reach for an apply. It asks again after a failure, since an earlier step of the apply can have started the
 // broker.
 func (s *Provider) ReachForWrite(ctx context.Context) (broker.User, error) {
-	return s.reach(ctx, func(err error) bool { return err != nil })
+	return s.reach(ctx, true)
 }
 
-func (s *Provider) reach(ctx context.Context, again func(error) bool) (broker.User, error) {
+func (s *Provider) reach(ctx context.Context, again bool) (broker.User, error) {
 	s.mutex.Lock()
 	of := s.operation
 	s.mutex.Unlock()
@@ -105,7 +105,7 @@ func (s *Provider) reach(ctx context.Context, again func(error) bool) (broker.Us
 	case <-ctx.Done():
 		return broker.User{}, context.Cause(ctx)
 	}
-	if of.reached == nil || again(of.reached.err) {
+	if of.reached == nil || again && of.reached.err != nil {
 		user, err := s.Client.User(ctx)
 		of.reached = &reached{user, err}
 	}
