@@ -80,7 +80,7 @@ func (p *Pipeline) Decide(l Letter, now time.Time) Verdict {
 		return p.waitOn(l, now)
 	case l.Lost:
 		return Verdict{Letter: l, Action: Rescue}
-	case !slices.Contains(p.retryOn, l.Reason):
+	case !slices.Contains(p.Worker.RetryOn, l.Reason):
 		return fail(l, knownReason(l.Reason))
 	case l.Never:
 		return fail(l, ReasonUnrecoverable)

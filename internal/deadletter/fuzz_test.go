@@ -221,7 +221,7 @@ func checkDecision(t *testing.T, p *Pipeline, v Verdict) {
 		}
 		late := p.maxAge > 0 && l.FirstFailedAt > 0 && now.Add(v.wait()).Sub(time.UnixMilli(l.FirstFailedAt)) > p.maxAge
 		wrong = l.Never || l.Queue == "" || l.Count >= p.maxAttemptsIn(l.Queue) || late ||
-			!slices.Contains(p.retryOn, l.Reason) || !slices.Contains(p.delays, v.Delay)
+			!slices.Contains(p.Worker.RetryOn, l.Reason) || !slices.Contains(p.delays, v.Delay)
 	}
 	require.False(t, wrong, v)
 }

@@ -24,18 +24,16 @@ const maxShortString = 255
 
 // Pipeline holds all that decisions about a retry pipeline's dead letters need.
 type Pipeline struct {
-	Names pipeline.Names
-	Vhost string
+	// Worker is the pipeline's element of the worker's configuration.
+	Worker pipeline.Worker
+	Names  pipeline.Names
 
 	delays []time.Duration
 	// counted are the delays that make up a longer wait.
-	counted     []time.Duration
-	maxAttempts int64
+	counted []time.Duration
 	// maxAge is 0 if there is no limit.
-	maxAge     time.Duration
-	retryOn    []string
-	workQueues map[string]pipeline.WorkerQueue
-	queues     []pipeline.Queue
+	maxAge time.Duration
+	queues []pipeline.Queue
 }
 
 // NewPipeline compiles one element of the worker's configuration. If the element is not valid, the error begins with
@@ -44,18 +42,10 @@ func NewPipeline(w pipeline.Worker) (*Pipeline, error) {
 	if problems := workerconfig.Validate(w); len(problems) > 0 {
 		return nil, errors.New(problems[0].String())
 	}
-	p := &Pipeline{
-		Names:       pipeline.Names(w.Name),
-		Vhost:       w.Vhost,
-		delays:      make([]time.Duration, len(w.Delays)),
-		maxAttempts: int64(w.MaxAttempts),
-		retryOn:     w.RetryOn,
-		workQueues:  w.WorkQueues,
-		queues:      w.Queues(),
+	if len(w.RetryOn) == 0 {
+		w.RetryOn = []string{pipeline.ReasonRejected}
 	}
-	if len(p.retryOn) == 0 {
-		p.retryOn = []string{pipeline.ReasonRejected}
-	}
+	p := &Pipeline{Worker: w, Names: pipeline.Names(w.Name), delays: make([]time.Duration, len(w.Delays)), queues: w.Queues()}
 	for i, spelled := range w.Delays {
 		p.delays[i], _ = pipeline.ParseDelay(spelled) // validated above
 	}
@@ -68,7 +58,7 @@ func NewPipeline(w pipeline.Worker) (*Pipeline, error) {
 
 // ID identifies the pipeline within a configuration.
 func (p *Pipeline) ID() workerconfig.ID {
-	return workerconfig.ID{Kind: rules.Pipeline, Name: string(p.Names), Vhost: p.Vhost}
+	return workerconfig.ID{Kind: rules.Pipeline, Name: p.Worker.Name, Vhost: p.Worker.Vhost}
 }
 
 // Inbox is the queue with the pipeline's dead letters.
@@ -78,7 +68,7 @@ func (p *Pipeline) Inbox() string { return p.Names.Inbox() }
 func (p *Pipeline) Queues() []pipeline.Queue { return p.queues }
 
 // WorkQueues lists the work queues of the configuration.
-func (p *Pipeline) WorkQueues() []string { return slices.Sorted(maps.Keys(p.workQueues)) }
+func (p *Pipeline) WorkQueues() []string { return slices.Sorted(maps.Keys(p.Worker.WorkQueues)) }
 
 // Exchanges are the pipeline's own exchanges that messages are published to.
 func (p *Pipeline) Exchanges() []string { return p.Names.WorkerExchanges() }
@@ -93,10 +83,10 @@ func (p *Pipeline) PublishIDHeader() string { return HeaderPublishID }
 
 // maxAttemptsIn is how often a message that failed in this work queue is delivered.
 func (p *Pipeline) maxAttemptsIn(queue string) int64 {
-	if own := p.workQueues[queue].MaxAttempts; own != 0 {
+	if own := p.Worker.WorkQueues[queue].MaxAttempts; own != 0 {
 		return int64(own)
 	}
-	return p.maxAttempts
+	return int64(p.Worker.MaxAttempts)
 }
 
 // Delays are the delays that a retried message can wait for, without duplicates, the shortest first.

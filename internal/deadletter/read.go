@@ -121,7 +121,7 @@ func (p *Pipeline) areOfAnother(h amqp.Table) bool {
 }
 
 func (p *Pipeline) hasWorkQueue(queue string) bool {
-	_, ok := p.workQueues[queue]
+	_, ok := p.Worker.WorkQueues[queue]
 	return ok
 }
 
