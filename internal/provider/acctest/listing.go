@@ -77,16 +77,18 @@ func Names(t testing.TB, b *brokertest.Broker, kind string) []string {
 	return found
 }
 
-// AwaitCount waits until the management API reports the wanted number of messages in a queue.
+// AwaitCount waits until the management API reports the wanted number of messages in a queue. A queue with pending dead letters is
+// not empty.
 func AwaitCount(t testing.TB, b *brokertest.Broker, queue string, want int) {
 	t.Helper()
 	brokertest.Eventually(t, func() error {
 		var q struct {
 			Messages *int `json:"messages"`
+			Pending  int  `json:"messages_dlx"`
 		}
 		b.Call(t, http.MethodGet, b.Path("queues", queue), nil, &q)
-		if q.Messages == nil || *q.Messages != want {
-			return fmt.Errorf("%s: messages %v, want %d", queue, q.Messages, want)
+		if q.Messages == nil || *q.Messages != want || want == 0 && q.Pending > 0 {
+			return fmt.Errorf("%s: messages %v and %d pending, want %d", queue, q.Messages, q.Pending, want)
 		}
 		return nil
 	})

@@ -60,6 +60,7 @@ func TestAccEveryRelease_WorkQueueMovesWithoutAGap(t *testing.T) {
 				expectIn(t, b, "new.inbox", "to the new one again")
 				expectIn(t, b, "old.inbox", "still to be judged")
 				acctest.AwaitCount(t, b, "old.inbox", 0)
+				acctest.AwaitCount(t, b, "old.retry.1s", 0)
 			},
 			Config:            pipelineNamed(b, "old", hasNot) + pipelineNamed(b, "new", has),
 			ConfigStateChecks: []statecheck.StateCheck{detached(true)},
