@@ -21,6 +21,8 @@ func (o owned[M, S, P]) Plan(ctx context.Context, plan, prior *M) diag.Diagnosti
 		diags.Append(o.checkPlan(ctx, *plan, prior)...)
 	case prior == nil:
 		diags.Append(o.checkCreation(ctx, *plan)...)
+	case len(o.Replacing().Different(*plan, *prior)) > 0:
+		diags.Append(o.warnOfReplacement(ctx, *prior)...)
 	}
 	return diags
 }
