@@ -225,3 +225,19 @@ func TestAcc_PlanIsReadable(t *testing.T) {
 	tf.apply(t)
 	omits(t, tf.planned(t, strings.ReplaceAll(config.String(), "5m", "6m")), "Consumers must call")
 }
+
+// A value that is only known after apply can replace the resource, too.
+func TestAcc_ReplacementThroughAnUnknownValueDeletesMessages(t *testing.T) {
+	t.Parallel()
+	tf := newCLI(t)
+	config := func(trigger string) string {
+		return fmt.Sprintf("resource \"terraform_data\" \"type\" {\n  input = \"quorum\"\n  triggers_replace = [%q]\n}\n", trigger) +
+			pipelineHCL(tf.Broker, `delays = ["5s"]`, `queue_type = terraform_data.type.output`, `force_destroy = true`)
+	}
+	tf.applied(t, config("first"))
+	tf.Publish(t, "orders.failed", "", persistent("goes"))
+	acctest.AwaitCount(t, tf.Broker, "orders.failed", 1)
+	if output := tf.planned(t, config("second")); !strings.Contains(output, "deletes messages") {
+		t.Errorf("no warning:\n%s", output)
+	}
+}
