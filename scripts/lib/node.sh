@@ -62,11 +62,13 @@ log.console = false
 CONF
   ((${#conf[@]} == 0)) || printf '%s\n' "${conf[@]}" >>"$1/rabbitmq.conf"
   (IFS=, && echo "[${plugins[*]}].") >"$1/enabled_plugins"
+  # For the name of its cluster, a node looks its host up each time; if no resolver knows the host, that takes 5 seconds.
+  echo "{lookup, [file, native]}. {host, {127,0,0,1}, [\"$(hostname)\"]}." >"$1/inetrc"
   settings=(
     HOME="$home" PATH="/usr/sbin:/usr/bin:/sbin:/bin:$PATH" LANG=C.UTF-8 LC_ALL=C.UTF-8
     ERL_EPMD_PORT="$3" RABBITMQ_DIST_PORT="$(free_port)" RABBITMQ_NODENAME="$2"
     RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS="-kernel inet_dist_use_interface {127,0,0,1}$erl_args"
-    RABBITMQ_CONFIG_FILE="$home/rabbitmq.conf" RABBITMQ_CONF_ENV_FILE=/dev/null
+    ERL_INETRC="$home/inetrc" RABBITMQ_CONFIG_FILE="$home/rabbitmq.conf" RABBITMQ_CONF_ENV_FILE=/dev/null
     RABBITMQ_ENABLED_PLUGINS_FILE="$home/enabled_plugins"
     RABBITMQ_MNESIA_BASE="$home/db" RABBITMQ_LOG_BASE="$home/log" RABBITMQ_PID_FILE="$home/pid"
   )
