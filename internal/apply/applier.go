@@ -129,6 +129,9 @@ type Owner interface {
 	FallsBack(b topology.Binding) bool
 	// AttachedBy returns the owner that a binding gives its queue to, or "".
 	AttachedBy(b topology.Binding) string
+	// RestoresBindings says that a re-created queue gets the bindings of others back. Otherwise they prevent the
+	// re-creation.
+	RestoresBindings() bool
 	// ForceTakesBindings says that a forced removal also deletes bindings of others to the queues.
 	ForceTakesBindings() bool
 }
@@ -159,6 +162,9 @@ func (Plain) FallsBack(topology.Binding) bool { return false }
 
 // AttachedBy implements [Owner].
 func (Plain) AttachedBy(topology.Binding) string { return "" }
+
+// RestoresBindings implements [Owner].
+func (Plain) RestoresBindings() bool { return false }
 
 // ForceTakesBindings implements [Owner].
 func (Plain) ForceTakesBindings() bool { return false }

@@ -217,11 +217,13 @@ func (c Change) returnsFrom(b topology.Binding) []string {
 	return c.ReturnsFrom(b, c.All.Topology)
 }
 
-// going returns the deleted exchanges, and the queues that are deleted or re-created.
+// going returns the deleted exchanges, and the queues that are deleted or re-created, unless their bindings come back.
 func (c Change) going() topology.Topology {
 	changes := topology.Diff(c.Wanted, c.Live)
 	queues := maps.Clone(changes.Delete.Queues)
-	maps.Copy(queues, changes.Replace.Queues)
+	if !c.RestoresBindings() {
+		maps.Copy(queues, changes.Replace.Queues)
+	}
 	return topology.Topology{Exchanges: changes.Delete.Exchanges, Queues: queues}
 }
 

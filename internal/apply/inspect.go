@@ -147,6 +147,19 @@ func (a *Applier) Filled(ctx context.Context, vhost string) (map[string]bool, er
 	return namesOf(queues, func(q broker.QueueInfo) bool { return contents.of(q) != inspection{} }), err
 }
 
+// AllContents describes the visible contents of each queue of a vhost, by one reading of all statistics. A queue without an entry can
+// still have messages.
+func (a *Applier) AllContents(ctx context.Context, vhost string) (map[string]string, error) {
+	queues, err := a.client.QueueCounts(ctx, vhost)
+	all := map[string]string{}
+	for _, q := range queues {
+		if found := contents.of(q).found; found != "" {
+			all[q.Name] = found
+		}
+	}
+	return all, err
+}
+
 // Counted lists the queues of a vhost that count messages themselves. Their statistics can lag behind.
 func (a *Applier) Counted(ctx context.Context, vhost string) (map[string]bool, error) {
 	queues, err := a.client.QueueTotals(ctx, vhost)

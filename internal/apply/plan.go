@@ -119,7 +119,12 @@ func (c Change) removeIfEmpty(queues map[string]topology.Queue, ifFails failure)
 }
 
 func (c Change) replaceQueues(wanted map[string]topology.Queue) step {
-	return step{do: replace, ifFails: refuse, queues: wanted, bindings: c.bindingsTo(wanted), checks: c.contentChecks(wanted)}
+	s := step{do: replace, ifFails: refuse, queues: wanted, bindings: c.bindingsTo(wanted), checks: c.contentChecks(wanted)}
+	if c.RestoresBindings() {
+		others := func(b topology.Binding) bool { return b.Source == "" || !leadsTo(b, wanted) }
+		s.bindings = slices.DeleteFunc(slices.Clone(c.All.Bindings), others)
+	}
+	return s
 }
 
 func (c Change) replaceExchanges(wanted map[string]topology.Exchange) []step {

@@ -32,12 +32,19 @@ func (e *execution) replaceQueues(ctx context.Context, s step) error {
 	for name := range s.queues {
 		live.queues[name] = e.All.Queues[name]
 	}
-	if err := e.removeIfEmpty(ctx, live); err != nil {
+	if err := e.note(ctx, "", s.bindings); err != nil {
 		return err
 	}
+	err := e.removeIfEmpty(ctx, live)
 	// A cancellation must not come between a queue's deletion and its re-creation.
 	ctx = context.WithoutCancel(ctx)
-	return errors.Join(e.put(ctx, step{queues: s.queues}), e.rebind(ctx, s.bindings))
+	if err == nil {
+		err = errors.Join(e.put(ctx, step{queues: s.queues}), e.rebind(ctx, s.bindings))
+	}
+	if kept := (*KeptError)(nil); err == nil || errors.As(err, &kept) {
+		err = errors.Join(err, e.deleteNotes(ctx, "", s.bindings))
+	}
+	return err
 }
 
 // replaceExchange replaces an exchange and restores all its bindings, including those that others made. First it checks
@@ -72,13 +79,24 @@ func (e *execution) note(ctx context.Context, exchange string, bindings []topolo
 	return nil
 }
 
+// deleteNotes deletes the notes of bindings that are there again.
+func (e *execution) deleteNotes(ctx context.Context, exchange string, bindings []topology.Binding) error {
+	var failed []error
+	for _, b := range bindings {
+		if !e.owns(b) {
+			failed = append(failed, e.client.Unbind(ctx, e.Vhost, e.Notes().Of(b, exchange)))
+		}
+	}
+	return errors.Join(failed...)
+}
+
 // bringBack creates an exchange again with its bindings, and deletes the notes of restored bindings.
 func (e *execution) bringBack(ctx context.Context, name string, exchange topology.Exchange, bindings []topology.Binding) error {
 	failed := []error{e.createExchange(ctx, name, exchange)}
 	for _, b := range fromFirst(name, bindings) {
 		err := e.rebind(ctx, []topology.Binding{b})
-		if err == nil && !e.owns(b) {
-			err = e.client.Unbind(ctx, e.Vhost, e.Notes().Of(b, name))
+		if err == nil {
+			err = e.deleteNotes(ctx, name, []topology.Binding{b})
 		}
 		failed = append(failed, err)
 	}
@@ -93,14 +111,13 @@ func fromFirst(exchange string, bindings []topology.Binding) []topology.Binding 
 }
 
 // noted returns the bindings that a killed apply left unbound, from their notes. It leaves out bindings that do not
-// touch the owner's exchanges, because no apply deletes them.
+// touch the owner's objects, because no apply deletes them.
 func (c Change) noted() []topology.Binding {
 	var found []topology.Binding
 	for _, note := range c.Live.Bindings {
 		b, isNote := c.Notes().Noted(note)
 		_, from := c.Wanted.Exchanges[b.Source]
-		_, to := c.Wanted.Exchanges[b.Destination]
-		if isNote && (from || to && b.ToExchange) && !slices.ContainsFunc(c.All.Bindings, b.Equal) {
+		if isNote && (from || leadsInto(b, c.Wanted)) && !slices.ContainsFunc(c.All.Bindings, b.Equal) {
 			found = append(found, b)
 		}
 	}

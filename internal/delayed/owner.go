@@ -23,6 +23,9 @@ func (Exchange) FallsBack(topology.Binding) bool { return false }
 // AttachedBy returns "": a delayed exchange attaches no queues.
 func (Exchange) AttachedBy(topology.Binding) string { return "" }
 
+// RestoresBindings returns false: bindings of others prevent the re-creation of a queue.
+func (Exchange) RestoresBindings() bool { return false }
+
 // ForceTakesBindings returns false: due messages would be lost without the bindings of others.
 func (Exchange) ForceTakesBindings() bool { return false }
 

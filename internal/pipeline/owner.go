@@ -38,6 +38,9 @@ func (p Pipeline) FallsBack(b topology.Binding) bool { return p.Names().Parks(b)
 // AttachedBy calls the function [AttachedBy].
 func (Pipeline) AttachedBy(b topology.Binding) string { return AttachedBy(b) }
 
+// RestoresBindings returns false: bindings of others prevent the re-creation of a queue.
+func (Pipeline) RestoresBindings() bool { return false }
+
 // ForceTakesBindings returns true: bindings of others are deleted with the pipeline's queues.
 func (Pipeline) ForceTakesBindings() bool { return true }
 
