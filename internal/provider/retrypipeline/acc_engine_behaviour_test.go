@@ -140,9 +140,7 @@ func TestAccEveryRelease_PriorityZeroWithoutSidecar(t *testing.T) {
 						"payload": fmt.Sprint("priority ", priority), "payload_encoding": "string",
 					}, nil)
 				}
-				for range 2 {
-					rejectNext(t, b, "work", engine == "native")
-				}
+				rejectNext(t, b, "work", 2, engine == "native")
 				awaitReady(t, b, "work", 2)
 				takes(t, b, "work", "priority 1")
 				takes(t, b, "work", "priority 0")
@@ -178,7 +176,7 @@ func TestAcc_NativeDelaysAreContents(t *testing.T) {
 			PreConfig: func() {
 				for queue, body := range map[string]string{"own": "kept", "work": "released"} {
 					b.Publish(t, "", queue, persistent(body))
-					rejectNext(t, b, queue, true)
+					rejectNext(t, b, queue, 1, true)
 				}
 				if _, ok := b.Get(t, "own"); ok {
 					t.Error("the message is not delayed")

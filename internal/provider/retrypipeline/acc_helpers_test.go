@@ -151,19 +151,26 @@ func persistent(body string) amqp.Publishing {
 func reject(t *testing.T, b *brokertest.Broker, queue, body string) {
 	t.Helper()
 	b.Publish(t, "", queue, persistent(body))
-	rejectNext(t, b, queue, false)
+	rejectNext(t, b, queue, 1, false)
 }
 
-// rejectNext rejects the next message as a consumer, or returns it to the queue.
-func rejectNext(t *testing.T, b *brokertest.Broker, queue string, requeue bool) {
+// rejectNext rejects the next messages as a consumer, or returns them to the queue. It takes all of them first, because one can come back
+// before the next one is taken.
+func rejectNext(t *testing.T, b *brokertest.Broker, queue string, count int, requeue bool) {
 	t.Helper()
 	ch := b.Channel(t)
 	defer func() { _ = ch.Close() }()
-	d, ok, err := ch.Get(queue, false)
-	if err != nil || !ok {
-		t.Fatalf("get from %s: %v, %v", queue, ok, err)
+	var next []amqp.Delivery
+	for range count {
+		d, ok, err := ch.Get(queue, false)
+		if err != nil || !ok {
+			t.Fatalf("get from %s: %v, %v", queue, ok, err)
+		}
+		next = append(next, d)
 	}
-	require.NoError(t, d.Reject(requeue))
+	for _, d := range next {
+		require.NoError(t, d.Reject(requeue))
+	}
 }
 
 // takes takes a message from a queue, and fails unless it is this one.
