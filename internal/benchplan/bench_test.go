@@ -21,7 +21,7 @@ import (
 
 var (
 	only        = flag.String("scenarios", "", "names of the scenarios to run, such as \"1,200 spread\"; empty for all")
-	destroys    = flag.String("destroy", "1,50,200", "scenarios whose destroy is measured; the vhosts of the others are just deleted")
+	destroys    = flag.String("destroy", "1,50,200,25 by hand,200 by hand", "scenarios whose destroy is measured; the vhosts of the others are just deleted")
 	parallelism = flag.Int("parallelism", 200, "terraform's -parallelism of a destroy of 200 pipelines; its default is 10")
 	details     = flag.Bool("details", false, "print which requests each step sent")
 	versus      = flag.String("versus", "", "directory of another build of the provider, to measure next to this one")
@@ -38,6 +38,8 @@ type scenario struct {
 	policies int
 	// workQueuesOnly takes a build whose policies leave the pipelines' own queues to other policies.
 	workQueuesOnly bool
+	// plain takes plain resources in place of pipelines.
+	plain bool
 }
 
 const slow = 20 * time.Millisecond
@@ -52,6 +54,8 @@ var scenarios = []scenario{
 	{name: "200 slow", pipelines: 200, vhosts: 1, delay: slow},
 	{name: "200 spread", pipelines: 200, vhosts: 10},
 	{name: "200 work queues only", pipelines: 200, vhosts: 1, workQueuesOnly: true},
+	{name: "25 by hand", pipelines: 25, vhosts: 1, plain: true},
+	{name: "200 by hand", pipelines: 200, vhosts: 1, plain: true},
 }
 
 //nolint:paralleltest // measures, and needs the processors for itself
@@ -99,7 +103,7 @@ func (s scenario) measureVersus(t *testing.T, provider string, this row) row {
 	r := row{scenario: s, objects: this.objects, bare: this.bare}
 	r.name += " versus"
 	t.Run("versus", func(t *testing.T) { s.measureTerraform(t, provider, &r) })
-	t.Logf("plan: %.2f of the processor time of the other build", this.plan.cpu.Seconds()/r.plan.cpu.Seconds())
+	this.compare(t, r)
 	return r
 }
 
@@ -148,9 +152,15 @@ func (s scenario) measureTerraform(t *testing.T, provider string, r *row) {
 	p := newProxy(t, b, s.delay)
 	m := newMeter(t, provider)
 	tf := terraformtest.New(t, m.provider, "RABBITMQ_ENDPOINT="+p.endpoint)
-	tf.Write(t, "main.tf", config)
-	tf.Write(t, "terraform.tfvars.json", s.variables(t, pipelines, delays))
-	tf.Write(t, "changed.json", s.variables(t, pipelines, changedDelays))
+	if s.plain {
+		tf.Write(t, "main.tf", plainConfig)
+		tf.Write(t, "terraform.tfvars.json", plainVariables(t, b, pipelines, 1000))
+		tf.Write(t, "changed.json", plainVariables(t, b, pipelines, 2000))
+	} else {
+		tf.Write(t, "main.tf", config)
+		tf.Write(t, "terraform.tfvars.json", s.variables(t, pipelines, delays))
+		tf.Write(t, "changed.json", s.variables(t, pipelines, changedDelays))
+	}
 	run := func(args ...string) *step {
 		p.take()
 		began := time.Now()
@@ -174,7 +184,7 @@ func (s scenario) measureTerraform(t *testing.T, provider string, r *row) {
 
 // parallelism is terraform's default, but for what would take a quarter of an hour.
 func (s scenario) parallelism() int {
-	if s.pipelines < 200 {
+	if s.pipelines < 200 || s.plain {
 		return 10
 	}
 	return *parallelism

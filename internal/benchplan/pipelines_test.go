@@ -57,6 +57,9 @@ func pipelineVhosts(n int, vhosts []string) map[string]string {
 // workQueues are those of one pipeline, of which the first ones have failed queues of their own.
 func (s scenario) workQueues(name string) map[string]pipeline.WorkQueue {
 	queues := map[string]pipeline.WorkQueue{}
+	if s.plain {
+		return queues
+	}
 	for i := range max(s.perPipeline, 1) {
 		w := pipeline.WorkQueue{Type: topology.Quorum}
 		if i < s.failedQueues {
@@ -94,6 +97,9 @@ func (s scenario) variables(t *testing.T, pipelines map[string]string, delays []
 // objects are those of one pipeline.
 func (s scenario) objects(t testing.TB, name, vhost string) topology.Topology {
 	t.Helper()
+	if s.plain {
+		return plainObjects(name)
+	}
 	p := pipeline.Pipeline{
 		Name: name, Vhost: vhost, MaxAttempts: len(delays) + 1, RetryOn: []string{pipeline.ReasonRejected},
 		QueueType: topology.Quorum, PolicyPriority: pipeline.DefaultPolicyPriority,
