@@ -2,10 +2,14 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/exec"
 	"path"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -57,7 +61,7 @@ func TestExamplesMountWhatTheirFlagsName(t *testing.T) {
 	}
 }
 
-const examples = "../../examples/sidecar/"
+const examples = "../../examples/complete/"
 
 // object is a part of a YAML document.
 type object map[string]any
@@ -90,7 +94,7 @@ func documents(t *testing.T, name string) (all []object) {
 
 func kubernetes(t *testing.T) deployment {
 	t.Helper()
-	pod := documents(t, "kubernetes/worker.yaml")[0].in("spec", "template", "spec")
+	pod := documents(t, "kubernetes.yaml")[0].in("spec", "template", "spec")
 	container := pod.in("containers")
 	grace, err := time.ParseDuration(fmt.Sprintf("%vs", pod["terminationGracePeriodSeconds"]))
 	require.NoError(t, err)
@@ -105,7 +109,7 @@ func kubernetes(t *testing.T) deployment {
 
 func compose(t *testing.T) deployment {
 	t.Helper()
-	service := documents(t, "compose/compose.yaml")[0].in("services", "rabbitmq-retry")
+	service := documents(t, "compose.yaml")[0].in("services", "rabbitmq-retry")
 	grace, err := time.ParseDuration(service["stop_grace_period"].(string))
 	require.NoError(t, err)
 	d := deployment{args: texts(service["command"]), grace: grace}
@@ -119,7 +123,7 @@ func compose(t *testing.T) deployment {
 
 func systemd(t *testing.T) deployment {
 	t.Helper()
-	unit := strings.ReplaceAll(string(read(t, examples+"systemd/rabbitmq-retry.service")), "\\\n", " ")
+	unit := strings.ReplaceAll(string(read(t, examples+"sidecar.service")), "\\\n", " ")
 	value := func(key string) string {
 		match := regexp.MustCompile("(?m)^" + key + "=(.*)$").FindStringSubmatch(unit)
 		require.NotNilf(t, match, "no %s in %s", key, unit)
@@ -140,7 +144,7 @@ func texts(list any) (all []string) {
 // No other test would find a probe of a missing port.
 func TestKubernetesManifestIsConsistent(t *testing.T) {
 	t.Parallel()
-	all := documents(t, "kubernetes/worker.yaml")
+	all := documents(t, "kubernetes.yaml")
 	pod := all[0].in("spec", "template", "spec")
 	container := pod.in("containers")
 	port := container.in("ports")
@@ -160,4 +164,59 @@ func TestKubernetesManifestIsConsistent(t *testing.T) {
 			"selector %v, labels %v", selector, labels)
 	}
 	assert.Equal(t, port["name"], all[2].in("spec", "ingress", "ports")["port"])
+}
+
+func TestUnitWithSystemdAnalyze(t *testing.T) {
+	t.Parallel()
+	program, err := os.Executable()
+	require.NoError(t, err)
+	unit := filepath.Join(t.TempDir(), "rabbitmq-retry.service")
+	text := bytes.ReplaceAll(read(t, examples+"sidecar.service"), []byte("/usr/local/bin/rabbitmq-retry"), []byte(program))
+	require.NoError(t, os.WriteFile(unit, text, 0o600))
+	output, err := installed(t, "systemd-analyze", "verify", "--man=no", unit).CombinedOutput()
+	require.NoErrorf(t, err, "%s", output)
+	assert.NotContains(t, string(output), "rabbitmq-retry") // what it ignores is no error for it
+}
+
+// kubectl drops what it does not know.
+func TestManifestWithKubectl(t *testing.T) {
+	t.Parallel()
+	deployment, _, _ := bytes.Cut(read(t, examples+"kubernetes.yaml"), []byte("\n---\n"))
+	written := documents(t, "kubernetes.yaml")[0]
+	command := installed(t, "kubectl", "set", "env", "--local", "--filename=-", "--output=json", "ADDED=yes") // or it prints nothing
+	var complaints bytes.Buffer
+	command.Stdin, command.Stderr = bytes.NewReader(deployment), &complaints
+	output, err := command.Output()
+	require.NoErrorf(t, err, "%s", complaints.String())
+	var known map[string]any
+	require.NoError(t, json.Unmarshal(output, &known))
+	assert.Subset(t, leaves("", known), leaves("", written))
+}
+
+// leaves are the values of a document with their paths.
+func leaves(path string, value any) (all []string) {
+	switch value := value.(type) {
+	case object:
+		return leaves(path, map[string]any(value))
+	case map[string]any:
+		for key, element := range value {
+			all = append(all, leaves(path+"."+key, element)...)
+		}
+	case []any:
+		for i, element := range value {
+			all = append(all, leaves(fmt.Sprintf("%s[%d]", path, i), element)...)
+		}
+	default:
+		all = append(all, fmt.Sprintf("%s = %v", path, value))
+	}
+	return all
+}
+
+// installed is a command of a program that not every machine has.
+func installed(t *testing.T, program string, args ...string) *exec.Cmd {
+	t.Helper()
+	if _, err := exec.LookPath(program); err != nil {
+		t.Skipf("%s is not installed", program)
+	}
+	return exec.CommandContext(t.Context(), program, args...)
 }

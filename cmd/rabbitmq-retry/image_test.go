@@ -183,7 +183,7 @@ func TestCommandsRunInThePod(t *testing.T) {
 	guide := string(read(t, "../../templates/guides/reading-a-dead-letter.md.tmpl"))
 	documented := regexp.MustCompile(`(?s)kubectl exec -it deploy/rabbitmq-retry -- (.*?[^\\])\n`).FindStringSubmatch(guide)
 	require.NotNil(t, documented, "the guide runs no command in the pod")
-	container := documents(t, "kubernetes/worker.yaml")[0].in("spec", "template", "spec", "containers")
+	container := documents(t, "kubernetes.yaml")[0].in("spec", "template", "spec", "containers")
 	require.Equal(t, cli.EnvURI, container.in("env")["name"])
 	path := regexp.MustCompile(`(?m)^ENV (PATH=.*)$`).FindStringSubmatch(string(read(t, "../../Dockerfile")))
 	require.NotNil(t, path, "the Dockerfile sets no PATH")

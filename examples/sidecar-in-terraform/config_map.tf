@@ -1,4 +1,4 @@
-# examples/sidecar/kubernetes/worker.yaml mounts this. A change reaches the running workers within a minute or so.
+# examples/complete/kubernetes.yaml mounts this. A change reaches the running workers within a minute or so.
 resource "kubernetes_config_map_v1" "worker" {
   metadata {
     name      = "rabbitmq-retry"

@@ -1,12 +1,8 @@
 terraform {
+  required_version = ">= 1.11" # for password_wo
   required_providers {
     rabbitmq = {
       source = "rabbitmq-retry/rabbitmq"
-    }
-    # Users and permissions. Its resource types begin with rabbitmq_, too, so they have to name it.
-    broker = {
-      source  = "cyrilgdn/rabbitmq"
-      version = "~> 1.10"
     }
     kubernetes = {
       source  = "hashicorp/kubernetes"
@@ -15,9 +11,8 @@ terraform {
   }
 }
 
-# Both take endpoint and credentials from RABBITMQ_ENDPOINT, RABBITMQ_USERNAME and RABBITMQ_PASSWORD.
+# RABBITMQ_ENDPOINT, RABBITMQ_USERNAME and RABBITMQ_PASSWORD are those of an administrator.
 provider "rabbitmq" {}
-provider "broker" {}
 
 provider "kubernetes" {
   config_path = "~/.kube/config"

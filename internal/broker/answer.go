@@ -8,6 +8,7 @@ import (
 	"html"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 )
@@ -32,6 +33,8 @@ type answer struct {
 	content      []byte
 	// read says that the request reads, so the answer must have content.
 	read bool
+	// secret is a part of the request that no error can repeat, "" for none.
+	secret string
 }
 
 // failure returns an error if the answer is no success, or is not the broker's.
@@ -75,6 +78,9 @@ func (a answer) remedy(reason string) string {
 // and 500 answers without one.
 func (a answer) failedRequest() error {
 	reason, ours := a.reason()
+	if a.repeatsSecret(reason) {
+		reason = "the reason is not shown, because it repeats the password or its hash"
+	}
 	switch a.status {
 	case http.StatusProxyAuthRequired:
 		return a.foreign("T" + loginAtProxy[1:])
@@ -166,9 +172,29 @@ func (a answer) foreign(remedy string) *Error {
 	if len(text) > maxQuoted {
 		text = text[:maxQuoted] + "…"
 	}
-	e := a.refusal(fmt.Sprintf("%q. %s", text, remedy))
+	text = fmt.Sprintf("%q. ", text)
+	if a.secret != "" { // another server can repeat it in any form
+		text = "The answer is not shown, because it can repeat the password. "
+	}
+	e := a.refusal(text + remedy)
 	e.Foreign = true
 	return e
+}
+
+// secretKey marks the context of a request with a secret, which is its value.
+type secretKey struct{}
+
+// repeatsSecret reports whether a text has the secret, as it is or encoded.
+func (a answer) repeatsSecret(text string) bool {
+	if a.secret == "" {
+		return false
+	}
+	encoded, err := json.Marshal(a.secret)
+	if err != nil {
+		return true
+	}
+	forms := []string{a.secret, strings.Trim(string(encoded), `"`), html.EscapeString(a.secret), url.QueryEscape(a.secret)}
+	return slices.ContainsFunc(forms, func(form string) bool { return strings.Contains(text, form) })
 }
 
 // maxQuoted limits the quoted part of a foreign answer, in bytes.

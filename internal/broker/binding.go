@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
+	"strings"
 
 	rabbithole "github.com/michaelklishin/rabbit-hole/v2"
 
@@ -12,13 +14,22 @@ import (
 
 // Bind creates a binding. An existing one stays unchanged.
 func (c *Client) Bind(ctx context.Context, vhost string, b topology.Binding) error {
+	_, err := c.BindKey(ctx, vhost, b)
+	return err
+}
+
+// BindKey is Bind, and returns the broker's identifier of the binding.
+func (c *Client) BindKey(ctx context.Context, vhost string, b topology.Binding) (propertiesKey string, err error) {
 	var arguments any = orNone(b.Arguments)
 	if len(b.Exact) > 0 {
 		arguments = b.Exact
 	}
 	body := map[string]any{"routing_key": b.RoutingKey, "arguments": arguments}
-	_, err := c.do(ctx, http.MethodPost, bindingsPath(vhost, b), body, nil)
-	return err
+	answered, err := c.send(ctx, http.MethodPost, bindingsPath(vhost, b), body, nil)
+	if err != nil {
+		return "", c.explain(ctx, err)
+	}
+	return url.PathUnescape(answered.location[strings.LastIndex(answered.location, "/")+1:])
 }
 
 // Unbind deletes a binding. If the binding was not read from the broker, it looks up the properties key.
@@ -38,6 +49,11 @@ func (c *Client) Unbind(ctx context.Context, vhost string, b topology.Binding) e
 		}
 	}
 	return c.delete(ctx, bindingsPath(vhost, b)+path(b.PropertiesKey)[len("/api"):])
+}
+
+// Bindings lists the bindings of a vhost.
+func (c *Client) Bindings(ctx context.Context, vhost string) ([]topology.Binding, error) {
+	return c.bindings(ctx, path("bindings", vhost), vhost)
 }
 
 // BindingsTo lists the bindings to a queue.

@@ -160,39 +160,40 @@ func (c *Client) get(ctx context.Context, path string, into any) error {
 // do sends a request and decodes the answer into the value, unless that is nil. Integers become json.Number. An answer
 // that is no success, or not RabbitMQ's, is returned as *Error.
 func (c *Client) do(ctx context.Context, method, path string, body, into any) (int, error) {
-	status, err := c.send(ctx, method, path, body, into)
-	return status, c.explain(ctx, err)
+	a, err := c.send(ctx, method, path, body, into)
+	return a.status, c.explain(ctx, err)
 }
 
-func (c *Client) send(ctx context.Context, method, path string, body, into any) (int, error) {
+func (c *Client) send(ctx context.Context, method, path string, body, into any) (answer, error) {
 	request, err := c.request(ctx, method, path, body)
 	if err != nil {
-		return 0, err
+		return answer{}, err
 	}
 	if err := c.requests.acquire(ctx); err != nil {
-		return 0, fmt.Errorf("%s %s: %w", method, path, err)
+		return answer{}, fmt.Errorf("%s %s: %w", method, path, err)
 	}
 	defer c.requests.release()
 	response, err := c.http.Do(request)
 	if err != nil {
-		return 0, fmt.Errorf("%s %s: %w", method, path, c.unreached(withoutURL(err)))
+		return answer{}, fmt.Errorf("%s %s: %w", method, path, c.unreached(withoutURL(err)))
 	}
 	defer func() { _ = response.Body.Close() }()
 	content, err := io.ReadAll(response.Body)
 	if err != nil {
-		return 0, fmt.Errorf("%s %s: read the answer: %w", method, path, err)
+		return answer{}, fmt.Errorf("%s %s: read the answer: %w", method, path, err)
 	}
 	a := answer{
 		method: method, path: path, status: response.StatusCode, location: redactedLocation(response),
 		content: content, read: into != nil,
 	}
+	a.secret, _ = ctx.Value(secretKey{}).(string)
 	if err := a.failure(); err != nil {
-		return a.status, err
+		return a, err
 	}
 	if into == nil {
-		return a.status, nil
+		return a, nil
 	}
-	return a.status, a.decode(into)
+	return a, a.decode(into)
 }
 
 func (c *Client) request(ctx context.Context, method, path string, body any) (*http.Request, error) {

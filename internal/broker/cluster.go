@@ -48,10 +48,27 @@ func (c *Client) askCluster(ctx context.Context) (cluster, error) {
 	if err != nil {
 		return cluster{}, err
 	}
-	for _, v := range vhosts {
-		c.cluster.nodes = max(c.cluster.nodes, len(v.ClusterState))
-	}
+	c.cluster.count(vhosts)
 	return c.cluster, nil
+}
+
+// count sets the number of nodes.
+func (c *cluster) count(vhosts vhostList) {
+	for _, v := range vhosts {
+		c.nodes = max(c.nodes, len(v.ClusterState))
+	}
+}
+
+// noteNodes keeps the number of nodes from a list that was read for another purpose.
+func (c *Client) noteNodes(ctx context.Context, vhosts vhostList) error {
+	if err := c.clusterTurn.acquire(ctx); err != nil {
+		return err
+	}
+	defer c.clusterTurn.release()
+	if c.cluster.version != (topology.Version{}) && c.cluster.nodes == 0 {
+		c.cluster.count(vhosts)
+	}
+	return nil
 }
 
 // Product asks once for the broker's name. If the broker is not RabbitMQ, it returns *product.OtherError.

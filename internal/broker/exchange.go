@@ -23,9 +23,29 @@ func (c *Client) PutExchange(ctx context.Context, vhost, name string, exchange t
 	return status == http.StatusCreated, err
 }
 
+// Exchange reads one exchange.
+func (c *Client) Exchange(ctx context.Context, vhost, name string) (exchange topology.Exchange, exists bool, err error) {
+	var info rabbithole.ExchangeInfo
+	err = c.get(ctx, path("exchanges", vhost, name), &info)
+	return exchangeFrom(info), err == nil, missing(err)
+}
+
+// missing leaves out the error that an object does not exist.
+func missing(err error) error {
+	if IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
 // DeleteExchange deletes an exchange. A missing one counts as deleted.
 func (c *Client) DeleteExchange(ctx context.Context, vhost, name string) error {
 	return c.delete(ctx, path("exchanges", vhost, name))
+}
+
+// DeleteUnusedExchange is DeleteExchange if no binding leads from the exchange, which the broker checks.
+func (c *Client) DeleteUnusedExchange(ctx context.Context, vhost, name string) error {
+	return c.delete(ctx, path("exchanges", vhost, name)+"?if-unused=true")
 }
 
 // delete deletes an object. A missing one counts as deleted.

@@ -47,13 +47,13 @@ func (c *Client) List(ctx context.Context, vhost string) (topology.Vhost, error)
 	group.Go(func() (err error) {
 		// Bindings show which owner a policy has, and a pipeline writes them first. If they were read before the
 		// policies, a new policy could seem to have no owner.
-		if all.Policies, err = c.policies(ctx, path("policies", vhost), vhost); err == nil {
+		if all.Policies, err = c.policies(ctx, path(policyPath, vhost), vhost); err == nil {
 			all.Bindings, err = c.listBindings(ctx, vhost)
 		}
 		return err
 	})
 	group.Go(func() (err error) {
-		all.OperatorPolicies, err = c.policies(ctx, path("operator-policies", vhost), vhost)
+		all.OperatorPolicies, err = c.policies(ctx, path(operatorPath, vhost), vhost)
 		return err
 	})
 	if err := group.Wait(); err != nil {
@@ -74,7 +74,7 @@ func (c *Client) List(ctx context.Context, vhost string) (topology.Vhost, error)
 }
 
 func (c *Client) listBindings(ctx context.Context, vhost string) ([]topology.Binding, error) {
-	bindings, err := c.bindings(ctx, path("bindings", vhost), vhost)
+	bindings, err := c.Bindings(ctx, vhost)
 	var answer *Error
 	if !errors.As(err, &answer) || answer.Status != http.StatusInternalServerError {
 		return bindings, err

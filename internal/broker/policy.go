@@ -9,8 +9,23 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
+// Where the API has policies and operator policies.
+const (
+	policyPath   = "policies"
+	operatorPath = "operator-policies"
+)
+
 // PutPolicy writes a policy and reports whether it is new.
 func (c *Client) PutPolicy(ctx context.Context, vhost, name string, policy topology.Policy) (bool, error) {
+	return c.putPolicy(ctx, policyPath, vhost, name, policy)
+}
+
+// PutOperatorPolicy writes an operator policy and reports whether it is new.
+func (c *Client) PutOperatorPolicy(ctx context.Context, vhost, name string, policy topology.Policy) (bool, error) {
+	return c.putPolicy(ctx, operatorPath, vhost, name, policy)
+}
+
+func (c *Client) putPolicy(ctx context.Context, of, vhost, name string, policy topology.Policy) (bool, error) {
 	body := map[string]any{
 		"pattern":    policy.Pattern,
 		"apply-to":   policy.ApplyTo,
@@ -21,26 +36,53 @@ func (c *Client) PutPolicy(ctx context.Context, vhost, name string, policy topol
 		return false, err
 	}
 	defer c.policyWrites.release()
-	status, err := c.do(ctx, http.MethodPut, path("policies", vhost, name), body, nil)
+	status, err := c.do(ctx, http.MethodPut, path(of, vhost, name), body, nil)
 	return status == http.StatusCreated, err
 }
 
 // DeletePolicy deletes a policy. A missing one counts as deleted.
 func (c *Client) DeletePolicy(ctx context.Context, vhost, name string) error {
+	return c.deletePolicy(ctx, policyPath, vhost, name)
+}
+
+// DeleteOperatorPolicy deletes an operator policy. A missing one counts as deleted.
+func (c *Client) DeleteOperatorPolicy(ctx context.Context, vhost, name string) error {
+	return c.deletePolicy(ctx, operatorPath, vhost, name)
+}
+
+func (c *Client) deletePolicy(ctx context.Context, of, vhost, name string) error {
 	if err := c.policyWrites.acquire(ctx); err != nil {
 		return err
 	}
 	defer c.policyWrites.release()
-	return c.delete(ctx, path("policies", vhost, name))
+	return c.delete(ctx, path(of, vhost, name))
+}
+
+// Policy reads one policy.
+func (c *Client) Policy(ctx context.Context, vhost, name string) (topology.Policy, bool, error) {
+	return c.policy(ctx, policyPath, vhost, name)
+}
+
+// OperatorPolicy reads one operator policy.
+func (c *Client) OperatorPolicy(ctx context.Context, vhost, name string) (topology.Policy, bool, error) {
+	return c.policy(ctx, operatorPath, vhost, name)
+}
+
+func (c *Client) policy(ctx context.Context, of, vhost, name string) (topology.Policy, bool, error) {
+	var info rabbithole.Policy
+	err := c.get(ctx, path(of, vhost, name), &info)
+	return policyFrom(info), err == nil, missing(err)
 }
 
 func (c *Client) policies(ctx context.Context, path, vhost string) (map[string]topology.Policy, error) {
 	found, err := list(ctx, c, path, vhost, func(p rabbithole.Policy) string { return p.Vhost })
 	all := make(map[string]topology.Policy, len(found))
 	for _, p := range found {
-		all[p.Name] = topology.Policy{
-			Pattern: p.Pattern, ApplyTo: p.ApplyTo, Priority: p.Priority, Definition: topology.DecodedArguments(p.Definition),
-		}
+		all[p.Name] = policyFrom(p)
 	}
 	return all, err
+}
+
+func policyFrom(p rabbithole.Policy) topology.Policy {
+	return topology.Policy{Pattern: p.Pattern, ApplyTo: p.ApplyTo, Priority: p.Priority, Definition: topology.DecodedArguments(p.Definition)}
 }

@@ -51,14 +51,15 @@ func (q QueueInfo) queue() topology.Queue {
 var errExclusive = fmt.Errorf(
 	"%w: an exclusive queue belongs to the connection that declares it, and the management API has no connection", errNotSent)
 
-// PutQueue declares a queue and reports whether it is new.
+// PutQueue declares a queue and reports whether it is new. Without a type, the vhost's default decides.
 func (c *Client) PutQueue(ctx context.Context, vhost, name string, queue topology.Queue) (bool, error) {
 	if queue.Exclusive {
 		return false, errExclusive
 	}
 	values := maps.Clone(orNone(queue.Arguments))
-	// Defaults differ between vhosts and nodes, so the type is always explicit.
-	values[queueTypeArgument] = queue.Type
+	if queue.Type != "" {
+		values[queueTypeArgument] = queue.Type
+	}
 	body := map[string]any{"durable": !queue.Transient, "auto_delete": queue.AutoDelete, "arguments": values}
 	status, err := c.do(ctx, http.MethodPut, path("queues", vhost, name), body, nil)
 	return status == http.StatusCreated, err
@@ -97,9 +98,9 @@ func (c *Client) HoldsMessage(ctx context.Context, vhost, name string) (bool, er
 	return len(messages) > 0, c.refusedAs(ctx, vhost, err)
 }
 
-// QueueCounts lists the queues of a vhost with only the message counts of their statistics.
+// QueueCounts lists the queues of a vhost with only the counts of their statistics.
 func (c *Client) QueueCounts(ctx context.Context, vhost string) ([]QueueInfo, error) {
-	const columns = "?columns=name,vhost,type,state,members,online,messages,messages_dlx"
+	const columns = "?columns=name,vhost,type,state,members,online,messages,messages_dlx,consumers"
 	return list(ctx, c, path("queues", vhost)+columns, vhost, queueVhost)
 }
 

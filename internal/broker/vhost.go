@@ -15,6 +15,11 @@ type vhostInfo struct {
 	Name string `json:"name"`
 	// ClusterState is the vhost's state on each node.
 	ClusterState map[string]string `json:"cluster_state"`
+
+	Description      string   `json:"description"`
+	Tags             []string `json:"tags"`
+	DefaultQueueType string   `json:"default_queue_type"`
+	Tracing          bool     `json:"tracing"`
 }
 
 // vhostList is a list of vhosts. A vhost that is being deleted appears as an empty list, or without a name (seen on
@@ -46,7 +51,7 @@ func (l *vhostList) UnmarshalJSON(text []byte) error {
 // is being deleted.
 func (c *Client) vhosts(ctx context.Context) (vhostList, error) {
 	var listed vhostList
-	err := c.get(ctx, path("vhosts")+"?disable_stats=true&columns=name,cluster_state", &listed)
+	err := c.get(ctx, path("vhosts")+"?disable_stats=true&columns=name,cluster_state,description,tags,default_queue_type,tracing", &listed)
 	return listed, err
 }
 

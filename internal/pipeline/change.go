@@ -207,6 +207,12 @@ func (n Names) detachedBinding(queue string) topology.Binding {
 	return marked(n.ReturnBinding(queue), DetachedArgument, string(n))
 }
 
+// IsDetached reports whether a pipeline has left the binding to a former work queue.
+func IsDetached(b topology.Binding) bool {
+	n, returns := ReturnedBy(b)
+	return returns && b.Equal(n.detachedBinding(b.Destination))
+}
+
 // Detached lists the former work queues that stay bound for waiting messages.
 func Detached(n Names, objects topology.Topology) []string {
 	var queues []string

@@ -23,10 +23,11 @@ func TestAcc_ExamplesCanBePlanned(t *testing.T) {
 	t.Parallel()
 	brokertest.WithoutVhost(t)
 	provider := terraformtest.BuildProvider(t)
+	secrets := []string{"TF_VAR_password=secret", `TF_VAR_passwords={publisher="a", consumer="b", sidecar="c", operator="d"}`}
 	for _, example := range rootModules(t) {
 		t.Run(example, func(t *testing.T) {
 			t.Parallel()
-			tf := terraformtest.New(t, provider)
+			tf := terraformtest.New(t, provider, secrets...)
 			copyWithoutImports(t, filepath.Join("../../examples", example), tf.Dir)
 			replaceOtherProviders(t, tf)
 			tf.Run(t, "get")

@@ -19,13 +19,21 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/certificates"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/binding"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/deadletteraudit"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/delayedexchange"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/exchange"
 	providerfunction "github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/function"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/permissions"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/policy"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/queue"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/retryattachment"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/retrypipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/retrypipelinedata"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/user"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/vhost"
 )
 
 type rabbitMQ struct {
@@ -56,17 +64,28 @@ func (p rabbitMQ) Metadata(_ context.Context, _ provider.MetadataRequest, resp *
 
 // Resources lists the resource types.
 func (rabbitMQ) Resources(context.Context) []func() resource.Resource {
-	return []func() resource.Resource{retrypipeline.New, retryattachment.New, delayedexchange.New}
+	return []func() resource.Resource{
+		retrypipeline.New, retryattachment.New, delayedexchange.New,
+		vhost.New, exchange.New, queue.New, binding.New, policy.New, policy.NewOperator,
+		user.New, permissions.New, permissions.NewTopic,
+	}
 }
 
 // DataSources lists the data sources.
 func (rabbitMQ) DataSources(context.Context) []func() datasource.DataSource {
-	return []func() datasource.DataSource{deadletteraudit.New, retrypipelinedata.New}
+	return []func() datasource.DataSource{
+		deadletteraudit.New, retrypipelinedata.New, vhost.NewData, exchange.NewData, queue.NewData, user.NewData,
+		entity.NewDefaultUser,
+	}
 }
 
 // ListResources lists the resource types that terraform query can find.
 func (rabbitMQ) ListResources(context.Context) []func() list.ListResource {
-	return []func() list.ListResource{retrypipeline.NewList, retryattachment.NewList, delayedexchange.NewList}
+	return []func() list.ListResource{
+		retrypipeline.NewList, retryattachment.NewList, delayedexchange.NewList,
+		vhost.NewList, exchange.NewList, queue.NewList, binding.NewList, policy.NewList, policy.NewOperatorList,
+		user.NewList, permissions.NewList, permissions.NewTopicList,
+	}
 }
 
 // Functions lists the functions.

@@ -27,8 +27,8 @@ func (c Changes) Empty() bool {
 // Diff returns the changes from live to wanted.
 func Diff(wanted, live Topology) Changes {
 	c := Changes{Create: New(), Replace: New(), Update: New(), Delete: New()}
-	diffMap(wanted.Exchanges, live.Exchanges, c.Create.Exchanges, c.Replace.Exchanges, c.Delete.Exchanges, Exchange.equal)
-	diffMap(wanted.Queues, live.Queues, c.Create.Queues, c.Replace.Queues, c.Delete.Queues, Queue.equal)
+	diffMap(wanted.Exchanges, live.Exchanges, c.Create.Exchanges, c.Replace.Exchanges, c.Delete.Exchanges, Exchange.Equal)
+	diffMap(wanted.Queues, live.Queues, c.Create.Queues, c.Replace.Queues, c.Delete.Queues, Queue.Equal)
 	diffMap(wanted.Policies, live.Policies, c.Create.Policies, c.Update.Policies, c.Delete.Policies, Policy.Equal)
 	c.Create.Bindings = bindingsWithout(wanted.Bindings, live.Bindings)
 	c.Delete.Bindings = bindingsWithout(live.Bindings, wanted.Bindings)
@@ -66,12 +66,14 @@ func bindingsWithout(from, without []Binding) []Binding {
 	return rest
 }
 
-func (e Exchange) equal(other Exchange) bool {
+// Equal reports whether two exchanges are the same.
+func (e Exchange) Equal(other Exchange) bool {
 	return e.Type == other.Type && e.Transient == other.Transient && e.AutoDelete == other.AutoDelete &&
 		e.Internal == other.Internal && e.Arguments.Equal(other.Arguments)
 }
 
-func (q Queue) equal(other Queue) bool {
+// Equal reports whether two queues are the same.
+func (q Queue) Equal(other Queue) bool {
 	return q.Type == other.Type && q.Transient == other.Transient && q.AutoDelete == other.AutoDelete &&
 		q.Exclusive == other.Exclusive && q.Arguments.Equal(other.Arguments)
 }

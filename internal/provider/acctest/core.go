@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"sync"
 
@@ -25,6 +26,8 @@ type Core struct {
 	Times apply.Times
 	// Endpoint is the management API's address, "" for the address in the environment.
 	Endpoint string
+	// Settings are further arguments of the provider.
+	Settings map[string]any
 	// Process serves all phases and all resources that share it, as with `terraform test` since Terraform 1.15. If it is nil,
 	// each phase has its own process.
 	Process *Process
@@ -101,6 +104,7 @@ type process struct {
 
 func (c *Core) start(ctx context.Context) (*process, error) {
 	settings := map[string]any{}
+	maps.Copy(settings, c.Settings)
 	if c.Endpoint != "" {
 		settings["endpoint"] = c.Endpoint
 	}
@@ -409,7 +413,7 @@ func propose(running *process, config, prior *tfprotov6.DynamicValue) (*tfprotov
 			proposed[name] = before.GetAttr(name)
 		}
 	}
-	return encode(cty.ObjectVal(proposed))
+	return encode(cty.ObjectVal(proposed), running.stateType)
 }
 
 // failure joins the errors among diagnostics.

@@ -84,7 +84,7 @@ func (p *phase) evaluated(b *block) (*tfprotov6.DynamicValue, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(object)
+	return encode(object, schema.ValueType())
 }
 
 // know makes a value available to resources that refer to it.

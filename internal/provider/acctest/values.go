@@ -2,6 +2,7 @@ package acctest
 
 import (
 	"encoding/json"
+	"maps"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
@@ -40,11 +41,15 @@ func conforms(planned, value any) bool {
 
 // dynamic converts attributes into a value of the plugin protocol. Missing attributes are null.
 func dynamic(valueType tftypes.Type, attributes map[string]any) (*tfprotov6.DynamicValue, error) {
-	text, err := json.Marshal(attributes)
+	object, err := ctyType(valueType)
 	if err != nil {
 		return nil, err
 	}
-	object, err := ctyType(valueType)
+	typed, err := withTypes(object, attributes)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(typed)
 	if err != nil {
 		return nil, err
 	}
@@ -52,11 +57,39 @@ func dynamic(valueType tftypes.Type, attributes map[string]any) (*tfprotov6.Dyna
 	if err != nil {
 		return nil, err
 	}
-	return encode(value)
+	return encode(value, valueType)
 }
 
-func encode(value cty.Value) (*tfprotov6.DynamicValue, error) {
-	encoded, err := msgpack.Marshal(value, value.Type())
+// withTypes adds their types to the values of dynamic attributes, as ctyjson reads them.
+func withTypes(object cty.Type, attributes map[string]any) (map[string]any, error) {
+	typed := maps.Clone(attributes)
+	for name, value := range typed {
+		if value == nil || object.AttributeType(name) != cty.DynamicPseudoType {
+			continue
+		}
+		text, err := json.Marshal(value)
+		if err != nil {
+			return nil, err
+		}
+		of, err := ctyjson.ImpliedType(text)
+		if err != nil {
+			return nil, err
+		}
+		described, err := ctyjson.MarshalType(of)
+		if err != nil {
+			return nil, err
+		}
+		typed[name] = map[string]any{"value": value, "type": json.RawMessage(described)}
+	}
+	return typed, nil
+}
+
+func encode(value cty.Value, valueType tftypes.Type) (*tfprotov6.DynamicValue, error) {
+	object, err := ctyType(valueType)
+	if err != nil {
+		return nil, err
+	}
+	encoded, err := msgpack.Marshal(value, object)
 	return &tfprotov6.DynamicValue{MsgPack: encoded}, err
 }
 
@@ -91,7 +124,7 @@ func plainValue(value cty.Value) any {
 		return value.True()
 	case kind == cty.Number:
 		return value.AsBigFloat().String()
-	case kind.IsListType(), kind.IsSetType():
+	case kind.IsListType(), kind.IsSetType(), kind.IsTupleType():
 		list := []any{}
 		for _, part := range value.AsValueSlice() {
 			list = append(list, plainValue(part))

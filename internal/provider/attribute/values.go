@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
@@ -50,6 +51,17 @@ func StringValues(from []string) []attr.Value {
 	return values
 }
 
+// Texts are the elements of a set of texts, in order.
+func Texts(from types.Set) []string {
+	var texts []string
+	for _, element := range from.Elements() {
+		text, _ := element.(types.String)
+		texts = append(texts, text.ValueString())
+	}
+	slices.Sort(texts)
+	return texts
+}
+
 // TextValue is a text, null for "".
 func TextValue(text string) types.String {
 	if text == "" {
@@ -63,11 +75,11 @@ func Known(value attr.Value) bool { return !value.IsNull() && !value.IsUnknown()
 
 // FullyKnown reports whether a collection is set and all its values are known.
 func FullyKnown(ctx context.Context, collection attr.Value) bool {
-	return !collection.IsNull() && hasNoUnknown(ctx, collection)
+	return !collection.IsNull() && HasNoUnknown(ctx, collection)
 }
 
-// hasNoUnknown reports whether a value, which can be null, and all values in it are known.
-func hasNoUnknown(ctx context.Context, value attr.Value) bool {
+// HasNoUnknown reports whether a value, which can be null, and all values in it are known.
+func HasNoUnknown(ctx context.Context, value attr.Value) bool {
 	all, err := value.ToTerraformValue(ctx)
 	return err == nil && all.IsFullyKnown()
 }

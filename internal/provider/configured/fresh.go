@@ -2,6 +2,7 @@ package configured
 
 import (
 	"context"
+	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -11,10 +12,13 @@ import (
 type freshListings struct {
 	turn chan struct{}
 	next *freshListing
+	// latest is the one that has the turn, or had it last.
+	latest *freshListing
 }
 
 type freshListing struct {
 	done      chan struct{}
+	begun     time.Time
 	vhost     topology.Vhost
 	err       error
 	cancelled bool
@@ -38,6 +42,54 @@ func (s *Provider) Fresh(ctx context.Context, vhost string) (topology.Vhost, err
 			return l.vhost, l.err
 		}
 	}
+}
+
+// recently is the age of a listing that counts as recent. A fresh listing of thousands of objects is as old when it has been read and
+// the write has had its turn.
+const recently = time.Second
+
+// Recent is Fresh, or a listing that began a moment ago. It serves many small changes, such as of policies, each of which would
+// otherwise list the whole vhost. The listing can lack this process's last writes, so a caller must confirm with Fresh before it
+// refuses. If this apply also changes pipelines or delayed exchanges, each call is Fresh.
+func (s *Provider) Recent(ctx context.Context, vhost string) (topology.Vhost, error) {
+	if latest := s.latest(vhost); latest != nil {
+		select {
+		case <-ctx.Done():
+			return topology.Vhost{}, context.Cause(ctx)
+		case <-latest.done:
+		}
+		if latest.err == nil {
+			return latest.vhost, nil
+		}
+	}
+	return s.Fresh(ctx, vhost)
+}
+
+// RecentForDelete is Recent for a deletion. If this apply also creates or changes something, which can begin to use the deleted object,
+// each call is Fresh.
+func (s *Provider) RecentForDelete(ctx context.Context, vhost string) (topology.Vhost, error) {
+	if !s.OnlyDeletes() {
+		return s.Fresh(ctx, vhost)
+	}
+	return s.Recent(ctx, vhost)
+}
+
+// OnlyDeletes reports whether this apply has created and changed nothing.
+func (s *Provider) OnlyDeletes() bool {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return !s.operation.adds
+}
+
+// latest returns a listing that began a moment ago, or nil.
+func (s *Provider) latest(vhost string) *freshListing {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	f := s.fresh[vhost]
+	if f == nil || f.latest == nil || s.operation.ownersWrite || time.Since(f.latest.begun) >= recently {
+		return nil
+	}
+	return f.latest
 }
 
 // join returns the next listing, and whether the caller must make it.
@@ -69,6 +121,7 @@ func (s *Provider) lead(ctx context.Context, vhost string, l *freshListing) {
 	}
 	s.mutex.Lock()
 	f.next = nil
+	f.latest, l.begun = l, time.Now()
 	s.mutex.Unlock()
 	if l.err = ctx.Err(); l.err == nil {
 		l.vhost, l.err = s.list(ctx, vhost)

@@ -3,6 +3,7 @@ package configured
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
@@ -13,9 +14,18 @@ type Kind string
 
 // The kinds, as messages name them.
 const (
-	Pipeline        Kind = "pipeline"
-	Attachment      Kind = "attachment"
-	DelayedExchange Kind = "delayed exchange"
+	Pipeline         Kind = "pipeline"
+	Attachment       Kind = "attachment"
+	DelayedExchange  Kind = "delayed exchange"
+	Exchange         Kind = "exchange"
+	Queue            Kind = "queue"
+	Binding          Kind = "binding"
+	Policy           Kind = "policy"
+	OperatorPolicy   Kind = "operator policy"
+	Vhost            Kind = "virtual host"
+	User             Kind = "user"
+	Permissions      Kind = "permissions"
+	TopicPermissions Kind = "topic permissions"
 )
 
 // Key identifies a resource.
@@ -31,7 +41,13 @@ type operation struct {
 	going              map[queueKey]map[string]bool
 	listings           map[string]*listing
 	counts             map[string]*counts
+	remembered         map[string]*remembered
+	claimed            map[string]Kind
 	wrote              bool
+	// ownersWrite says that a resource that owns many objects is being changed.
+	ownersWrite bool
+	// adds says that the apply has begun to create or change something.
+	adds bool
 
 	reaching chan struct{} // has room for one
 	reached  *reached
@@ -49,6 +65,7 @@ func newOperation() *operation {
 	return &operation{
 		refreshed: map[Key]bool{}, planned: map[Key]bool{},
 		going: map[queueKey]map[string]bool{}, listings: map[string]*listing{}, counts: map[string]*counts{},
+		remembered: map[string]*remembered{}, claimed: map[string]Kind{},
 		reaching: make(chan struct{}, 1), told: map[string]bool{},
 	}
 }
@@ -116,13 +133,29 @@ func (s *Provider) Goes(vhost, queue string, policies ...string) []string {
 	return slices.Sorted(maps.Keys(s.operation.going[key]))
 }
 
-// MarkWritten notes that the broker is being changed, so earlier listings are outdated.
-func (s *Provider) MarkWritten() {
+// Claims notes that a plan of this kind of resource sets something, and returns the kind that was first to set it in this operation.
+func (s *Provider) Claims(what string, by Kind) Kind {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if first, claimed := s.operation.claimed[what]; claimed {
+		return first
+	}
+	s.operation.claimed[what] = by
+	return by
+}
+
+// MarkWritten notes that a kind of resource is changing the broker, so earlier listings are outdated.
+func (s *Provider) MarkWritten(by Kind, deletes bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.operation.wrote = true
+	s.operation.adds = s.operation.adds || !deletes
+	if slices.Contains([]Kind{Pipeline, Attachment, DelayedExchange}, by) {
+		s.operation.ownersWrite = true
+	}
 	clear(s.operation.listings)
 	clear(s.operation.counts)
+	maps.DeleteFunc(s.operation.remembered, func(name string, _ *remembered) bool { return !strings.HasPrefix(name, Lasting) })
 }
 
 // HasWritten reports whether this operation is an apply that has begun to write.

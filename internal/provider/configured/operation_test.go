@@ -41,8 +41,8 @@ func TestListingIsSharedWithinAnOperation(t *testing.T) {
 		"a key of another kind":        {func(s *Provider) { s.Refreshes(Key{Attachment, "/", "orders"}); s.Plans(Key{Pipeline, "v", "orders"}) }, 1},
 		"refreshed again":              {func(s *Provider) { s.Refreshes(orders) }, 2},
 		"planned again":                {func(s *Provider) { s.Plans(orders) }, 2},
-		"written":                      {func(s *Provider) { s.MarkWritten() }, 2},
-		"refreshed after a write":      {func(s *Provider) { s.MarkWritten(); s.Refreshes(bills) }, 2},
+		"written":                      {func(s *Provider) { s.MarkWritten(Pipeline, false) }, 2},
+		"refreshed after a write":      {func(s *Provider) { s.MarkWritten(Pipeline, false); s.Refreshes(bills) }, 2},
 		"calls that follow":            {func(s *Provider) { time.Sleep(idle); s.Call()() }, 1},
 		"a pause":                      {func(s *Provider) { time.Sleep(idle + 1); s.Call()() }, 2},
 		"a long call":                  {func(s *Provider) { end := s.Call(); time.Sleep(time.Hour); s.Call()(); end(); s.Call()() }, 1},
@@ -73,7 +73,7 @@ func TestListingIsSharedWithinAnOperation(t *testing.T) {
 func TestWrittenUntilTheNextOperation(t *testing.T) {
 	t.Parallel()
 	s := Unconnected()
-	s.MarkWritten()
+	s.MarkWritten(Pipeline, false)
 	if s.Plans(Key{Pipeline, "/", "orders"}); !s.HasWritten() {
 		t.Error("a plan within an apply forgets the writes before it")
 	}

@@ -61,7 +61,7 @@ func (s *Provider) Near(ctx context.Context, vhost string, pipelines, workQueues
 	return l.index.Near(pipelines, workQueues), nil
 }
 
-// listing returns the shared listing. An error is not remembered.
+// listing returns the shared listing. Of the errors, only the one of a missing vhost is remembered, until a write.
 func (s *Provider) listing(ctx context.Context, vhost string) *listing {
 	s.mutex.Lock()
 	of := s.operation
@@ -74,7 +74,7 @@ func (s *Provider) listing(ctx context.Context, vhost string) *listing {
 	l.once.Do(func() {
 		l.vhost, l.err = s.list(ctx, vhost)
 		l.index = pipeline.NewIndex(l.vhost)
-		if l.err != nil {
+		if l.err != nil && !broker.IsNotFound(l.err) {
 			s.mutex.Lock()
 			delete(of.listings, vhost)
 			s.mutex.Unlock()

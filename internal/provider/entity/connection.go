@@ -24,13 +24,13 @@ func takeOver(taken **configured.Provider, providerData any) diag.Diagnostics {
 }
 
 // beginWrite is an error if apply cannot reach the broker. Otherwise, earlier listings count as stale.
-func (e *entity[M]) beginWrite(ctx context.Context) diag.Diagnostics {
+func (e *entity[M]) beginWrite(ctx context.Context, deletes bool) diag.Diagnostics {
 	if !e.provider.Configured() {
 		return diag.Diagnostics{notConnected()}
 	}
 	diags := unreached(e.provider.ReachForWrite(ctx))
 	if !diags.HasError() {
-		e.provider.MarkWritten()
+		e.provider.MarkWritten(e.Name, deletes)
 	}
 	return diags
 }
@@ -97,6 +97,6 @@ func ReadFailed(ctx context.Context, run *configured.Provider, vhost string, err
 
 // VhostGone reports whether a vhost certainly does not exist.
 func VhostGone(ctx context.Context, run *configured.Provider, vhost string) bool {
-	gone, err := run.Client.VhostGone(ctx, vhost)
+	gone, err := configured.Once(ctx, run, "gone "+vhost, func(ctx context.Context) (bool, error) { return run.Client.VhostGone(ctx, vhost) })
 	return gone && err == nil
 }

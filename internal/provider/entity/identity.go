@@ -40,7 +40,7 @@ func (e *entity[M]) IdentitySchema(_ context.Context, _ resource.IdentitySchemaR
 	attributes := map[string]identityschema.Attribute{}
 	for i, part := range e.Parts {
 		attributes[part.Name] = identityschema.StringAttribute{
-			OptionalForImport: e.inVhost() && i == 0, RequiredForImport: !e.inVhost() || i > 0,
+			OptionalForImport: e.InVhost() && i == 0, RequiredForImport: !e.InVhost() || i > 0,
 			Description: part.Description,
 		}
 	}
@@ -78,6 +78,13 @@ func (e *entity[M]) ImportState(ctx context.Context, req resource.ImportStateReq
 	}
 	resp.Diagnostics.Append(e.setParts(ctx, resp.Identity, values)...)
 	resp.Diagnostics.Append(e.setParts(ctx, &resp.State, values)...)
+	if of, checks := e.particular().(ImportChecker); checks && e.provider.Configured() {
+		id := make([]string, len(values))
+		for i, value := range values {
+			id[i] = value.ValueString()
+		}
+		resp.Diagnostics.Append(of.CheckImport(ctx, id)...)
+	}
 }
 
 // imported reads the parts from the id, or from the identity if there is no id.
@@ -102,7 +109,7 @@ func (e *entity[M]) imported(ctx context.Context, req resource.ImportStateReques
 		_, err := parseID("", e.partNames()...)
 		diags.Append(invalidID(err))
 	}
-	if e.inVhost() && values[0].IsNull() {
+	if e.InVhost() && values[0].IsNull() {
 		values[0] = types.StringValue(defaultVhost)
 	}
 	return values, diags
@@ -120,8 +127,11 @@ func ID(identity []types.String) types.String {
 	return types.StringValue(FormatID(parts...))
 }
 
-// FormatID is the import id of these parts, percent-encoded and joined by slashes.
+// FormatID is the import id of these parts, percent-encoded and joined by slashes. A single part stays as it is.
 func FormatID(parts ...string) string {
+	if len(parts) == 1 {
+		return parts[0]
+	}
 	escaped := make([]string, len(parts))
 	for i, part := range parts {
 		escaped[i] = url.PathEscape(part)
@@ -131,6 +141,9 @@ func FormatID(parts ...string) string {
 
 // parseID splits an import id into its parts. The error shows the parts' names.
 func parseID(id string, names ...string) ([]string, error) {
+	if len(names) == 1 && id != "" {
+		return []string{id}, nil
+	}
 	parts := strings.Split(id, "/")
 	complete := len(parts) == len(names)
 	for i, part := range parts {

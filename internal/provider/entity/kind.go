@@ -30,6 +30,8 @@ type Kind struct {
 	Parts []Part
 	// Fixed are further attributes that no update can change.
 	Fixed attribute.Inputs
+	// MutableIdentity says that an update can change the identity.
+	MutableIdentity bool
 	// Schema describes the attributes.
 	Schema func(context.Context) schema.Schema
 }
@@ -65,6 +67,17 @@ type Resource[M any] interface {
 	List(ctx context.Context, vhost string) (found [][]string, fill func(*M) diag.Diagnostics, diags diag.Diagnostics)
 }
 
+// WriteOnly is implemented by a resource with write-only attributes, which neither a plan nor a state contains.
+type WriteOnly[M any] interface {
+	// TakeWriteOnly copies them from the configuration to a plan that is being applied.
+	TakeWriteOnly(plan *M, config M)
+}
+
+// ImportChecker is implemented by a resource that refuses some imports. The id has the values of the kind's parts.
+type ImportChecker interface {
+	CheckImport(ctx context.Context, id []string) diag.Diagnostics
+}
+
 // Title is the kind's name with a capital letter, as at the beginning of a sentence.
 func (k Kind) Title() string { return strings.ToUpper(string(k.Name[:1])) + string(k.Name[1:]) }
 
@@ -75,7 +88,12 @@ func (k Kind) ResourceType() string { return "rabbitmq_" + k.Type }
 func (k Kind) LastPath() path.Path { return path.Root(k.Parts[len(k.Parts)-1].Name) }
 
 // Replacing are the attributes whose change replaces the resource.
-func (k Kind) Replacing() attribute.Inputs { return append(k.partNames(), k.Fixed...) }
+func (k Kind) Replacing() attribute.Inputs {
+	if k.MutableIdentity {
+		return k.Fixed
+	}
+	return append(k.partNames(), k.Fixed...)
+}
 
 func (k Kind) partNames() []string {
 	names := make([]string, len(k.Parts))
@@ -85,13 +103,13 @@ func (k Kind) partNames() []string {
 	return names
 }
 
-// inVhost reports whether resources of this kind are in a virtual host.
-func (k Kind) inVhost() bool { return k.Parts[0].Name == VhostPart.Name }
+// InVhost reports whether resources of this kind are in a virtual host.
+func (k Kind) InVhost() bool { return k.Parts[0].Name == VhostPart.Name }
 
 // key is the resource's key in package configured.
 func (k Kind) key(identity []types.String) configured.Key {
 	key := configured.Key{Kind: k.Name}
-	if k.inVhost() {
+	if k.InVhost() {
 		key.Vhost, identity = identity[0].ValueString(), identity[1:]
 	}
 	parts := make([]string, len(identity))
@@ -105,7 +123,7 @@ func (k Kind) key(identity []types.String) configured.Key {
 // Describe names a resource and its vhost.
 func (k Kind) Describe(identity []types.String) string {
 	named := fmt.Sprintf("%s %q", k.Title(), identity[len(identity)-1].ValueString())
-	if k.inVhost() {
+	if k.InVhost() {
 		named += fmt.Sprintf(" in vhost %q", identity[0].ValueString())
 	}
 	return named

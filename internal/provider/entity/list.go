@@ -29,7 +29,7 @@ func NewList[M any](kind Kind, of func(*configured.Provider) Resource[M]) list.L
 func (l *listing[M]) ListResourceConfigSchema(
 	_ context.Context, _ list.ListResourceSchemaRequest, resp *list.ListResourceSchemaResponse,
 ) {
-	if !l.inVhost() {
+	if !l.InVhost() {
 		resp.Schema = schema.Schema{MarkdownDescription: "Lists the broker's resources, managed by Terraform or not, for `terraform query`."}
 		return
 	}
@@ -71,7 +71,7 @@ func (l *listing[M]) List(ctx context.Context, req list.ListRequest, stream *lis
 
 // vhost is the vhost of a list block, "" if the kind has none.
 func (l *listing[M]) vhost(ctx context.Context, config tfsdk.Config) (string, diag.Diagnostics) {
-	if !l.inVhost() {
+	if !l.InVhost() {
 		return "", nil
 	}
 	var vhost types.String
@@ -89,7 +89,7 @@ func (l *listing[M]) result(
 ) list.ListResult {
 	result := req.NewListResult(ctx)
 	result.DisplayName = strings.Join(parts, "/")
-	if l.inVhost() {
+	if l.InVhost() {
 		parts = slices.Concat([]string{vhost}, parts)
 	}
 	values := make([]types.String, len(parts))

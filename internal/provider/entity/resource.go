@@ -4,8 +4,10 @@ import (
 	"context"
 	"slices"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
@@ -37,6 +39,7 @@ func (e *entity[M]) particular() Resource[M] { return e.of(e.provider) }
 // Metadata names the resource.
 func (e *entity[M]) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
 	resp.TypeName = req.ProviderTypeName + "_" + e.Type
+	resp.ResourceBehavior.MutableIdentity = e.MutableIdentity
 }
 
 // Schema describes the resource.
@@ -114,11 +117,12 @@ func (e *entity[M]) Create(ctx context.Context, req resource.CreateRequest, resp
 	defer e.provider.Call()()
 	var plan M
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
-	resp.Diagnostics.Append(e.beginWrite(ctx)...)
+	resp.Diagnostics.Append(e.beginWrite(ctx, false)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
 	of := e.particular()
+	resp.Diagnostics.Append(takeWriteOnly(ctx, of, &plan, req.Config)...)
 	resp.Diagnostics.Append(of.Create(ctx, &plan)...)
 	if resp.Diagnostics.HasError() {
 		return
@@ -126,6 +130,18 @@ func (e *entity[M]) Create(ctx context.Context, req resource.CreateRequest, resp
 	resp.Diagnostics.Append(resp.Private.SetKey(ctx, createdKey, createdValue)...)
 	resp.Diagnostics.Append(e.setParts(ctx, resp.Identity, of.Identity(plan))...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
+}
+
+// takeWriteOnly completes a plan with the write-only attributes of the configuration.
+func takeWriteOnly[M any](ctx context.Context, of Resource[M], plan *M, from tfsdk.Config) diag.Diagnostics {
+	writeOnly, has := of.(WriteOnly[M])
+	if !has {
+		return nil
+	}
+	var config M
+	diags := from.Get(ctx, &config)
+	writeOnly.TakeWriteOnly(plan, config)
+	return diags
 }
 
 // Read refreshes the state.
@@ -163,16 +179,17 @@ func (e *entity[M]) Update(ctx context.Context, req resource.UpdateRequest, resp
 	of := e.particular()
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	resp.Diagnostics.Append(e.setParts(ctx, resp.Identity, of.Identity(plan))...)
-	resp.Diagnostics.Append(e.beginWrite(ctx)...)
+	resp.Diagnostics.Append(e.beginWrite(ctx, false)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	resp.Diagnostics.Append(takeWriteOnly(ctx, of, &plan, req.Config)...)
 	after := &plan
 	resp.Diagnostics.Append(of.Update(ctx, &plan, &state)...)
 	if resp.Diagnostics.HasError() {
 		after = &state
 	}
+	resp.Diagnostics.Append(e.setParts(ctx, resp.Identity, of.Identity(*after))...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, after)...)
 }
 
@@ -181,7 +198,7 @@ func (e *entity[M]) Delete(ctx context.Context, req resource.DeleteRequest, resp
 	defer e.provider.Call()()
 	var state M
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	resp.Diagnostics.Append(e.beginWrite(ctx)...)
+	resp.Diagnostics.Append(e.beginWrite(ctx, true)...)
 	if !resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(e.particular().Delete(ctx, state)...)
 	}

@@ -1,0 +1,1 @@
+data "rabbitmq_default_user" "terraform" {}

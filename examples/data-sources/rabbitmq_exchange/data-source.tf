@@ -1,0 +1,3 @@
+data "rabbitmq_exchange" "this" {
+  name = "amq.topic"
+}

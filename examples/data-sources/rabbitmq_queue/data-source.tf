@@ -1,0 +1,3 @@
+data "rabbitmq_queue" "this" {
+  name = "orders.created"
+}

@@ -1,0 +1,3 @@
+data "rabbitmq_vhost" "this" {
+  name = "/"
+}

@@ -1,0 +1,6 @@
+resource "rabbitmq_permissions" "shop" {
+  user      = "shop"
+  configure = "^$"
+  write     = "^orders$"
+  read      = "^orders\\."
+}

@@ -1,0 +1,4 @@
+import {
+  to = rabbitmq_queue.created
+  id = "%2F/orders.created" # <vhost>/<name>, percent-encoded
+}

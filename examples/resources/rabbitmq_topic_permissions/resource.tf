@@ -1,0 +1,9 @@
+resource "rabbitmq_topic_permissions" "shop" {
+  user = "shop"
+
+  permissions {
+    exchange = "orders"
+    write    = "^order\\."
+    read     = ".*"
+  }
+}

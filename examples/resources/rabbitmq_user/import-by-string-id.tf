@@ -1,0 +1,4 @@
+import {
+  to = rabbitmq_user.worker
+  id = "retry" # The name
+}

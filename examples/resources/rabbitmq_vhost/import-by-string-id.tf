@@ -1,0 +1,4 @@
+import {
+  to = rabbitmq_vhost.shop
+  id = "shop" # The name
+}

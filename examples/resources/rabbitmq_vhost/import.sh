@@ -1,0 +1,2 @@
+# The name.
+terraform import rabbitmq_vhost.shop shop

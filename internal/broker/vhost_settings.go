@@ -1,0 +1,92 @@
+package broker
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+)
+
+// VhostSettings are a vhost's own properties. An empty default queue type is the node's default, and a limit that is not set is
+// missing. Before 3.11, brokers ignore the default queue type.
+type VhostSettings struct {
+	Description      string
+	Tags             []string
+	DefaultQueueType string
+	Tracing          bool
+	// Limits has the keys max-connections and max-queues.
+	Limits map[string]int64
+}
+
+// VhostSettings lists the settings of the vhosts that the user can see.
+func (c *Client) VhostSettings(ctx context.Context) (map[string]VhostSettings, error) {
+	listed, err := c.vhosts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.noteNodes(ctx, listed); err != nil {
+		return nil, err
+	}
+	limits, err := c.vhostLimits(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]VhostSettings{}
+	for _, v := range listed {
+		if v.DefaultQueueType == "undefined" {
+			v.DefaultQueueType = ""
+		}
+		all[v.Name] = VhostSettings{v.Description, v.Tags, v.DefaultQueueType, v.Tracing, limits[v.Name]}
+	}
+	return all, nil
+}
+
+// vhostLimits lists the limits of vhosts that have some.
+func (c *Client) vhostLimits(ctx context.Context) (map[string]map[string]int64, error) {
+	var listed []struct {
+		Vhost string `json:"vhost"`
+		Value limits `json:"value"`
+	}
+	err := c.get(ctx, path("vhost-limits"), &listed)
+	all := map[string]map[string]int64{}
+	for _, of := range listed {
+		all[of.Vhost] = of.Value
+	}
+	return all, err
+}
+
+// limits are the limits of a vhost. If all have been removed, brokers send an empty list.
+type limits map[string]int64
+
+// UnmarshalJSON reads the limits.
+func (l *limits) UnmarshalJSON(text []byte) error {
+	if string(text) == "[]" {
+		return nil
+	}
+	return json.Unmarshal(text, (*map[string]int64)(l))
+}
+
+// PutVhost creates or changes a vhost, without its limits, and reports whether it is new.
+func (c *Client) PutVhost(ctx context.Context, name string, settings VhostSettings) (bool, error) {
+	body := map[string]any{"description": settings.Description, "tags": settings.Tags, "tracing": settings.Tracing}
+	if settings.DefaultQueueType != "" {
+		body["default_queue_type"] = settings.DefaultQueueType
+	}
+	status, err := c.do(ctx, http.MethodPut, path("vhosts", name), body, nil)
+	return status == http.StatusCreated, err
+}
+
+// PutVhostLimit sets a limit of a vhost.
+func (c *Client) PutVhostLimit(ctx context.Context, vhost, limit string, value int64) error {
+	_, err := c.do(ctx, http.MethodPut, path("vhost-limits", vhost, limit), map[string]any{"value": value}, nil)
+	return err
+}
+
+// DeleteVhostLimit removes a limit of a vhost.
+func (c *Client) DeleteVhostLimit(ctx context.Context, vhost, limit string) error {
+	return c.delete(ctx, path("vhost-limits", vhost, limit))
+}
+
+// DeleteVhost deletes a vhost with everything in it.
+func (c *Client) DeleteVhost(ctx context.Context, name string) error {
+	return c.delete(ctx, path("vhosts", name))
+}

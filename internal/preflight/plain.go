@@ -1,0 +1,192 @@
+package preflight
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// CheckExchange finds that an exchange belongs to a pipeline or a delayed exchange.
+func CheckExchange(name string, vhost topology.Vhost) Findings {
+	return ownedBy("name", "exchange", name, ownerOfObject(vhost.Topology,
+		func(n pipeline.Names) bool { return n.OwnsExchange(name) }, func(n delayed.Names) bool { return n.OwnsExchange(name) }))
+}
+
+// CheckQueue finds that a queue belongs to a pipeline or a delayed exchange, or is declared by a pipeline.
+func CheckQueue(name string, vhost topology.Vhost) Findings {
+	return ownedBy("name", "queue", name, ownerOfObject(vhost.Topology,
+		func(n pipeline.Names) bool { return n.CoversQueue(name) || n.Declares(name, vhost.Topology) },
+		func(n delayed.Names) bool { return n.CoversQueue(name) }))
+}
+
+// CheckBinding finds that a binding belongs to a pipeline or a delayed exchange.
+func CheckBinding(b topology.Binding, vhost topology.Vhost) Findings {
+	return ownedBy("destination", "binding", b.String(), ownerOfObject(vhost.Topology,
+		func(n pipeline.Names) bool { return n.OwnsBinding(b) }, func(n delayed.Names) bool { return n.OwnsBinding(b) }))
+}
+
+// ownerOfObject describes the pipeline or delayed exchange that owns an object, "" if there is none.
+func ownerOfObject(vhost topology.Topology, ofPipeline func(pipeline.Names) bool, ofDelayed func(delayed.Names) bool) string {
+	for _, name := range pipeline.Pipelines(vhost) {
+		if ofPipeline(pipeline.Names(name)) {
+			return fmt.Sprintf("pipeline %q", name)
+		}
+	}
+	for _, name := range delayed.Found(vhost) {
+		if ofDelayed(delayed.Names(name)) {
+			return fmt.Sprintf("delayed exchange %q", name)
+		}
+	}
+	return ""
+}
+
+func ownedBy(attribute, kind, name, owner string) Findings {
+	var f Findings
+	if owner != "" {
+		f.refuse(Path{attribute}, "Object of another resource",
+			"The %s %q belongs to the %s, which creates, changes and deletes it. Remove this resource, or choose another name.",
+			kind, name, owner)
+	}
+	return f
+}
+
+// CheckPolicyChange finds queues of pipelines and delayed exchanges whose settings would change with another set of policies. Such a
+// change can drop, expire or hide their messages.
+func CheckPolicyChange(before, after topology.Vhost) Findings {
+	var f Findings
+	concerned := concerned(before, after)
+	if len(concerned) == 0 {
+		return nil
+	}
+	was, becomes := topology.NewLookup(before), topology.NewLookup(after)
+	var changed []string
+	for _, name := range concerned {
+		if a, b := effective(was.Queue(name)), effective(becomes.Queue(name)); a != b {
+			changed = append(changed, fmt.Sprintf("%s: %s in place of %s", name, b, a))
+		}
+	}
+	if len(changed) > 0 {
+		f.refuse(Path{"pattern"}, "Policy on queues of a pipeline",
+			"With this change, other policies apply to these queues of pipelines or delayed exchanges, and messages could be lost:\n%s\n\n"+
+				"Let the pattern leave these queues out, or lower the priority.", Bullets(changed))
+	}
+	return f
+}
+
+// concerned lists the queues of pipelines and delayed exchanges whose names match a policy that differs. To find them first is much
+// cheaper than to compile and match all policies for each changed one.
+func concerned(before, after topology.Vhost) []string {
+	others, delayedExchanges := pipeline.ForeignTo(before, nil), delayed.Found(before.Topology)
+	var owned []string
+	for name := range before.Queues {
+		_, delays := delayed.OwnerOf(name, delayedExchanges, before.Topology)
+		if delays || len(others.OwnersOf(name)) > 0 {
+			owned = append(owned, name)
+		}
+	}
+	if len(owned) == 0 {
+		return nil
+	}
+	differing := slices.Concat(
+		topology.NewMatcher(different(before.Policies, after.Policies)), topology.NewMatcher(different(after.Policies, before.Policies)),
+		topology.NewMatcher(different(before.OperatorPolicies, after.OperatorPolicies)),
+		topology.NewMatcher(different(after.OperatorPolicies, before.OperatorPolicies)))
+	owned = slices.DeleteFunc(owned, func(name string) bool {
+		found, doubtful := differing.Queue(name, before.Queues[name].Type)
+		return len(found)+len(doubtful) == 0
+	})
+	slices.Sort(owned)
+	return owned
+}
+
+// different are the policies that are missing in others, or different there.
+func different(policies, others map[string]topology.Policy) map[string]topology.Policy {
+	found := map[string]topology.Policy{}
+	for name, policy := range policies {
+		if other, has := others[name]; !has || !policy.Equal(other) {
+			found[name] = policy
+		}
+	}
+	return found
+}
+
+// effective names the policies that apply to a queue.
+func effective(s topology.Settings) string {
+	name := func(policies []topology.NamedPolicy) string {
+		if len(policies) == 0 {
+			return "none"
+		}
+		return policies[0].Name
+	}
+	return fmt.Sprintf("policy %s, operator policy %s", name(s.Policies), name(s.Operator))
+}
+
+// ExchangeInUse finds what loses messages if an exchange is deleted. A plan does not count the bindings, which the same apply can
+// delete before.
+func ExchangeInUse(name string, vhost topology.Vhost, planned bool) Findings {
+	uses := exchangeUses(name, vhost, !planned)
+	if len(uses) == 0 {
+		return nil
+	}
+	return Findings{{
+		Problem: problem(Path{"name"}, "Exchange is in use", "These objects need the exchange %q, and would lose messages without it:\n%s",
+			name, Bullets(uses)),
+		Cause:     Missing,
+		OnlyPlan:  "\n\nApply fails unless something else in the same apply changes or deletes them first.",
+		OnlyApply: nothingChanged + " Change or delete them first.",
+	}}
+}
+
+// exchangeUses lists what loses messages if an exchange is deleted.
+func exchangeUses(name string, vhost topology.Vhost, withBindings bool) []string {
+	var uses []string
+	if mentioned(name, vhost) {
+		lookup := topology.NewLookup(vhost)
+		for _, queue := range slices.Sorted(maps.Keys(vhost.Queues)) {
+			if exchange, _ := lookup.Queue(queue).Text("dead-letter-exchange"); exchange == name {
+				uses = append(uses, fmt.Sprintf("queue %q, as dead-letter exchange", queue))
+			}
+		}
+		for _, exchange := range slices.Sorted(maps.Keys(vhost.Exchanges)) {
+			if alternate, _ := lookup.AlternateExchange(exchange); alternate == name {
+				uses = append(uses, fmt.Sprintf("exchange %q, as alternate exchange", exchange))
+			}
+		}
+	}
+	for _, b := range vhost.Bindings {
+		if !withBindings {
+			break
+		}
+		if b.Source == name || b.ToExchange && b.Destination == name {
+			uses = append(uses, "binding "+b.String())
+		}
+	}
+	return uses
+}
+
+// mentioned reports whether an argument or a policy has the exchange as dead-letter or alternate exchange. To match all policies takes
+// long, and few exchanges are mentioned when they are deleted.
+func mentioned(exchange string, vhost topology.Vhost) bool {
+	for _, queue := range vhost.Queues {
+		if queue.Arguments["x-dead-letter-exchange"] == exchange {
+			return true
+		}
+	}
+	for _, other := range vhost.Exchanges {
+		if other.Arguments["alternate-exchange"] == exchange {
+			return true
+		}
+	}
+	for _, policies := range []map[string]topology.Policy{vhost.Policies, vhost.OperatorPolicies} {
+		for _, policy := range policies {
+			if policy.Definition["dead-letter-exchange"] == exchange || policy.Definition["alternate-exchange"] == exchange {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,50 @@
+package attribute
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+// Background is the context of conversions between values, which wait for nothing.
+var Background = context.Background()
+
+// Flag describes a boolean attribute with a default.
+func Flag(byDefault bool, description string) schema.Attribute {
+	return schema.BoolAttribute{
+		Optional: true, Computed: true, Default: booldefault.StaticBool(byDefault), MarkdownDescription: description,
+	}
+}
+
+// Block describes a block that can stand in place of other attributes, as other RabbitMQ providers have it.
+func Block(description string, attributes map[string]schema.Attribute, inPlaceOf ...string) schema.Block {
+	var others []path.Expression
+	for _, name := range inPlaceOf {
+		others = append(others, path.MatchRoot(name))
+	}
+	return schema.ListNestedBlock{
+		MarkdownDescription: description,
+		NestedObject:        schema.NestedBlockObject{Attributes: attributes},
+		Validators:          []validator.List{listvalidator.SizeAtMost(1), listvalidator.ConflictsWith(others...)},
+	}
+}
+
+// BlockOf is the content of a block, nil if the configuration has none.
+func BlockOf[T any](block types.List) *T {
+	var content []T
+	if !Known(block) || block.ElementsAs(Background, &content, false).HasError() || len(content) == 0 {
+		return nil
+	}
+	return &content[0]
+}
+
+// SetBlock replaces the content of a block.
+func SetBlock[T any](block *types.List, content T) {
+	of := block.ElementType(Background)
+	*block, _ = types.ListValueFrom(Background, of, []T{content})
+}

@@ -1,0 +1,55 @@
+package binding
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
+	"github.com/hashicorp/terraform-plugin-framework-validators/dynamicvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
+)
+
+// bindingSchema describes the resource.
+func bindingSchema(context.Context) schema.Schema {
+	return schema.Schema{
+		MarkdownDescription: "A binding from an exchange to a queue or to another exchange.\n\n" +
+			"If the routing key or arguments change, the apply makes the new binding before it deletes the old one, so that every message has " +
+			"a route. A message that arrives in between can be routed by both, but a queue gets it once.",
+		Attributes: map[string]schema.Attribute{
+			"vhost": entity.Vhost("binding"),
+			"source": schema.StringAttribute{
+				Required:            true,
+				MarkdownDescription: "Name of the exchange that the binding leads from. Changing it replaces the binding.",
+			},
+			"destination": schema.StringAttribute{
+				Required:            true,
+				MarkdownDescription: "Name of the queue or exchange that the binding leads to. Changing it replaces the binding.",
+			},
+			"destination_type": schema.StringAttribute{
+				Optional: true, Computed: true,
+				Default: stringdefault.StaticString("queue"), Validators: attribute.OneOf("queue", toExchange),
+				MarkdownDescription: "`queue` (default) or `exchange`. Changing it replaces the binding.",
+			},
+			"routing_key": schema.StringAttribute{
+				Optional: true, Computed: true, Default: stringdefault.StaticString(""),
+				MarkdownDescription: "Routing key. Default: the empty text. A change makes the new binding first, and then deletes the old one.",
+			},
+			"arguments": schema.DynamicAttribute{
+				Optional:            true,
+				Validators:          []validator.Dynamic{dynamicvalidator.ConflictsWith(path.MatchRoot("arguments_json"))},
+				MarkdownDescription: "Arguments, such as `{ x-match = \"all\", type = \"order\" }`.",
+			},
+			"arguments_json": schema.StringAttribute{
+				Optional: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Arguments as JSON.",
+			},
+			"properties_key": attribute.ComputedString("The broker's identifier of the routing key and arguments."),
+			"id": attribute.ComputedString(
+				"`<vhost>/<source>/<destination_type>/<destination>/<properties_key>`, percent-encoded, as an import takes it."),
+		},
+	}
+}

@@ -1,0 +1,112 @@
+package entity
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
+)
+
+// lookup is a data source that finds one resource by its parts.
+type lookup[M any] struct {
+	entity[M]
+	// shown are the attributes that the data source has besides the parts.
+	shown []string
+}
+
+var _ datasource.DataSourceWithConfigure = (*lookup[int])(nil)
+
+// NewLookup makes the data source of a kind, with the same arguments as [New]. It has the parts and the named attributes.
+func NewLookup[M any](kind Kind, of func(*configured.Provider) Resource[M], shown ...string) datasource.DataSource {
+	return &lookup[M]{entity[M]{kind, configured.Unconnected(), of}, shown}
+}
+
+// Metadata names the data source.
+func (l *lookup[M]) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_" + l.Type
+}
+
+// Configure takes over the provider that the provider's Configure made.
+func (l *lookup[M]) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
+	resp.Diagnostics.Append(takeOver(&l.provider, req.ProviderData)...)
+}
+
+// Schema describes the data source as the resource is described.
+func (l *lookup[M]) Schema(ctx context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
+	attributes := map[string]schema.Attribute{}
+	for i, part := range l.Parts {
+		optional := l.InVhost() && i == 0
+		attributes[part.Name] = schema.StringAttribute{
+			Required: !optional, Optional: optional, Computed: optional, MarkdownDescription: part.Description,
+		}
+	}
+	described := l.Kind.Schema(ctx).Attributes
+	for _, name := range l.shown {
+		attributes[name] = computed(described[name].GetType(), described[name].GetMarkdownDescription())
+	}
+	resp.Schema = schema.Schema{
+		MarkdownDescription: fmt.Sprintf("Finds a %s on the broker. If there is none, it fails.", l.Name),
+		Attributes:          attributes,
+	}
+}
+
+func computed(of attr.Type, description string) schema.Attribute {
+	switch of := of.(type) {
+	case types.SetType:
+		return schema.SetAttribute{Computed: true, ElementType: of.ElemType, MarkdownDescription: description}
+	case attr.Type:
+		switch of {
+		case types.BoolType:
+			return schema.BoolAttribute{Computed: true, MarkdownDescription: description}
+		case types.Int64Type:
+			return schema.Int64Attribute{Computed: true, MarkdownDescription: description}
+		case types.DynamicType:
+			return schema.DynamicAttribute{Computed: true, MarkdownDescription: description}
+		}
+	}
+	return ComputedString(description)
+}
+
+// Read finds the resource.
+func (l *lookup[M]) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
+	defer l.provider.Call()()
+	values := make([]types.String, len(l.Parts))
+	for i, part := range l.Parts {
+		resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root(part.Name), &values[i])...)
+	}
+	if l.InVhost() && values[0].IsNull() {
+		values[0] = types.StringValue(defaultVhost)
+	}
+	resp.Diagnostics.Append(reachForData(ctx, l.provider)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	of := l.Kind.Schema(ctx)
+	state := tfsdk.State{Schema: of, Raw: tftypes.NewValue(of.Type().TerraformType(ctx), nil)}
+	resp.Diagnostics.Append(l.setParts(ctx, &state, values)...)
+	var m M
+	resp.Diagnostics.Append(state.Get(ctx, &m)...)
+	exists, diags := l.particular().Read(ctx, &m)
+	resp.Diagnostics.Append(diags...)
+	if !exists && !resp.Diagnostics.HasError() {
+		resp.Diagnostics.AddAttributeError(l.LastPath(), l.Title()+" does not exist", l.Describe(values)+" is not on the broker.")
+	}
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	resp.Diagnostics.Append(state.Set(ctx, m)...)
+	var all types.Object
+	resp.Diagnostics.Append(state.Get(ctx, &all)...)
+	for _, name := range slices.Concat(l.partNames(), l.shown) {
+		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root(name), all.Attributes()[name])...)
+	}
+}

@@ -1,0 +1,230 @@
+// Package exchange implements the resource rabbitmq_exchange.
+package exchange
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/list"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/plain"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// New makes the resource.
+func New() resource.Resource { return entity.New(kind.Kind, of) }
+
+// NewData makes the data source.
+func NewData() datasource.DataSource {
+	return entity.NewLookup(kind.Kind, of, "type", "durable", "auto_delete", "internal", "arguments")
+}
+
+// NewList makes the list resource.
+func NewList() list.ListResource { return entity.NewList(kind.Kind, of) }
+
+var kind = plain.Kind[topology.Exchange]{
+	Kind: entity.Kind{
+		Type: "exchange", Name: configured.Exchange,
+		Parts:  []entity.Part{entity.VhostPart, {Name: "name", Description: "Name of the exchange."}},
+		Schema: exchangeSchema,
+	},
+	Equal: topology.Exchange.Equal,
+	Owned: func(id []string, _ topology.Exchange, all topology.Vhost) preflight.Findings {
+		return preflight.CheckExchange(id[1], all)
+	},
+	Store: func(run *configured.Provider) plain.Store[topology.Exchange] { return store{run} },
+}
+
+func of(run *configured.Provider) entity.Resource[model] {
+	return exchanges{plain.Resource[model, topology.Exchange, *model]{Kind: kind, Run: run}}
+}
+
+// exchanges is the resource during one call from Terraform.
+type exchanges struct {
+	plain.Resource[model, topology.Exchange, *model]
+}
+
+// Plan also warns of a re-creation.
+func (e exchanges) Plan(ctx context.Context, plan, prior *model) diag.Diagnostics {
+	diags := e.Resource.Plan(ctx, plan, prior)
+	if prior != nil && !plan.Object().Equal(prior.Object()) && plan.known() {
+		diags.Append(recreated(*plan))
+	}
+	return diags
+}
+
+// Update re-creates the exchange, because the broker changes no property of an exchange. All bindings come back.
+func (e exchanges) Update(ctx context.Context, plan, state *model) diag.Diagnostics {
+	plan.Compute(state)
+	name, wanted := plan.Name.ValueString(), plan.Object()
+	if wanted.Equal(state.Object()) {
+		return nil
+	}
+	all, diags := plain.CheckApply(ctx, e.Run, plan.Vhost.ValueString(), func(all topology.Vhost) preflight.Findings {
+		return preflight.CheckExchange(name, all)
+	})
+	if diags.HasError() {
+		return diags
+	}
+	return e.restored(ctx, *plan, all)
+}
+
+// Create also restores the bindings of an exchange that a killed re-creation left unbound.
+func (e exchanges) Create(ctx context.Context, plan *model) diag.Diagnostics {
+	diags := e.Resource.Create(ctx, plan)
+	if diags.HasError() {
+		return diags
+	}
+	notes, err := e.Run.Notes(ctx, plan.Vhost.ValueString())
+	if err != nil || len(notes) == 0 {
+		return diags
+	}
+	all, more := plain.CheckApply(ctx, e.Run, plan.Vhost.ValueString(), func(topology.Vhost) preflight.Findings { return nil })
+	diags.Append(more...)
+	if !diags.HasError() {
+		diags.Append(e.restored(ctx, *plan, all)...)
+	}
+	return diags
+}
+
+// restored makes the exchange as planned, with all bindings that it has, or had before a re-creation was killed.
+func (e exchanges) restored(ctx context.Context, plan model, all topology.Vhost) diag.Diagnostics {
+	name := plan.Name.ValueString()
+	change := apply.Change{Owner: plain.Recreating{}, Vhost: all.Name, All: all, Live: topology.New(), Wanted: topology.New()}
+	change.Wanted.Exchanges[name] = plan.Object()
+	if live, exists := all.Exchanges[name]; exists {
+		change.Live.Exchanges[name] = live
+	}
+	change.Live.Bindings = plain.NotesOf(name, true, all)
+	if _, err := e.Run.Applier.Update(ctx, change); err != nil {
+		return e.Failed("change", plan, err)
+	}
+	return nil
+}
+
+// PlanDestroy warns of uses that make the destroy fail.
+func (e exchanges) PlanDestroy(ctx context.Context, state model) diag.Diagnostics {
+	return plain.CheckPlan(ctx, e.Run, state.Vhost.ValueString(), func(all topology.Vhost) preflight.Findings {
+		return preflight.ExchangeInUse(state.Name.ValueString(), all, true)
+	})
+}
+
+// Delete deletes the exchange if nothing uses it. A recent listing that has a use can still have what this apply has just deleted, so
+// a fresh one decides. The broker itself refuses if there is a binding from the exchange.
+func (e exchanges) Delete(ctx context.Context, state model) diag.Diagnostics {
+	vhost, name := state.Vhost.ValueString(), state.Name.ValueString()
+	all, err := e.Run.RecentForDelete(ctx, vhost)
+	if err == nil && len(preflight.ExchangeInUse(name, all, false)) == 0 {
+		return e.Resource.Delete(ctx, state)
+	}
+	_, diags := plain.CheckApply(ctx, e.Run, vhost, func(all topology.Vhost) preflight.Findings {
+		return preflight.ExchangeInUse(name, all, false)
+	})
+	if diags.HasError() {
+		return diags
+	}
+	return e.Resource.Delete(ctx, state)
+}
+
+// model is the resource in Terraform's configuration, plan and state.
+type model struct {
+	Name       types.String  `tfsdk:"name"`
+	Vhost      types.String  `tfsdk:"vhost"`
+	Type       types.String  `tfsdk:"type"`
+	Durable    types.Bool    `tfsdk:"durable"`
+	AutoDelete types.Bool    `tfsdk:"auto_delete"`
+	Internal   types.Bool    `tfsdk:"internal"`
+	Arguments  types.Dynamic `tfsdk:"arguments"`
+	Settings   types.List    `tfsdk:"settings"`
+	ID         types.String  `tfsdk:"id"`
+}
+
+// settings are the block that other providers have.
+type settings struct {
+	Type       types.String `tfsdk:"type"`
+	Durable    types.Bool   `tfsdk:"durable"`
+	AutoDelete types.Bool   `tfsdk:"auto_delete"`
+	Arguments  types.Map    `tfsdk:"arguments"`
+}
+
+func (m model) Identity() []types.String { return []types.String{m.Vhost, m.Name} }
+
+func (m model) Validate(context.Context) diag.Diagnostics {
+	if m.Type.IsNull() && m.Settings.IsNull() {
+		return diag.Diagnostics{plain.Lacks("type", "settings")}
+	}
+	return nil
+}
+
+func (m *model) Compute(*model) {
+	m.ID = entity.ID(m.Identity())
+	if s := attribute.BlockOf[settings](m.Settings); s != nil {
+		m.Type, m.Durable, m.AutoDelete = s.Type, s.Durable, s.AutoDelete
+	}
+	if m.Settings.IsUnknown() {
+		m.Type, m.Durable, m.AutoDelete = types.StringUnknown(), types.BoolUnknown(), types.BoolUnknown()
+	}
+}
+
+func (m *model) Object() topology.Exchange {
+	exchange := topology.Exchange{
+		Type: m.Type.ValueString(), Transient: !m.Durable.ValueBool(), AutoDelete: m.AutoDelete.ValueBool(),
+		Internal: m.Internal.ValueBool(), Arguments: attribute.Arguments(m.Arguments),
+	}
+	if s := attribute.BlockOf[settings](m.Settings); s != nil {
+		exchange.Arguments = attribute.TextArguments(s.Arguments)
+	}
+	return exchange
+}
+
+// known reports whether the exchange's properties are known.
+func (m *model) known() bool {
+	return !m.Type.IsUnknown() && !m.Durable.IsUnknown() && !m.AutoDelete.IsUnknown() && !m.Internal.IsUnknown() &&
+		attribute.HasNoUnknown(attribute.Background, m.Arguments) && attribute.HasNoUnknown(attribute.Background, m.Settings)
+}
+
+func (m *model) Imported() bool { return m.Type.IsNull() }
+
+func (m *model) Show(live topology.Exchange) {
+	m.Type, m.Durable = types.StringValue(live.Type), types.BoolValue(!live.Transient)
+	m.AutoDelete, m.Internal = types.BoolValue(live.AutoDelete), types.BoolValue(live.Internal)
+	if attribute.BlockOf[settings](m.Settings) == nil {
+		m.Arguments = attribute.ArgumentsObject(live.Arguments)
+		return
+	}
+	attribute.SetBlock(&m.Settings, settings{m.Type, m.Durable, m.AutoDelete, attribute.TextArgumentsValue(live.Arguments)})
+}
+
+// store is the exchanges of the broker.
+type store struct{ run *configured.Provider }
+
+func (s store) Live(ctx context.Context, id []string) (topology.Exchange, bool, error) {
+	vhost, err := s.run.Near(ctx, id[0], nil, nil)
+	exchange, exists := vhost.Exchanges[id[1]]
+	return exchange, exists, err
+}
+
+func (s store) Now(ctx context.Context, id []string) (topology.Exchange, bool, error) {
+	return s.run.Client.Exchange(ctx, id[0], id[1])
+}
+
+func (s store) Put(ctx context.Context, id []string, exchange topology.Exchange, _ bool) (bool, error) {
+	return s.run.Client.PutExchange(ctx, id[0], id[1], exchange)
+}
+
+func (s store) Delete(ctx context.Context, id []string) error {
+	return s.run.Client.DeleteUnusedExchange(ctx, id[0], id[1])
+}
+
+func (s store) All(ctx context.Context, vhost string) ([][]string, error) {
+	all, err := s.run.Near(ctx, vhost, nil, nil)
+	return plain.Names(all.Exchanges), err
+}

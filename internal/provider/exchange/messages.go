@@ -1,0 +1,23 @@
+package exchange
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+)
+
+// recreated warns of a change that the broker cannot make in place.
+func recreated(m model) diag.Diagnostic {
+	return diag.NewAttributeWarningDiagnostic(path.Root("name"), "Exchange will be re-created", fmt.Sprintf(
+		"RabbitMQ cannot change an exchange. The apply deletes exchange %q and creates it again with all its bindings. "+
+			"The broker refuses or drops what is published to it meanwhile.%s", m.Name.ValueString(), alternateByPolicy(m)))
+}
+
+// alternateByPolicy is the advice for a change of the alternate exchange, "" for other changes.
+func alternateByPolicy(m model) string {
+	if _, has := m.Object().Arguments["alternate-exchange"]; !has {
+		return ""
+	}
+	return " A policy with the key alternate-exchange changes the alternate exchange without a re-creation."
+}

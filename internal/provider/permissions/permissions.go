@@ -1,0 +1,208 @@
+// Package permissions implements the resources rabbitmq_permissions and rabbitmq_topic_permissions.
+package permissions
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/list"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/plain"
+)
+
+// New makes the resource rabbitmq_permissions.
+func New() resource.Resource { return entity.New(kind.Kind, of) }
+
+// NewList makes the list resource of permissions.
+func NewList() list.ListResource { return entity.NewList(kind.Kind, of) }
+
+var kind = plain.Kind[broker.Permission]{
+	Kind:       entity.Kind{Type: "permissions", Name: configured.Permissions, Parts: parts, Schema: permissionsSchema},
+	Overwrites: true,
+	Equal:      func(wanted, live broker.Permission) bool { return wanted == live },
+	Store:      func(run *configured.Provider) plain.Store[broker.Permission] { return store{run} },
+}
+
+var parts = []entity.Part{entity.VhostPart, {Name: "user", Description: "Name of the user."}}
+
+func of(run *configured.Provider) entity.Resource[model] {
+	return resources{plain.Resource[model, broker.Permission, *model]{Kind: kind, Run: run}}
+}
+
+// resources is the resource during one call from Terraform.
+type resources struct {
+	plain.Resource[model, broker.Permission, *model]
+}
+
+// Plan also refuses permissions that another resource of the same plan sets.
+func (r resources) Plan(ctx context.Context, plan, prior *model) diag.Diagnostics {
+	return append(r.Resource.Plan(ctx, plan, prior), Claim(r.Run, r.Name, path.Root("user"), plan.User, plan.Vhost)...)
+}
+
+// Claim refuses the permissions of a user in a virtual host if another kind of resource in the same plan sets them.
+func Claim(run *configured.Provider, by configured.Kind, at path.Path, user, vhost types.String) diag.Diagnostics {
+	if user.IsUnknown() || vhost.IsUnknown() || run.Claims(fmt.Sprintf("permissions of %q in %q", user, vhost), by) == by {
+		return nil
+	}
+	return diag.Diagnostics{diag.NewAttributeErrorDiagnostic(at, "Permissions are set twice", fmt.Sprintf(
+		"A rabbitmq_user and a rabbitmq_permissions both set the permissions of user %q in virtual host %q. Keep one of them.",
+		user.ValueString(), vhost.ValueString()))}
+}
+
+// Create also takes over the permissions that a broker gives to the creator of a virtual host, if they are the wanted ones.
+func (r resources) Create(ctx context.Context, plan *model) diag.Diagnostics {
+	self, err := r.Run.ReachForWrite(ctx)
+	if err != nil {
+		return r.Failed("create", *plan, err)
+	}
+	all := broker.Permission{Configure: ".*", Write: ".*", Read: ".*"}
+	if self.Name != plan.User.ValueString() || plan.Object() != all {
+		return r.Resource.Create(ctx, plan)
+	}
+	plan.Compute(nil)
+	if _, err := (store{r.Run}).Put(ctx, r.ID(*plan), all, false); err != nil {
+		return r.Failed("create", *plan, err)
+	}
+	return nil
+}
+
+func permissionsSchema(context.Context) schema.Schema {
+	pattern := func(description string) schema.Attribute {
+		return schema.StringAttribute{
+			Optional: true, Computed: true,
+			MarkdownDescription: description + " `^$` matches no name. Required without a block `permissions`.",
+		}
+	}
+	inBlock := func(description string) schema.Attribute {
+		return schema.StringAttribute{Required: true, MarkdownDescription: description}
+	}
+	return schema.Schema{
+		MarkdownDescription: "The permissions of a user in a virtual host. A user without permissions cannot connect to the virtual host.\n\n" +
+			"The attribute `permissions` of `rabbitmq_user` sets the same. Use one of them for each user and virtual host.",
+		Attributes: map[string]schema.Attribute{
+			"user":      userAttribute("permissions"),
+			"vhost":     entity.Vhost("permissions"),
+			"configure": pattern("Regular expression for the names of the queues and exchanges that the user can declare and delete."),
+			"write":     pattern("Regular expression for the names of the queues and exchanges that the user can publish to and bind."),
+			"read":      pattern("Regular expression for the names of the queues and exchanges that the user can consume and bind from."),
+			"id":        attribute.ComputedString("`<vhost>/<user>`, percent-encoded, as an import takes it."),
+		},
+		Blocks: map[string]schema.Block{
+			"permissions": attribute.Block("The attributes as the provider `cyrilgdn/rabbitmq` has them.", map[string]schema.Attribute{
+				"configure": inBlock("Pattern."), "write": inBlock("Pattern."), "read": inBlock("Pattern."),
+			}, "configure", "write", "read"),
+		},
+	}
+}
+
+// userAttribute describes the attribute user.
+func userAttribute(kind string) schema.Attribute {
+	return schema.StringAttribute{
+		Required:            true,
+		MarkdownDescription: "Name of the user. Changing it replaces the " + kind + ".",
+	}
+}
+
+// model is the resource in Terraform's configuration, plan and state.
+type model struct {
+	User        types.String `tfsdk:"user"`
+	Vhost       types.String `tfsdk:"vhost"`
+	Configure   types.String `tfsdk:"configure"`
+	Write       types.String `tfsdk:"write"`
+	Read        types.String `tfsdk:"read"`
+	Permissions types.List   `tfsdk:"permissions"`
+	ID          types.String `tfsdk:"id"`
+}
+
+// patterns are the block that other providers have.
+type patterns struct {
+	Configure types.String `tfsdk:"configure"`
+	Write     types.String `tfsdk:"write"`
+	Read      types.String `tfsdk:"read"`
+}
+
+func (m model) Identity() []types.String { return []types.String{m.Vhost, m.User} }
+
+func (m model) Validate(context.Context) diag.Diagnostics {
+	if !m.Permissions.IsNull() {
+		return nil
+	}
+	var diags diag.Diagnostics
+	for name, value := range map[string]types.String{"configure": m.Configure, "write": m.Write, "read": m.Read} {
+		if value.IsNull() {
+			diags.Append(plain.Lacks(name, "permissions"))
+		}
+	}
+	return diags
+}
+
+func (m *model) Compute(*model) {
+	m.ID = entity.ID(m.Identity())
+	if p := attribute.BlockOf[patterns](m.Permissions); p != nil {
+		m.Configure, m.Write, m.Read = p.Configure, p.Write, p.Read
+	}
+	if m.Permissions.IsUnknown() {
+		m.Configure, m.Write, m.Read = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
+	}
+}
+
+func (m *model) Object() broker.Permission {
+	return broker.Permission{Configure: m.Configure.ValueString(), Write: m.Write.ValueString(), Read: m.Read.ValueString()}
+}
+
+func (m *model) Imported() bool { return m.ID.IsNull() }
+
+func (m *model) Show(live broker.Permission) {
+	m.Configure, m.Write, m.Read = types.StringValue(live.Configure), types.StringValue(live.Write), types.StringValue(live.Read)
+	if attribute.BlockOf[patterns](m.Permissions) != nil {
+		attribute.SetBlock(&m.Permissions, patterns{m.Configure, m.Write, m.Read})
+	}
+}
+
+// store is the permissions of all users.
+type store struct{ run *configured.Provider }
+
+func grant(id []string) broker.Grant { return broker.Grant{Vhost: id[0], User: id[1]} }
+
+func (s store) Live(ctx context.Context, id []string) (broker.Permission, bool, error) {
+	all, err := configured.Once(ctx, s.run, "permissions", s.run.Client.Permissions)
+	permission, exists := all[grant(id)]
+	return permission, exists, err
+}
+
+func (s store) Now(ctx context.Context, id []string) (broker.Permission, bool, error) {
+	return s.run.Client.Permission(ctx, grant(id))
+}
+
+func (s store) Put(ctx context.Context, id []string, permission broker.Permission, _ bool) (bool, error) {
+	return s.run.Client.PutPermission(ctx, grant(id), permission)
+}
+
+func (s store) Delete(ctx context.Context, id []string) error {
+	return s.run.Client.DeletePermission(ctx, grant(id))
+}
+
+func (s store) All(ctx context.Context, vhost string) ([][]string, error) {
+	all, err := s.run.Client.Permissions(ctx)
+	return users(all, vhost), err
+}
+
+// users lists the users that have something in a vhost, as [plain.Store.All] does.
+func users[T any](all map[broker.Grant]T, vhost string) [][]string {
+	found := map[string]T{}
+	for of, granted := range all {
+		if of.Vhost == vhost {
+			found[of.User] = granted
+		}
+	}
+	return plain.Names(found)
+}

@@ -1,0 +1,168 @@
+package permissions
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/list"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/plain"
+)
+
+// byExchange are the topic permissions of a user in a vhost.
+type byExchange = map[string]broker.TopicPermission
+
+// NewTopic makes the resource rabbitmq_topic_permissions.
+func NewTopic() resource.Resource { return entity.New(topicKind.Kind, ofTopic) }
+
+// NewTopicList makes the list resource of topic permissions.
+func NewTopicList() list.ListResource { return entity.NewList(topicKind.Kind, ofTopic) }
+
+var topicKind = plain.Kind[byExchange]{
+	Kind:       entity.Kind{Type: "topic_permissions", Name: configured.TopicPermissions, Parts: parts, Schema: topicSchema},
+	Overwrites: true,
+	Equal:      maps.Equal[byExchange, byExchange],
+	Store:      func(run *configured.Provider) plain.Store[byExchange] { return topicStore{run} },
+}
+
+func ofTopic(run *configured.Provider) entity.Resource[topicModel] {
+	return plain.Resource[topicModel, byExchange, *topicModel]{Kind: topicKind, Run: run}
+}
+
+func topicSchema(context.Context) schema.Schema {
+	required := func(description string) schema.Attribute {
+		return schema.StringAttribute{Required: true, MarkdownDescription: description}
+	}
+	return schema.Schema{
+		MarkdownDescription: "The topic permissions of a user in a virtual host. " +
+			"At an exchange without topic permissions, only the other permissions count.",
+		Attributes: map[string]schema.Attribute{
+			"user":  userAttribute("topic permissions"),
+			"vhost": entity.Vhost("topic permissions"),
+			"id":    attribute.ComputedString("`<vhost>/<user>`, percent-encoded, as an import takes it."),
+		},
+		Blocks: map[string]schema.Block{
+			"permissions": schema.SetNestedBlock{
+				MarkdownDescription: "The permissions at one topic exchange.",
+				Validators:          []validator.Set{setvalidator.SizeAtLeast(1)},
+				NestedObject: schema.NestedBlockObject{Attributes: map[string]schema.Attribute{
+					"exchange": required("Name of the exchange."),
+					"write":    required("Regular expression for the routing keys that the user can publish with."),
+					"read":     required("Regular expression for the routing keys that the user can bind with."),
+				}},
+			},
+		},
+	}
+}
+
+// topicModel is the resource in Terraform's configuration, plan and state.
+type topicModel struct {
+	User        types.String `tfsdk:"user"`
+	Vhost       types.String `tfsdk:"vhost"`
+	Permissions types.Set    `tfsdk:"permissions"`
+	ID          types.String `tfsdk:"id"`
+}
+
+// atExchange are the permissions at one exchange.
+type atExchange struct {
+	Exchange types.String `tfsdk:"exchange"`
+	Write    types.String `tfsdk:"write"`
+	Read     types.String `tfsdk:"read"`
+}
+
+func (m topicModel) Identity() []types.String { return []types.String{m.Vhost, m.User} }
+
+func (m topicModel) Validate(context.Context) diag.Diagnostics { return nil }
+
+func (m *topicModel) Compute(*topicModel) { m.ID = entity.ID(m.Identity()) }
+
+func (m *topicModel) Object() byExchange {
+	var blocks []atExchange
+	_ = m.Permissions.ElementsAs(attribute.Background, &blocks, false)
+	all := byExchange{}
+	for _, b := range blocks {
+		all[b.Exchange.ValueString()] = broker.TopicPermission{Write: b.Write.ValueString(), Read: b.Read.ValueString()}
+	}
+	return all
+}
+
+func (m *topicModel) Imported() bool { return m.ID.IsNull() }
+
+func (m *topicModel) Show(live byExchange) {
+	blocks := []atExchange{}
+	for _, exchange := range slices.Sorted(maps.Keys(live)) {
+		blocks = append(blocks, atExchange{
+			types.StringValue(exchange), types.StringValue(live[exchange].Write), types.StringValue(live[exchange].Read),
+		})
+	}
+	m.Permissions, _ = types.SetValueFrom(attribute.Background, m.Permissions.ElementType(attribute.Background), blocks)
+}
+
+// topicStore is the topic permissions of all users.
+type topicStore struct{ run *configured.Provider }
+
+func (s topicStore) Live(ctx context.Context, id []string) (byExchange, bool, error) {
+	all, err := configured.Once(ctx, s.run, "topic permissions", s.run.Client.TopicPermissions)
+	permissions, exists := all[grant(id)]
+	return permissions, exists, err
+}
+
+func (s topicStore) Now(ctx context.Context, id []string) (byExchange, bool, error) {
+	permissions, err := s.run.Client.TopicPermissionsOf(ctx, grant(id))
+	return permissions, len(permissions) > 0, err
+}
+
+// Put writes the permissions that differ. The broker can only delete all of a user's topic permissions in a vhost, so those that
+// stay are then written again at once.
+func (s topicStore) Put(ctx context.Context, id []string, wanted byExchange, mustBeNew bool) (bool, error) {
+	var (
+		live   byExchange
+		exists bool
+		err    error
+	)
+	if !mustBeNew {
+		live, exists, err = s.Now(ctx, id)
+	}
+	if err != nil {
+		return false, err
+	}
+	for exchange := range live {
+		if _, stays := wanted[exchange]; stays {
+			continue
+		}
+		if err := s.run.Client.DeleteTopicPermissions(ctx, grant(id)); err != nil {
+			return false, err
+		}
+		live = nil
+		break
+	}
+	for _, exchange := range slices.Sorted(maps.Keys(wanted)) {
+		if was, has := live[exchange]; has && was == wanted[exchange] {
+			continue
+		}
+		if err := s.run.Client.PutTopicPermission(ctx, grant(id), exchange, wanted[exchange]); err != nil {
+			return false, err
+		}
+	}
+	return !exists, nil
+}
+
+func (s topicStore) Delete(ctx context.Context, id []string) error {
+	return s.run.Client.DeleteTopicPermissions(ctx, grant(id))
+}
+
+func (s topicStore) All(ctx context.Context, vhost string) ([][]string, error) {
+	all, err := s.run.Client.TopicPermissions(ctx)
+	return users(all, vhost), err
+}

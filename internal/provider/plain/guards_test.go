@@ -1,0 +1,326 @@
+package plain_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
+)
+
+func core(kind string, config map[string]any) *acctest.Core {
+	return &acctest.Core{Type: kind, Config: config, Times: acctest.Quick()}
+}
+
+func bind(t *testing.T, b *brokertest.Broker, source, key string) {
+	t.Helper()
+	b.Call(t, http.MethodPost, b.Path("bindings", "e", source, "q", "q"), map[string]any{"routing_key": key, "arguments": map[string]any{}}, nil)
+}
+
+func unbind(t *testing.T, b *brokertest.Broker, source, key string) {
+	t.Helper()
+	b.Call(t, http.MethodDelete, b.Path("bindings", "e", source, "q", "q", key), nil, nil)
+}
+
+// A pipeline leaves its return binding to a queue that it releases, for what still waits in it.
+func TestAcc_QueueThatAPipelineReleasedGoes(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	c := core("rabbitmq_queue", map[string]any{"name": "q", "vhost": b.Vhost})
+	c.MustApply(t)
+	b.Call(t, http.MethodPut, b.Path("exchanges", "orders.return"), map[string]any{"type": "direct", "durable": true}, nil)
+	b.Call(t, http.MethodPost, b.Path("bindings", "e", "orders.return", "q", "q"),
+		map[string]any{"routing_key": "return:q", "arguments": map[string]any{pipeline.DetachedArgument: "orders"}}, nil)
+	require.NoError(t, c.Destroy(t.Context()))
+	status, _ := b.Request(t, http.MethodGet, b.Path("queues", "q"), nil)
+	require.Equal(t, http.StatusNotFound, status)
+}
+
+func TestAccEveryRelease_QueueWithMessagesStays(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"quorum", "classic"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			b := brokertest.New(t)
+			c := core("rabbitmq_queue", map[string]any{"name": "q", "vhost": b.Vhost, "type": kind})
+			c.MustApply(t)
+			bind(t, b, "amq.direct", "key")
+			b.Publish(t, "amq.direct", "key", amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("kept")})
+			acctest.AwaitCount(t, b, "q", 1)
+			require.ErrorContains(t, c.Destroy(t.Context()), "Queue is bound")
+			b.Publish(t, "amq.direct", "key", amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("still bound")})
+			for _, want := range []string{"kept", "still bound"} {
+				var got string
+				brokertest.Eventually(t, func() error {
+					m, ok := b.Get(t, "q")
+					if got = string(m.Body); !ok {
+						return fmt.Errorf("%s is gone", want)
+					}
+					return nil
+				})
+				require.Equal(t, want, got)
+			}
+			unbind(t, b, "amq.direct", "key")
+			b.Publish(t, "", "q", amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("unbound")})
+			require.ErrorContains(t, c.Destroy(t.Context()), "would lose messages")
+			m, _ := b.Get(t, "q")
+			require.Equal(t, "unbound", string(m.Body))
+			acctest.AwaitCount(t, b, "q", 0)
+			require.NoError(t, c.Destroy(t.Context()))
+		})
+	}
+}
+
+func TestAcc_QueueIsDeletedByForce(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	c := core("rabbitmq_queue", map[string]any{"name": "q", "vhost": b.Vhost, "force_destroy": true})
+	c.MustApply(t)
+	b.Publish(t, "", "q", amqp.Publishing{DeliveryMode: amqp.Persistent})
+	require.NoError(t, c.Destroy(t.Context()))
+	if status, _ := b.Request(t, http.MethodGet, b.Path("queues", "q"), nil); status != http.StatusNotFound {
+		t.Error(status)
+	}
+}
+
+func TestAccEveryRelease_VhostWithQueuesStays(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	c := core("rabbitmq_vhost", map[string]any{"name": b.Vhost})
+	require.NoError(t, c.Import(t.Context(), url.PathEscape(b.Vhost)))
+	c.MustApply(t)
+	b.DeclareQueue(t, "q", "quorum", nil)
+	require.ErrorContains(t, c.Destroy(t.Context()), "has queues")
+	c.Config["force_destroy"] = true
+	c.MustApply(t)
+	require.NoError(t, c.Destroy(t.Context()))
+}
+
+func TestAccEveryRelease_ExchangeIsRecreatedWithItsBindings(t *testing.T) {
+	t.Parallel()
+	acctest.AtEachWrite(t, func(t *testing.T, write int) int {
+		t.Helper()
+		b := brokertest.New(t)
+		c := core("rabbitmq_exchange", map[string]any{"name": "e", "vhost": b.Vhost, "type": "direct"})
+		c.MustApply(t)
+		b.DeclareQueue(t, "q", "quorum", nil)
+		bind(t, b, "e", "one")
+		bind(t, b, "e", "two")
+		b.Call(t, http.MethodPost, b.Path("bindings", "e", "amq.topic", "e", "e"), map[string]any{"routing_key": "#", "arguments": map[string]any{}}, nil)
+		before := acctest.List(t, b)
+		c.Config["type"] = "topic"
+		writes := c.Killed(t, b, acctest.At(write), acctest.Change(t))
+		c.MustApply(t)
+		c.RequireEmptyPlan(t)
+		c.Config["type"] = "direct"
+		c.MustApply(t)
+		require.NoError(t, before.RequireSame(acctest.List(t, b)))
+		return writes
+	})
+}
+
+func TestAccEveryRelease_QueueIsRecreatedWithItsBindings(t *testing.T) {
+	t.Parallel()
+	acctest.AtEachWrite(t, func(t *testing.T, write int) int {
+		t.Helper()
+		b := brokertest.New(t)
+		c := core("rabbitmq_queue", map[string]any{"name": "q", "vhost": b.Vhost})
+		c.MustApply(t)
+		bind(t, b, "amq.direct", "one")
+		bind(t, b, "amq.topic", "two.#")
+		acctest.AwaitCount(t, b, "q", 0)
+		before := acctest.List(t, b)
+		c.Config["arguments"] = map[string]any{"x-max-length": 10}
+		writes := c.Killed(t, b, acctest.At(write), acctest.Change(t))
+		c.Settled(t)
+		c.Config["arguments"] = nil
+		c.Settled(t)
+		require.NoError(t, before.RequireSame(acctest.List(t, b)))
+		return writes
+	})
+}
+
+func TestAcc_QueueWithMessagesIsNotRecreated(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	c := core("rabbitmq_queue", map[string]any{"name": "q", "vhost": b.Vhost})
+	c.MustApply(t)
+	bind(t, b, "amq.direct", "one")
+	b.Publish(t, "", "q", amqp.Publishing{DeliveryMode: amqp.Persistent})
+	acctest.AwaitCount(t, b, "q", 1)
+	before := acctest.List(t, b)
+	c.Config["type"] = "classic"
+	_, err := c.PlanAndApply(t.Context())
+	require.ErrorContains(t, err, "would lose messages")
+	require.NoError(t, before.RequireSame(acctest.List(t, b)))
+}
+
+func TestAcc_DeadLetterExchangeStays(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	c := core("rabbitmq_exchange", map[string]any{"name": "dead", "vhost": b.Vhost, "type": "fanout"})
+	c.MustApply(t)
+	b.DeclareQueue(t, "q", "quorum", map[string]any{"x-dead-letter-exchange": "dead"})
+	require.ErrorContains(t, c.Destroy(t.Context()), "Exchange is in use")
+	b.Call(t, http.MethodDelete, b.Path("queues", "q"), nil, nil)
+	require.NoError(t, c.Destroy(t.Context()))
+}
+
+// A policy must not take the place of a pipeline's.
+func TestAccEveryRelease_PipelinesKeepTheirPolicies(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	b.DeclareQueue(t, "work", "quorum", nil)
+	p := core("rabbitmq_retry_pipeline", map[string]any{
+		"name": "orders", "vhost": b.Vhost, "delays": []string{"1h"}, "work_queues": map[string]any{"work": map[string]any{}},
+	})
+	p.MustApply(t)
+	for _, kind := range []string{"rabbitmq_policy", "rabbitmq_operator_policy"} {
+		c := core(kind, map[string]any{
+			"name": "size", "vhost": b.Vhost, "pattern": ".*", "apply_to": "queues", "priority": 5000, "definition": map[string]any{"max-length": 1},
+		})
+		_, err := c.PlanAndApply(t.Context())
+		require.ErrorContains(t, err, "Policy on queues of a pipeline")
+		c.Config["pattern"] = "^other"
+		c.MustApply(t)
+		require.NoError(t, c.Destroy(t.Context()))
+	}
+	id := func(names ...string) string { return url.PathEscape(b.Vhost) + "/" + strings.Join(names, "/") }
+	for _, c := range []struct {
+		kind, id string
+		config   map[string]any
+	}{
+		{"rabbitmq_queue", id("orders.inbox"), map[string]any{"name": "orders.inbox"}},
+		{"rabbitmq_exchange", id("orders.dlx"), map[string]any{"name": "orders.dlx", "type": "fanout"}},
+		{"rabbitmq_binding", id("orders.dlx", "queue", "orders.inbox", "~"), map[string]any{"source": "orders.dlx", "destination": "orders.inbox"}},
+	} {
+		c.config["vhost"] = b.Vhost
+		r := core(c.kind, c.config)
+		_, err := r.PlanAndApply(t.Context())
+		require.ErrorContains(t, err, `belongs to the pipeline "orders"`)
+		require.ErrorContains(t, r.Import(t.Context(), c.id), `belongs to the pipeline "orders"`)
+	}
+}
+
+func TestAccEveryRelease_TagsKeepThePassword(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	for what, config := range map[string]map[string]any{
+		"password":            {"password": "first"},
+		"write-only password": {"password_wo": "first", "password_wo_version": 1},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			name := fmt.Sprintf("%s-%d", b.Vhost, len(what))
+			config["name"], config["permissions"] = name, map[string]any{b.Vhost: map[string]any{"configure": "", "write": "", "read": ""}}
+			c := core("rabbitmq_user", config)
+			c.MustApply(t)
+			logsIn(t, b, name, "first")
+			c.Config["tags"] = []any{"monitoring"}
+			c.MustApply(t)
+			logsIn(t, b, name, "first")
+			for attribute := range map[string]bool{"password": true, "password_wo": true} {
+				if c.Config[attribute] != nil {
+					c.Config[attribute] = "second"
+				}
+			}
+			if what != "password" {
+				c.Config["tags"] = nil
+				c.MustApply(t)
+				logsIn(t, b, name, "first") // the version is the same
+				c.Config["password_wo_version"] = 2
+			}
+			c.MustApply(t)
+			logsIn(t, b, name, "second")
+			c.RequireEmptyPlan(t)
+			require.NoError(t, c.Destroy(t.Context()))
+		})
+	}
+}
+
+// account creates a user with the password "secret".
+func account(t *testing.T, b *brokertest.Broker, name, tags string) {
+	t.Helper()
+	b.Call(t, http.MethodPut, "/api/users/"+url.PathEscape(name), map[string]any{"password": "secret", "tags": tags}, nil)
+	t.Cleanup(func() { b.Call(t, http.MethodDelete, "/api/users/"+url.PathEscape(name), nil, nil) })
+}
+
+func TestAcc_TerraformIsNotLockedOut(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	name := b.Vhost + "-self"
+	account(t, b, name, "administrator")
+	config := map[string]any{"name": name, "tags": []any{"administrator"}}
+	c := core("rabbitmq_user", config)
+	c.Settings = map[string]any{"username": name, "password": "secret"}
+	require.NoError(t, c.Import(t.Context(), name))
+	c.MustApply(t)
+	for attribute, value := range map[string]any{"tags": []any{"monitoring"}, "password": "another", "password_hash": "AAAAAAAA"} {
+		before := config[attribute]
+		config[attribute] = value
+		_, err := c.PlanAndApply(t.Context())
+		require.ErrorContains(t, err, "Terraform runs as this user")
+		config[attribute] = before
+	}
+	require.ErrorContains(t, c.Destroy(t.Context()), "Terraform runs as this user")
+	c.RequireEmptyPlan(t)
+}
+
+func TestAcc_PermissionsHaveOneOwner(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	name, process := b.Vhost+"-user", acctest.Process{}
+	all := map[string]any{"configure": ".*", "write": ".*", "read": ".*"}
+	user := core("rabbitmq_user", map[string]any{"name": name, "permissions": map[string]any{b.Vhost: all}})
+	apart := core("rabbitmq_permissions", map[string]any{"user": name, "vhost": b.Vhost, "configure": "", "write": "", "read": ""})
+	for _, c := range []*acctest.Core{user, apart} {
+		c.Process = &process
+	}
+	_, err := user.Plan(t.Context())
+	require.NoError(t, err)
+	_, err = apart.Plan(t.Context())
+	require.ErrorContains(t, err, "Permissions are set twice")
+	user.Process, apart.Process = nil, nil
+	user.MustApply(t)
+	_, err = apart.PlanAndApply(t.Context())
+	require.ErrorContains(t, err, "exists already")
+	user.Config["permissions"] = nil
+	user.MustApply(t)
+	apart.MustApply(t)
+	user.Config["permissions"] = map[string]any{b.Vhost: all}
+	_, err = user.PlanAndApply(t.Context())
+	require.ErrorContains(t, err, "Permissions exist already")
+	apart.RequireEmptyPlan(t)
+	require.NoError(t, apart.Destroy(t.Context()))
+	require.NoError(t, user.Destroy(t.Context()))
+}
+
+// A broker gives the creator of a virtual host all permissions in it.
+func TestAccEveryRelease_PermissionsOfTheCreator(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	vhost := core("rabbitmq_vhost", map[string]any{"name": b.Vhost + "-own"})
+	vhost.MustApply(t)
+	all := map[string]any{"user": b.Username, "vhost": b.Vhost + "-own", "configure": ".*", "write": ".*", "read": ".*"}
+	c := core("rabbitmq_permissions", all)
+	c.MustApply(t)
+	require.NoError(t, c.Destroy(t.Context()))
+	require.NoError(t, vhost.Destroy(t.Context()))
+}
+
+func logsIn(t *testing.T, b *brokertest.Broker, name, password string) {
+	t.Helper()
+	uri, err := url.Parse(b.VhostURI())
+	require.NoError(t, err)
+	uri.User = url.UserPassword(name, password)
+	connection, err := amqp.Dial(uri.String())
+	require.NoError(t, err)
+	require.NoError(t, connection.Close())
+}

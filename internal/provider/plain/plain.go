@@ -1,0 +1,238 @@
+// Package plain implements resources that are one object on the broker each, such as a queue or a user. Package entity connects
+// them to Terraform.
+//
+// A resource provides a [Kind], the methods of its [Model], and a [Store] for its objects. If it needs more, it embeds
+// [Resource] and replaces methods.
+package plain
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// Kind describes one kind of object O.
+type Kind[O any] struct {
+	entity.Kind
+	// Overwrites says that a creation on the broker overwrites an existing object. The last part of the id is then its name.
+	Overwrites bool
+	// Equal reports whether a live object is as wanted.
+	Equal func(wanted, live O) bool
+	// Owned finds that an object belongs to another resource, such as a pipeline. Unknown parts and attributes are empty. Nil means that
+	// no object does.
+	Owned func(id []string, object O, vhost topology.Vhost) preflight.Findings
+	// Store reads and writes the objects.
+	Store func(*configured.Provider) Store[O]
+}
+
+// Store reads and writes the objects of one kind on the broker. An id has the values of the kind's parts.
+type Store[O any] interface {
+	// Live finds an object as this operation has read it.
+	Live(ctx context.Context, id []string) (object O, exists bool, err error)
+	// Now reads an object from the broker.
+	Now(ctx context.Context, id []string) (object O, exists bool, err error)
+	// Put creates or overwrites an object, and reports whether it is new. If the object must be new, Put does not read what it replaces.
+	Put(ctx context.Context, id []string, object O, mustBeNew bool) (created bool, err error)
+	// Delete deletes an object. A missing one counts as deleted.
+	Delete(ctx context.Context, id []string) error
+	// All lists the objects of a vhost by their parts without the vhost. The vhost is "" if the kind has none.
+	All(ctx context.Context, vhost string) ([][]string, error)
+}
+
+// Model is the resource in Terraform's configuration, plan and state.
+type Model[M, O any] interface {
+	*M
+	// Identity has the values of the kind's parts.
+	Identity() []types.String
+	// Validate checks each attribute by itself, if its value is known.
+	Validate(ctx context.Context) diag.Diagnostics
+	// Compute sets the computed attributes of a plan. Prior is nil for a new resource.
+	Compute(prior *M)
+	// Object is the object that the attributes describe. Within a plan, it is only complete if all of them are known.
+	Object() O
+	// Show sets the attributes to a live object.
+	Show(live O)
+	// Imported reports whether only the identity of a state is known.
+	Imported() bool
+}
+
+// Resource is a resource of a kind during one call from Terraform.
+type Resource[M, O any, P Model[M, O]] struct {
+	Kind[O]
+	Run *configured.Provider
+}
+
+// Identity has the values of the kind's parts.
+func (r Resource[M, O, P]) Identity(m M) []types.String { return P(&m).Identity() }
+
+// Validate checks each attribute by itself.
+func (r Resource[M, O, P]) Validate(ctx context.Context, m M) diag.Diagnostics {
+	return P(&m).Validate(ctx)
+}
+
+// Plan sets the computed attributes, and refuses an object that belongs to another resource.
+func (r Resource[M, O, P]) Plan(ctx context.Context, plan, prior *M) diag.Diagnostics {
+	P(plan).Compute(prior)
+	return r.owned(ctx, *plan)
+}
+
+func (r Resource[M, O, P]) owned(ctx context.Context, m M) diag.Diagnostics {
+	if r.Owned == nil || P(&m).Identity()[0].IsUnknown() {
+		return nil
+	}
+	return r.check(ctx, r.ID(m), P(&m).Object())
+}
+
+func (r Resource[M, O, P]) check(ctx context.Context, id []string, object O) diag.Diagnostics {
+	return CheckPlan(ctx, r.Run, id[0], func(all topology.Vhost) preflight.Findings { return r.Owned(id, object, all) })
+}
+
+// PlanDestroy has nothing to warn of.
+func (r Resource[M, O, P]) PlanDestroy(context.Context, M) diag.Diagnostics { return nil }
+
+// Create creates the object.
+func (r Resource[M, O, P]) Create(ctx context.Context, plan *M) diag.Diagnostics {
+	P(plan).Compute(nil)
+	if r.Overwrites {
+		switch exists, err := r.existed(ctx, r.ID(*plan)); {
+		case err != nil:
+			return r.Failed("create", *plan, err)
+		case exists:
+			return diag.Diagnostics{r.Exists(*plan)}
+		}
+	}
+	return r.Put(ctx, plan)
+}
+
+// existed reports whether an object to create is on the broker already. All creations of an apply share one list, from before the
+// first of them. An object on the list is looked up, because the same apply can have deleted it since.
+func (r Resource[M, O, P]) existed(ctx context.Context, id []string) (bool, error) {
+	vhost := ""
+	if r.InVhost() {
+		vhost = id[0]
+	}
+	before, err := configured.Once(ctx, r.Run, configured.Lasting+r.Type+" "+vhost, func(ctx context.Context) ([][]string, error) {
+		return r.store().All(ctx, vhost)
+	})
+	own := id[len(id)-1]
+	if err != nil || !slices.ContainsFunc(before, func(other []string) bool { return other[0] == own }) {
+		return false, err
+	}
+	_, exists, err := r.store().Now(ctx, id)
+	return exists, err
+}
+
+// Put creates an object that no list had.
+func (r Resource[M, O, P]) Put(ctx context.Context, plan *M) diag.Diagnostics {
+	P(plan).Compute(nil)
+	created, err := r.store().Put(ctx, r.ID(*plan), P(plan).Object(), true)
+	switch {
+	case err != nil:
+		return r.Failed("create", *plan, err)
+	case !created:
+		return diag.Diagnostics{r.Exists(*plan)}
+	}
+	return nil
+}
+
+// Read refreshes a state. Attributes keep their form while they describe the live object.
+func (r Resource[M, O, P]) Read(ctx context.Context, state *M) (exists bool, diags diag.Diagnostics) {
+	live, exists, err := r.store().Live(ctx, r.ID(*state))
+	switch {
+	case broker.IsNotFound(err) && r.InVhost():
+		return false, entity.ReadFailed(ctx, r.Run, r.ID(*state)[0], err)
+	case err != nil:
+		return false, r.Failed("read", *state, err)
+	case !exists:
+		return false, nil
+	}
+	if P(state).Imported() || !r.Equal(P(state).Object(), live) {
+		P(state).Show(live)
+	}
+	P(state).Compute(state)
+	return true, nil
+}
+
+// CheckImport refuses an object that belongs to another resource. It implements [entity.ImportChecker].
+func (r Resource[M, O, P]) CheckImport(ctx context.Context, id []string) diag.Diagnostics {
+	if r.Owned == nil {
+		return nil
+	}
+	live, exists, err := r.store().Live(ctx, id)
+	if err != nil || !exists {
+		return nil // Terraform reads the object next, and says so
+	}
+	return r.check(ctx, id, live)
+}
+
+// Update overwrites the object.
+func (r Resource[M, O, P]) Update(ctx context.Context, plan, state *M) diag.Diagnostics {
+	P(plan).Compute(state)
+	if r.Equal(P(plan).Object(), P(state).Object()) {
+		return nil
+	}
+	if _, err := r.store().Put(ctx, r.ID(*plan), P(plan).Object(), false); err != nil {
+		return r.Failed("change", *plan, err)
+	}
+	return nil
+}
+
+// Delete deletes the object.
+func (r Resource[M, O, P]) Delete(ctx context.Context, state M) diag.Diagnostics {
+	if err := r.store().Delete(ctx, r.ID(state)); err != nil {
+		return r.Failed("delete", state, err)
+	}
+	return nil
+}
+
+// List finds the objects of a vhost that belong to no other resource.
+func (r Resource[M, O, P]) List(
+	ctx context.Context, vhost string,
+) (found [][]string, fill func(*M) diag.Diagnostics, diags diag.Diagnostics) {
+	found, err := r.store().All(ctx, vhost)
+	if err != nil {
+		return nil, nil, diag.Diagnostics{r.Cannot("list", err.Error()+".")}
+	}
+	if r.Owned != nil {
+		found = slices.DeleteFunc(found, func(parts []string) bool {
+			return r.CheckImport(ctx, append([]string{vhost}, parts...)).HasError()
+		})
+	}
+	return found, func(m *M) diag.Diagnostics {
+		_, diags := r.Read(ctx, m)
+		return diags
+	}, nil
+}
+
+func (r Resource[M, O, P]) store() Store[O] { return r.Store(r.Run) }
+
+// ID has the values of the kind's parts, which are known.
+func (r Resource[M, O, P]) ID(m M) []string {
+	var id []string
+	for _, part := range P(&m).Identity() {
+		id = append(id, part.ValueString())
+	}
+	return id
+}
+
+// Failed is the error of an action on the object.
+func (r Resource[M, O, P]) Failed(action string, m M, err error) diag.Diagnostics {
+	return diag.Diagnostics{r.Cannot(action, r.Describe(P(&m).Identity())+": "+err.Error()+".")}
+}
+
+// Exists is the error if the object to create is there already.
+func (r Resource[M, O, P]) Exists(m M) diag.Diagnostic {
+	identity := P(&m).Identity()
+	return diag.NewAttributeErrorDiagnostic(r.LastPath(), r.Title()+" exists already", fmt.Sprintf(
+		"%s is on the broker already, and was not changed. To manage it here, import it: terraform import %s.NAME '%s'. "+
+			"Otherwise choose another name.", r.Describe(identity), r.ResourceType(), entity.ID(identity).ValueString()))
+}

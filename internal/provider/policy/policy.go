@@ -1,0 +1,258 @@
+// Package policy implements the resources rabbitmq_policy and rabbitmq_operator_policy.
+package policy
+
+import (
+	"context"
+	"maps"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/list"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/plain"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// New makes the resource rabbitmq_policy.
+func New() resource.Resource { return entity.New(policies.Kind, of(policies)) }
+
+// NewList makes the list resource of policies.
+func NewList() list.ListResource { return entity.NewList(policies.Kind, of(policies)) }
+
+// NewOperator makes the resource rabbitmq_operator_policy.
+func NewOperator() resource.Resource { return entity.New(operatorPolicies.Kind, of(operatorPolicies)) }
+
+// NewOperatorList makes the list resource of operator policies.
+func NewOperatorList() list.ListResource {
+	return entity.NewList(operatorPolicies.Kind, of(operatorPolicies))
+}
+
+var (
+	policies = plain.Kind[topology.Policy]{
+		Kind:  kind("policy", configured.Policy, policySchema),
+		Equal: topology.Policy.Equal,
+		Store: func(run *configured.Provider) plain.Store[topology.Policy] {
+			return store{
+				run: run,
+				of:  func(vhost topology.Vhost) map[string]topology.Policy { return vhost.Policies },
+				now: (*broker.Client).Policy, put: (*broker.Client).PutPolicy, remove: (*broker.Client).DeletePolicy,
+			}
+		},
+	}
+	operatorPolicies = plain.Kind[topology.Policy]{
+		Kind:  kind("operator_policy", configured.OperatorPolicy, operatorPolicySchema),
+		Equal: topology.Policy.Equal,
+		Store: func(run *configured.Provider) plain.Store[topology.Policy] {
+			return store{
+				run: run,
+				of:  func(vhost topology.Vhost) map[string]topology.Policy { return vhost.OperatorPolicies },
+				now: (*broker.Client).OperatorPolicy, put: (*broker.Client).PutOperatorPolicy, remove: (*broker.Client).DeleteOperatorPolicy,
+			}
+		},
+	}
+)
+
+func kind(name string, kind configured.Kind, describe func(context.Context) schema.Schema) entity.Kind {
+	return entity.Kind{
+		Type: name, Name: kind,
+		Parts:  []entity.Part{entity.VhostPart, {Name: "name", Description: "Name of the " + string(kind) + "."}},
+		Schema: describe,
+	}
+}
+
+func of(kind plain.Kind[topology.Policy]) func(*configured.Provider) entity.Resource[model] {
+	return func(run *configured.Provider) entity.Resource[model] {
+		return resources{plain.Resource[model, topology.Policy, *model]{Kind: kind, Run: run}}
+	}
+}
+
+// resources is one of the resources during one call from Terraform.
+type resources struct {
+	plain.Resource[model, topology.Policy, *model]
+}
+
+// Plan also checks whether queues of pipelines and delayed exchanges keep their policies.
+func (r resources) Plan(ctx context.Context, plan, prior *model) diag.Diagnostics {
+	diags := r.Resource.Plan(ctx, plan, prior)
+	if !plan.known() {
+		return diags
+	}
+	return append(diags, plain.CheckPlan(ctx, r.Run, plan.Vhost.ValueString(), r.conflicts(*plan, true))...)
+}
+
+// PlanDestroy warns if queues of pipelines or delayed exchanges would get another policy.
+func (r resources) PlanDestroy(ctx context.Context, state model) diag.Diagnostics {
+	return plain.CheckPlan(ctx, r.Run, state.Vhost.ValueString(), r.conflicts(state, false))
+}
+
+// Create writes the policy unless it would change the policies of others' queues.
+func (r resources) Create(ctx context.Context, plan *model) diag.Diagnostics {
+	return r.checked(ctx, *plan, true, true, func() diag.Diagnostics { return r.Put(ctx, plan) })
+}
+
+// Update overwrites the policy, like Create.
+func (r resources) Update(ctx context.Context, plan, state *model) diag.Diagnostics {
+	return r.checked(ctx, *plan, false, true, func() diag.Diagnostics { return r.Resource.Update(ctx, plan, state) })
+}
+
+// Delete deletes the policy, like Create.
+func (r resources) Delete(ctx context.Context, state model) diag.Diagnostics {
+	return r.checked(ctx, state, false, false, func() diag.Diagnostics { return r.Resource.Delete(ctx, state) })
+}
+
+// checked changes a policy if nothing speaks against it. A recent listing that speaks against it can still have what this apply has
+// just deleted, so a fresh one decides.
+func (r resources) checked(ctx context.Context, m model, isNew, stays bool, change func() diag.Diagnostics) diag.Diagnostics {
+	vhost, conflicts := m.Vhost.ValueString(), r.conflicts(m, stays)
+	exists := func(all topology.Vhost) bool {
+		_, is := (*r.changed(&all))[m.Name.ValueString()]
+		return is && isNew
+	}
+	if all, err := r.Run.Recent(ctx, vhost); err == nil && !exists(all) && len(conflicts(all)) == 0 {
+		return change()
+	}
+	all, diags := plain.CheckApply(ctx, r.Run, vhost, conflicts)
+	switch {
+	case diags.HasError():
+		return diags
+	case exists(all):
+		return diag.Diagnostics{r.Exists(m)}
+	}
+	return change()
+}
+
+// changed are the policies of the resource's kind.
+func (r resources) changed(vhost *topology.Vhost) *map[string]topology.Policy {
+	if r.Name == configured.OperatorPolicy {
+		return &vhost.OperatorPolicies
+	}
+	return &vhost.Policies
+}
+
+// conflicts compares a vhost without the policy, or with the policy as it was, with the vhost after the change.
+func (r resources) conflicts(m model, stays bool) func(topology.Vhost) preflight.Findings {
+	return func(all topology.Vhost) preflight.Findings {
+		after, name := all, m.Name.ValueString()
+		changed := r.changed(&after)
+		*changed = maps.Clone(*changed)
+		delete(*changed, name)
+		if stays {
+			(*changed)[name] = m.Object()
+		}
+		return preflight.CheckPolicyChange(all, after)
+	}
+}
+
+// model is the resource in Terraform's configuration, plan and state.
+type model struct {
+	Name       types.String  `tfsdk:"name"`
+	Vhost      types.String  `tfsdk:"vhost"`
+	Pattern    types.String  `tfsdk:"pattern"`
+	ApplyTo    types.String  `tfsdk:"apply_to"`
+	Priority   types.Int64   `tfsdk:"priority"`
+	Definition types.Dynamic `tfsdk:"definition"`
+	Policy     types.List    `tfsdk:"policy"`
+	ID         types.String  `tfsdk:"id"`
+}
+
+// block is the block that other providers have.
+type block struct {
+	Pattern    types.String `tfsdk:"pattern"`
+	ApplyTo    types.String `tfsdk:"apply_to"`
+	Priority   types.Int64  `tfsdk:"priority"`
+	Definition types.Map    `tfsdk:"definition"`
+}
+
+func (m model) Identity() []types.String { return []types.String{m.Vhost, m.Name} }
+
+func (m model) Validate(context.Context) diag.Diagnostics {
+	if !m.Policy.IsNull() {
+		return nil
+	}
+	var diags diag.Diagnostics
+	if m.Pattern.IsNull() {
+		diags.Append(plain.Lacks("pattern", "policy"))
+	}
+	if m.Definition.IsNull() {
+		diags.Append(plain.Lacks("definition", "policy"))
+	}
+	return diags
+}
+
+func (m *model) Compute(*model) {
+	m.ID = entity.ID(m.Identity())
+	if b := attribute.BlockOf[block](m.Policy); b != nil {
+		m.Pattern, m.ApplyTo, m.Priority = b.Pattern, b.ApplyTo, b.Priority
+	}
+	if m.Policy.IsUnknown() {
+		m.Pattern, m.ApplyTo, m.Priority = types.StringUnknown(), types.StringUnknown(), types.Int64Unknown()
+	}
+}
+
+func (m *model) Object() topology.Policy {
+	p := topology.Policy{
+		Pattern: m.Pattern.ValueString(), ApplyTo: m.ApplyTo.ValueString(), Priority: int(m.Priority.ValueInt64()),
+		Definition: attribute.Arguments(m.Definition),
+	}
+	if b := attribute.BlockOf[block](m.Policy); b != nil {
+		p.Definition = attribute.TextArguments(b.Definition)
+	}
+	return p
+}
+
+// known reports whether the policy and its name are known.
+func (m *model) known() bool {
+	return entity.Known(append(m.Identity(), m.Pattern, m.ApplyTo)) && !m.Priority.IsUnknown() &&
+		attribute.HasNoUnknown(attribute.Background, m.Definition) && attribute.HasNoUnknown(attribute.Background, m.Policy)
+}
+
+func (m *model) Imported() bool { return m.ID.IsNull() }
+
+func (m *model) Show(live topology.Policy) {
+	m.Pattern, m.ApplyTo = types.StringValue(live.Pattern), types.StringValue(live.ApplyTo)
+	m.Priority = types.Int64Value(int64(live.Priority))
+	if attribute.BlockOf[block](m.Policy) == nil {
+		m.Definition = attribute.ArgumentsObject(live.Definition)
+		return
+	}
+	attribute.SetBlock(&m.Policy, block{m.Pattern, m.ApplyTo, m.Priority, attribute.TextArgumentsValue(live.Definition)})
+}
+
+// store is the policies, or the operator policies, of the broker.
+type store struct {
+	run    *configured.Provider
+	of     func(topology.Vhost) map[string]topology.Policy
+	now    func(c *broker.Client, ctx context.Context, vhost, name string) (topology.Policy, bool, error)
+	put    func(c *broker.Client, ctx context.Context, vhost, name string, policy topology.Policy) (bool, error)
+	remove func(c *broker.Client, ctx context.Context, vhost, name string) error
+}
+
+func (s store) Live(ctx context.Context, id []string) (topology.Policy, bool, error) {
+	vhost, err := s.run.Near(ctx, id[0], nil, nil)
+	policy, exists := s.of(vhost)[id[1]]
+	return policy, exists, err
+}
+
+func (s store) Now(ctx context.Context, id []string) (topology.Policy, bool, error) {
+	return s.now(s.run.Client, ctx, id[0], id[1])
+}
+
+func (s store) Put(ctx context.Context, id []string, policy topology.Policy, _ bool) (bool, error) {
+	return s.put(s.run.Client, ctx, id[0], id[1], policy)
+}
+
+func (s store) Delete(ctx context.Context, id []string) error {
+	return s.remove(s.run.Client, ctx, id[0], id[1])
+}
+
+func (s store) All(ctx context.Context, vhost string) ([][]string, error) {
+	all, err := s.run.Near(ctx, vhost, nil, nil)
+	return plain.Names(s.of(all)), err
+}

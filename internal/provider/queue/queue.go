@@ -1,0 +1,402 @@
+// Package queue implements the resource rabbitmq_queue.
+package queue
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/list"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/plain"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// New makes the resource.
+func New() resource.Resource { return entity.New(kind.Kind, of) }
+
+// NewData makes the data source.
+func NewData() datasource.DataSource {
+	return entity.NewLookup(kind.Kind, of, "type", "durable", "auto_delete", "arguments")
+}
+
+// NewList makes the list resource.
+func NewList() list.ListResource { return entity.NewList(kind.Kind, of) }
+
+var kind = plain.Kind[topology.Queue]{
+	Kind: entity.Kind{
+		Type: "queue", Name: configured.Queue,
+		Parts:  []entity.Part{entity.VhostPart, {Name: "name", Description: "Name of the queue."}},
+		Schema: queueSchema,
+	},
+	Equal: equal,
+	Owned: func(id []string, _ topology.Queue, all topology.Vhost) preflight.Findings {
+		return preflight.CheckQueue(id[1], all)
+	},
+	Store: func(run *configured.Provider) plain.Store[topology.Queue] { return store{run} },
+}
+
+// equal compares queues. If no type is wanted, the live one counts.
+func equal(wanted, live topology.Queue) bool {
+	if wanted.Type == "" {
+		wanted.Type = live.Type
+	}
+	return wanted.Equal(live)
+}
+
+func of(run *configured.Provider) entity.Resource[model] {
+	return queues{plain.Resource[model, topology.Queue, *model]{Kind: kind, Run: run}}
+}
+
+// queues is the resource during one call from Terraform.
+type queues struct {
+	plain.Resource[model, topology.Queue, *model]
+}
+
+// Plan also warns of a re-creation.
+func (q queues) Plan(ctx context.Context, plan, prior *model) diag.Diagnostics {
+	diags := q.Resource.Plan(ctx, plan, prior)
+	if prior != nil && plan.known() && !equal(plan.Object(), q.before(ctx, *prior, plan.Object().Type)) {
+		diags.Append(recreated(*plan, *prior))
+	}
+	return diags
+}
+
+// before is the queue as it is. Without a type in the block settings, the state has none, and the live one counts, or else the planned
+// one.
+func (q queues) before(ctx context.Context, prior model, planned string) topology.Queue {
+	queue := prior.Object()
+	if queue.Type != "" {
+		return queue
+	}
+	queue.Type = planned
+	if q.Run.Configured() && !q.Run.HasWritten() {
+		if live, exists, err := (store{q.Run}).Live(ctx, q.ID(prior)); err == nil && exists {
+			queue.Type = live.Type
+		}
+	}
+	return queue
+}
+
+// Update re-creates a queue that is proved empty, because the broker changes no property of a queue. All bindings come back.
+func (q queues) Update(ctx context.Context, plan, state *model) diag.Diagnostics {
+	plan.Compute(state)
+	if equal(plan.Object(), state.Object()) {
+		return nil
+	}
+	all, diags := plain.CheckApply(ctx, q.Run, plan.Vhost.ValueString(), func(all topology.Vhost) preflight.Findings {
+		return preflight.CheckQueue(plan.Name.ValueString(), all)
+	})
+	if diags.HasError() {
+		return diags
+	}
+	return q.restored(ctx, *plan, all)
+}
+
+// Create also restores the bindings of a queue that a killed re-creation left unbound.
+func (q queues) Create(ctx context.Context, plan *model) diag.Diagnostics {
+	diags := q.Resource.Create(ctx, plan)
+	if diags.HasError() {
+		return diags
+	}
+	notes, err := q.Run.Notes(ctx, plan.Vhost.ValueString())
+	if err != nil || len(notes) == 0 {
+		return diags
+	}
+	all, more := plain.CheckApply(ctx, q.Run, plan.Vhost.ValueString(), func(topology.Vhost) preflight.Findings { return nil })
+	if diags.Append(more...); !diags.HasError() {
+		diags.Append(q.restored(ctx, *plan, all)...)
+	}
+	return diags
+}
+
+// restored makes the queue as planned, with all bindings that it has, or had before a re-creation was killed.
+func (q queues) restored(ctx context.Context, plan model, all topology.Vhost) diag.Diagnostics {
+	name, wanted := plan.Name.ValueString(), plan.Object()
+	change := apply.Change{
+		Owner: plain.Recreating{}, Vhost: all.Name, All: all, Live: topology.New(), Wanted: topology.New(), SharedQueues: []string{name},
+	}
+	live, exists := all.Queues[name]
+	if exists {
+		change.Live.Queues[name] = live
+	}
+	if wanted.Type == "" {
+		wanted.Type = live.Type
+	}
+	change.Wanted.Queues[name] = wanted
+	change.Live.Bindings = plain.NotesOf(name, false, all)
+	_, err := q.Run.Applier.Update(ctx, change)
+	if kept := (*apply.KeptError)(nil); errors.As(err, &kept) {
+		return diag.Diagnostics{changeWouldLose(plan, kept)}
+	}
+	if err != nil {
+		return q.Failed("change", plan, err)
+	}
+	return nil
+}
+
+// PlanDestroy warns of messages that make the destroy fail, or that it deletes.
+func (q queues) PlanDestroy(ctx context.Context, state model) diag.Diagnostics {
+	user, diags := entity.ReachForPlan(ctx, q.Run)
+	if user == nil {
+		return diags
+	}
+	vhost, name := state.Vhost.ValueString(), state.Name.ValueString()
+	all, err := configured.Once(ctx, q.Run, "contents "+vhost, func(ctx context.Context) (map[string]string, error) {
+		return q.Run.Applier.AllContents(ctx, vhost)
+	})
+	if contents, has := all[name]; has && err == nil {
+		diags.Append(holdsMessages(state, map[string]string{name: contents}))
+	}
+	return diags
+}
+
+// Delete deletes the queue if it is proved empty, or by force. A queue without bindings and consumers needs no proof: its counts
+// and a look are enough.
+func (q queues) Delete(ctx context.Context, state model) diag.Diagnostics {
+	vhost, name := state.Vhost.ValueString(), state.Name.ValueString()
+	unused, err := q.unused(ctx, vhost, name)
+	switch {
+	case broker.IsNotFound(err):
+		return nil
+	case err != nil:
+		return q.Failed("delete", state, err)
+	case unused && !state.ForceDestroy.ValueBool():
+		if err := q.Run.Client.DeleteQueue(ctx, vhost, name, state.Object().Type); err != nil {
+			return q.Failed("delete", state, err)
+		}
+		return nil
+	}
+	all, diags := plain.CheckApply(ctx, q.Run, vhost, func(topology.Vhost) preflight.Findings { return nil })
+	if diags.HasError() {
+		return diags
+	}
+	change := apply.Change{Owner: apply.Plain{}, Vhost: vhost, All: all, Live: topology.New(), SharedQueues: []string{name}}
+	change.Live.Queues[name] = all.Queues[name]
+	for _, b := range all.Bindings {
+		// What still waits in the pipeline comes back to its worker, which parks it.
+		if b.Destination == name && pipeline.IsDetached(b) {
+			change.Live.Bindings = append(change.Live.Bindings, b)
+		}
+	}
+	remove := q.Run.Applier.Remove
+	if state.ForceDestroy.ValueBool() {
+		remove = q.Run.Applier.ForceRemove
+	}
+	err = remove(ctx, change)
+	if bound := (*apply.BoundError)(nil); errors.As(err, &bound) {
+		return diag.Diagnostics{isBound(state, bound.Bindings)}
+	}
+	if kept := (*apply.KeptError)(nil); errors.As(err, &kept) {
+		return diag.Diagnostics{destroyWouldLose(state, kept)}
+	}
+	if err != nil {
+		return q.Failed("delete", state, err)
+	}
+	return nil
+}
+
+// unused reports whether a queue is empty, and has neither consumers nor bindings.
+func (q queues) unused(ctx context.Context, vhost, name string) (bool, error) {
+	info, err := q.counts(ctx, vhost, name)
+	if err != nil {
+		return false, err
+	}
+	for _, count := range []*int64{info.Messages, info.Consumers} {
+		if count == nil || *count > 0 {
+			return false, nil
+		}
+	}
+	if info.MessagesDLX != nil && *info.MessagesDLX > 0 {
+		return false, nil
+	}
+	if bound, err := q.bound(ctx, vhost, name); err != nil || bound {
+		return false, err
+	}
+	if info.Type == stream {
+		return true, nil
+	}
+	holds, err := q.Run.Client.HoldsMessage(ctx, vhost, name)
+	return !holds, err
+}
+
+// counts are a queue's statistics. If this apply only deletes, its queues share a list, which is younger than statistics can be.
+func (q queues) counts(ctx context.Context, vhost, name string) (broker.QueueInfo, error) {
+	if q.Run.OnlyDeletes() {
+		all, err := configured.Recently(ctx, q.Run, "counts "+vhost, func(ctx context.Context) (map[string]broker.QueueInfo, error) {
+			listed, err := q.Run.Client.QueueCounts(ctx, vhost)
+			all := make(map[string]broker.QueueInfo, len(listed))
+			for _, info := range listed {
+				all[info.Name] = info
+			}
+			return all, err
+		})
+		if info, has := all[name]; has && err == nil {
+			return info, nil
+		}
+	}
+	return q.Run.Client.Queue(ctx, vhost, name)
+}
+
+// bound reports whether a queue has bindings. A recent listing that has one can still have what this apply has just deleted, so the
+// queue's own list decides.
+func (q queues) bound(ctx context.Context, vhost, name string) (bool, error) {
+	all, err := q.Run.RecentForDelete(ctx, vhost)
+	if err == nil && !slices.ContainsFunc(all.Bindings, func(b topology.Binding) bool {
+		return b.Source != "" && !b.ToExchange && b.Destination == name
+	}) {
+		return false, nil
+	}
+	bindings, err := q.Run.Client.BindingsTo(ctx, vhost, name)
+	return slices.ContainsFunc(bindings, func(b topology.Binding) bool { return b.Source != "" }), err
+}
+
+// model is the resource in Terraform's configuration, plan and state.
+type model struct {
+	Name         types.String  `tfsdk:"name"`
+	Vhost        types.String  `tfsdk:"vhost"`
+	Type         types.String  `tfsdk:"type"`
+	Durable      types.Bool    `tfsdk:"durable"`
+	AutoDelete   types.Bool    `tfsdk:"auto_delete"`
+	Arguments    types.Dynamic `tfsdk:"arguments"`
+	Settings     types.List    `tfsdk:"settings"`
+	ForceDestroy types.Bool    `tfsdk:"force_destroy"`
+	ID           types.String  `tfsdk:"id"`
+}
+
+// settings are the block that other providers have.
+type settings struct {
+	Durable       types.Bool           `tfsdk:"durable"`
+	AutoDelete    types.Bool           `tfsdk:"auto_delete"`
+	Arguments     types.Map            `tfsdk:"arguments"`
+	ArgumentsJSON jsontypes.Normalized `tfsdk:"arguments_json"`
+}
+
+func (m model) Identity() []types.String { return []types.String{m.Vhost, m.Name} }
+
+const (
+	typeArgument = "x-queue-type"
+	stream       = "stream" // nobody can take a message from a stream
+)
+
+func (m model) Validate(context.Context) diag.Diagnostics {
+	if s := attribute.BlockOf[settings](m.Settings); s != nil {
+		_, diags := attribute.ParseObject(s.ArgumentsJSON, path.Root("settings"))
+		return diags
+	}
+	var diags diag.Diagnostics
+	if _, has := attribute.Arguments(m.Arguments)[typeArgument]; has {
+		diags.Append(typeTwice())
+	}
+	quorumOrStream := m.Type.IsNull() || !m.Type.IsUnknown() && m.Type.ValueString() != topology.Classic
+	if quorumOrStream && (attribute.Known(m.Durable) && !m.Durable.ValueBool() || m.AutoDelete.ValueBool()) {
+		diags.Append(onlyClassic())
+	}
+	return diags
+}
+
+func (m *model) Compute(*model) {
+	m.ID = entity.ID(m.Identity())
+	if s := attribute.BlockOf[settings](m.Settings); s != nil {
+		kind, _ := s.arguments()[typeArgument].(string)
+		m.Type, m.Durable, m.AutoDelete = attribute.TextValue(kind), s.Durable, s.AutoDelete
+		if s.ArgumentsJSON.IsUnknown() || !attribute.HasNoUnknown(context.Background(), s.Arguments) {
+			m.Type = types.StringUnknown()
+		}
+	}
+	if m.Settings.IsUnknown() {
+		m.Type, m.Durable, m.AutoDelete = types.StringUnknown(), types.BoolUnknown(), types.BoolUnknown()
+	}
+}
+
+// arguments are the arguments of the block, with the queue type.
+func (s settings) arguments() topology.Arguments {
+	if attribute.Known(s.ArgumentsJSON) {
+		arguments, _ := attribute.ParseObject(s.ArgumentsJSON, path.Empty())
+		return topology.Typed(arguments)
+	}
+	return attribute.TextArguments(s.Arguments)
+}
+
+func (m *model) Object() topology.Queue {
+	queue := topology.Queue{
+		Type: m.Type.ValueString(), Transient: !m.Durable.ValueBool(), AutoDelete: m.AutoDelete.ValueBool(),
+		Arguments: attribute.Arguments(m.Arguments),
+	}
+	if s := attribute.BlockOf[settings](m.Settings); s != nil {
+		queue.Arguments = s.arguments()
+		delete(queue.Arguments, typeArgument)
+	}
+	return queue
+}
+
+// known reports whether the queue's properties are known.
+func (m *model) known() bool {
+	return !m.Type.IsUnknown() && !m.Durable.IsUnknown() && !m.AutoDelete.IsUnknown() &&
+		attribute.HasNoUnknown(attribute.Background, m.Arguments) && attribute.HasNoUnknown(attribute.Background, m.Settings)
+}
+
+func (m *model) Imported() bool { return m.ID.IsNull() }
+
+func (m *model) Show(live topology.Queue) {
+	s := attribute.BlockOf[settings](m.Settings)
+	m.Durable, m.AutoDelete = types.BoolValue(!live.Transient), types.BoolValue(live.AutoDelete)
+	if s == nil {
+		m.Type, m.Arguments = types.StringValue(live.Type), attribute.ArgumentsObject(live.Arguments)
+		return
+	}
+	arguments := topology.Arguments{}
+	maps.Copy(arguments, live.Arguments)
+	if _, typed := s.arguments()[typeArgument]; typed {
+		arguments[typeArgument] = live.Type
+	}
+	shown := settings{Durable: m.Durable, AutoDelete: m.AutoDelete, Arguments: types.MapNull(types.StringType)}
+	if attribute.Known(s.ArgumentsJSON) {
+		shown.ArgumentsJSON = attribute.ArgumentsValue(arguments)
+	} else {
+		shown.Arguments = attribute.TextArgumentsValue(arguments)
+	}
+	attribute.SetBlock(&m.Settings, shown)
+}
+
+// store is the queues of the broker.
+type store struct{ run *configured.Provider }
+
+func (s store) Live(ctx context.Context, id []string) (topology.Queue, bool, error) {
+	vhost, err := s.run.Near(ctx, id[0], nil, nil)
+	queue, exists := vhost.Queues[id[1]]
+	return queue, exists, err
+}
+
+func (s store) Now(ctx context.Context, id []string) (topology.Queue, bool, error) {
+	vhost, err := s.run.Fresh(ctx, id[0])
+	queue, exists := vhost.Queues[id[1]]
+	return queue, exists, err
+}
+
+func (s store) Put(ctx context.Context, id []string, queue topology.Queue, _ bool) (bool, error) {
+	return s.run.Client.PutQueue(ctx, id[0], id[1], queue)
+}
+
+func (s store) Delete(ctx context.Context, id []string) error {
+	return s.run.Client.DeleteQueue(ctx, id[0], id[1], "")
+}
+
+func (s store) All(ctx context.Context, vhost string) ([][]string, error) {
+	all, err := s.run.Near(ctx, vhost, nil, nil)
+	return plain.Names(all.Queues), err
+}

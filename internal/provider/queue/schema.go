@@ -1,0 +1,59 @@
+package queue
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// queueSchema describes the resource.
+func queueSchema(context.Context) schema.Schema {
+	return schema.Schema{
+		MarkdownDescription: "A queue.\n\n" +
+			"RabbitMQ cannot change a queue. If the type, `durable`, `auto_delete` or arguments change, the apply deletes the queue and " +
+			"creates it again with all its bindings, also the bindings that others made. It does so only if the queue is proved " +
+			"empty. If the apply is killed in between, the next apply restores the bindings. What is published to the queue " +
+			"meanwhile is lost. Many arguments can be set by a policy instead, which changes without a re-creation; the warning of the plan " +
+			"names the policy keys.\n\n" +
+			"A destroy fails while bindings lead to the queue, and so does a replacement (`-replace`). If the queue has consumers, " +
+			"the destroy deletes it only if it is proved empty. Without bindings and consumers, it reads the counts and tries to get a " +
+			"message instead. If the queue has messages, only `force_destroy = true` deletes it.",
+		Attributes: map[string]schema.Attribute{
+			"name": schema.StringAttribute{
+				Required:            true,
+				MarkdownDescription: "Name of the queue. Changing it replaces the queue.",
+			},
+			"vhost": entity.Vhost("queue"),
+			"type": schema.StringAttribute{
+				Optional: true, Computed: true, Default: stringdefault.StaticString(topology.Quorum),
+				MarkdownDescription: "Type: `quorum` (default), `classic` or `stream`. " +
+					"With a block `settings`, the argument `x-queue-type` decides, or the virtual host's default.",
+			},
+			"durable":     attribute.Flag(true, "Whether the queue survives a restart of the broker. Default: `true`."),
+			"auto_delete": attribute.Flag(false, "Whether the broker deletes the queue once its last consumer is gone. Default: `false`."),
+			"arguments": schema.DynamicAttribute{
+				Optional:            true,
+				MarkdownDescription: "Arguments, such as `{ x-max-length = 100000, x-overflow = \"reject-publish\" }`.",
+			},
+			"force_destroy": attribute.ForceDestroy("queue"),
+			"id":            attribute.ComputedString("`<vhost>/<name>`, percent-encoded, as an import takes it."),
+		},
+		Blocks: map[string]schema.Block{
+			"settings": attribute.Block("The attributes as the provider `cyrilgdn/rabbitmq` has them.", map[string]schema.Attribute{
+				"durable":     attribute.Flag(false, "Whether the queue survives a restart of the broker. Default: `false`."),
+				"auto_delete": attribute.Flag(false, "Whether the broker deletes the queue once its last consumer is gone. Default: `false`."),
+				"arguments":   schema.MapAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: "Arguments."},
+				"arguments_json": schema.StringAttribute{
+					Optional: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Arguments as JSON.",
+				},
+			}, "type", "durable", "auto_delete", "arguments"),
+		},
+	}
+}

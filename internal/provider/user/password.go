@@ -1,0 +1,46 @@
+package user
+
+import (
+	"bytes"
+	"crypto/md5" //nolint:gosec // old brokers have it
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/base64"
+	"slices"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+)
+
+// saltLength is the number of bytes before the hash (rabbit_password:salt_hash).
+const saltLength = 4
+
+// isHash reports whether a text can be a salted hash. A broker takes other texts too, and the user then cannot log in.
+func isHash(text string) bool {
+	decoded, err := base64.StdEncoding.DecodeString(text)
+	return err == nil && slices.Contains([]int{md5.Size, sha256.Size, sha512.Size}, len(decoded)-saltLength)
+}
+
+// matches reports whether a password has the account's hash. If the hash or its algorithm is unknown, it returns true.
+func matches(account broker.Account, password string) bool {
+	if account.HashHidden {
+		return true
+	}
+	stored, err := base64.StdEncoding.DecodeString(account.PasswordHash)
+	if err != nil || len(stored) < saltLength {
+		return false
+	}
+	salt, hash := stored[:saltLength], stored[saltLength:]
+	salted := append(bytes.Clone(salt), password...)
+	switch account.HashingAlgorithm {
+	case "rabbit_password_hashing_sha256":
+		sum := sha256.Sum256(salted)
+		return bytes.Equal(hash, sum[:])
+	case "rabbit_password_hashing_sha512":
+		sum := sha512.Sum512(salted)
+		return bytes.Equal(hash, sum[:])
+	case "rabbit_password_hashing_md5":
+		sum := md5.Sum(salted) //nolint:gosec // see above
+		return bytes.Equal(hash, sum[:])
+	}
+	return true
+}

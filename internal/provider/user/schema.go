@@ -1,0 +1,72 @@
+package user
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/setdefault"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
+)
+
+// userSchema describes the resource.
+func userSchema(context.Context) schema.Schema {
+	const oneOf = " Set at most one of `password_wo`, `password_hash` and `password`."
+	without := func(others ...string) []validator.String {
+		var paths []path.Expression
+		for _, other := range others {
+			paths = append(paths, path.MatchRoot(other))
+		}
+		return []validator.String{stringvalidator.ConflictsWith(paths...)}
+	}
+	notEmpty := stringvalidator.LengthAtLeast(1) // the broker stores an empty password, but refuses to log in with it
+	return schema.Schema{
+		MarkdownDescription: "A user, with its permissions.\n\n" +
+			"Without a password, the user can only log in with a certificate or another mechanism. A change of tags or permissions keeps " +
+			"the password, and so does removing it from the configuration. The user that Terraform runs as keeps its password and the " +
+			"tag `administrator`, and is not deleted: such changes fail.",
+		Attributes: map[string]schema.Attribute{
+			"name": schema.StringAttribute{
+				Required:            true,
+				MarkdownDescription: "Name of the user. Changing it replaces the user.",
+			},
+			"password": schema.StringAttribute{
+				Optional: true, Sensitive: true, Validators: append(without("password_wo", "password_hash"), notEmpty),
+				MarkdownDescription: "Password, which the state contains." + oneOf,
+			},
+			"password_wo": schema.StringAttribute{
+				Optional: true, WriteOnly: true,
+				Validators: append(without("password", "password_hash"), notEmpty,
+					stringvalidator.AlsoRequires(path.MatchRoot("password_wo_version"))),
+				MarkdownDescription: "Password, which neither plans nor the state contain. Needs Terraform 1.11 or later." + oneOf,
+			},
+			"password_wo_version": schema.Int64Attribute{
+				Optional: true, Validators: []validator.Int64{int64validator.AlsoRequires(path.MatchRoot("password_wo"))},
+				MarkdownDescription: "Number that you increase to send a changed `password_wo`.",
+			},
+			"password_hash": schema.StringAttribute{
+				Optional: true, Sensitive: true, Validators: without("password", "password_wo"),
+				MarkdownDescription: "Salted hash of the password, as `rabbitmqctl hash_password` prints it." + oneOf,
+			},
+			"tags": schema.SetAttribute{
+				Optional: true, Computed: true, ElementType: types.StringType,
+				Default:             setdefault.StaticValue(types.SetValueMust(types.StringType, nil)),
+				MarkdownDescription: "Tags, such as `monitoring`. Default: none. Changing them keeps the password.",
+			},
+			// An attribute with nested attributes would refuse an object that is not known yet.
+			"permissions": schema.MapAttribute{
+				Optional: true, ElementType: attribute.OperatorPermissionsType,
+				MarkdownDescription: "Permissions by virtual host, such as `{ (rabbitmq_vhost.shop.name) = " +
+					"rabbitmq_retry_pipeline.orders.worker_permissions }`, or objects with `configure`, `write` and `read`: regular " +
+					"expressions for the names of the queues and exchanges that the user can declare, delete (`configure`), publish to, " +
+					"bind (`write`), consume and bind from (`read`). Permissions in other virtual hosts are left alone.",
+			},
+			"id": attribute.ComputedString("The name."),
+		},
+	}
+}

@@ -1,0 +1,368 @@
+// Package user implements the resource rabbitmq_user.
+package user
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/list"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/permissions"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/plain"
+)
+
+// New makes the resource.
+func New() resource.Resource { return entity.New(kind.Kind, of) }
+
+// NewData makes the data source.
+func NewData() datasource.DataSource {
+	return entity.NewLookup(kind.Kind, of, "tags")
+}
+
+// NewList makes the list resource.
+func NewList() list.ListResource { return entity.NewList(kind.Kind, of) }
+
+var kind = plain.Kind[user]{
+	Kind: entity.Kind{
+		Type: "user", Name: configured.User,
+		Parts:  []entity.Part{{Name: "name", Description: "Name of the user."}},
+		Schema: userSchema,
+	},
+	Overwrites: true, Equal: equal,
+	Store: func(run *configured.Provider) plain.Store[user] { return store{run} },
+}
+
+func of(run *configured.Provider) entity.Resource[model] {
+	return users{plain.Resource[model, user, *model]{Kind: kind, Run: run}}
+}
+
+// users is the resource during one call from Terraform.
+type users struct {
+	plain.Resource[model, user, *model]
+}
+
+// TakeWriteOnly copies the password, which neither plan nor state contains.
+func (users) TakeWriteOnly(plan *model, config model) { plan.PasswordWO = config.PasswordWO }
+
+// user is a user with its permissions by vhost.
+type user struct {
+	broker.Account
+	// password is a new password, nil to keep the hash.
+	password *string
+	// written says that the user has a password that only the broker knows.
+	written     bool
+	permissions map[string]broker.Permission
+}
+
+// equal compares users. Permissions of other vhosts do not count.
+func equal(wanted, live user) bool {
+	for vhost, permission := range wanted.permissions {
+		if live.permissions[vhost] != permission {
+			return false
+		}
+	}
+	return slices.Equal(wanted.Tags, live.Tags) && wanted.samePassword(live)
+}
+
+// samePassword reports whether the live hash is as wanted, as far as the configuration and the broker say.
+func (u user) samePassword(live user) bool {
+	switch {
+	case live.HashHidden:
+		return true
+	case u.password != nil:
+		return matches(live.Account, *u.password)
+	case u.PasswordHash != "":
+		return u.PasswordHash == live.PasswordHash
+	case u.written:
+		return live.PasswordHash != ""
+	}
+	return true
+}
+
+// store is the users of the broker.
+type store struct{ run *configured.Provider }
+
+func (s store) Live(ctx context.Context, id []string) (user, bool, error) {
+	accounts, err := configured.Once(ctx, s.run, "users", s.run.Client.Accounts)
+	if err != nil {
+		return user{}, false, err
+	}
+	permissions, err := configured.Once(ctx, s.run, "permissions", s.run.Client.Permissions)
+	account, exists := accounts[id[0]]
+	return user{Account: account, permissions: permissionsOf(id[0], permissions)}, exists, err
+}
+
+// permissionsOf are the permissions of one user by vhost.
+func permissionsOf(name string, all map[broker.Grant]broker.Permission) map[string]broker.Permission {
+	permissions := map[string]broker.Permission{}
+	for grant, permission := range all {
+		if grant.User == name {
+			permissions[grant.Vhost] = permission
+		}
+	}
+	return permissions
+}
+
+func (s store) Now(ctx context.Context, id []string) (user, bool, error) {
+	account, exists, err := s.run.Client.Account(ctx, id[0])
+	return user{Account: account}, exists, err
+}
+
+// Put creates a user with its permissions. If they fail, it deletes the user again, because Terraform would not know of it.
+func (s store) Put(ctx context.Context, id []string, wanted user, _ bool) (bool, error) {
+	created, err := s.run.Client.PutAccount(ctx, id[0], wanted.Account, wanted.password)
+	if err != nil || !created {
+		return false, err
+	}
+	if err := s.permit(ctx, id[0], wanted.permissions, nil); err != nil {
+		return false, errors.Join(err, s.Delete(ctx, id))
+	}
+	return true, nil
+}
+
+// permit writes the permissions that differ.
+func (s store) permit(ctx context.Context, name string, wanted, before map[string]broker.Permission) error {
+	var failed []error
+	for _, vhost := range slices.Sorted(maps.Keys(wanted)) {
+		if was, had := before[vhost]; !had || was != wanted[vhost] {
+			_, err := s.run.Client.PutPermission(ctx, broker.Grant{Vhost: vhost, User: name}, wanted[vhost])
+			failed = append(failed, err)
+		}
+	}
+	return errors.Join(failed...)
+}
+
+func (s store) Delete(ctx context.Context, id []string) error {
+	return s.run.Client.DeleteAccount(ctx, id[0])
+}
+
+func (s store) All(ctx context.Context, _ string) ([][]string, error) {
+	all, err := s.run.Client.Accounts(ctx)
+	return plain.Names(all), err
+}
+
+// Plan also refuses permissions that another resource of the same plan sets, and warns of a change that would lock Terraform out.
+func (u users) Plan(ctx context.Context, plan, prior *model) diag.Diagnostics {
+	diags := u.Resource.Plan(ctx, plan, prior)
+	for vhost := range plan.Object().permissions {
+		diags.Append(permissions.Claim(u.Run, u.Name, path.Root("permissions").AtMapKey(vhost), plan.Name, types.StringValue(vhost))...)
+	}
+	if prior != nil && u.Run.Configured() && (locksOut(*plan, *prior) || !plan.Name.Equal(prior.Name)) {
+		diags.Append(u.ownUser(ctx, *prior, planned)...)
+	}
+	return diags
+}
+
+// PlanDestroy warns if Terraform runs as the user.
+func (u users) PlanDestroy(ctx context.Context, state model) diag.Diagnostics {
+	return u.ownUser(ctx, state, planned)
+}
+
+// Delete deletes the user, unless Terraform runs as it.
+func (u users) Delete(ctx context.Context, state model) diag.Diagnostics {
+	if diags := u.ownUser(ctx, state, applied); diags.HasError() {
+		return diags
+	}
+	return u.Resource.Delete(ctx, state)
+}
+
+// Update changes a user, and takes permissions away that are no longer configured. Unless the configuration has another
+// password, the user keeps the one that the broker has.
+func (u users) Update(ctx context.Context, plan, state *model) diag.Diagnostics {
+	if locksOut(*plan, *state) {
+		if diags := u.ownUser(ctx, *plan, applied); diags.HasError() {
+			return diags
+		}
+	}
+	name, wanted, before := plan.Name.ValueString(), plan.Object(), state.Object()
+	change, err := u.change(ctx, plan, state)
+	if err != nil {
+		return u.Failed("change", *plan, err)
+	}
+	if diags := u.requireFree(ctx, *plan, wanted, before); diags.HasError() {
+		return diags
+	}
+	for vhost := range before.permissions {
+		if _, stays := wanted.permissions[vhost]; stays {
+			continue
+		}
+		if err := u.Run.Client.DeletePermission(ctx, broker.Grant{Vhost: vhost, User: name}); err != nil {
+			return u.Failed("change", *plan, err)
+		}
+	}
+	if change != nil {
+		if _, err := u.Run.Client.PutAccount(ctx, name, change.Account, change.password); err != nil {
+			return u.Failed("change", *plan, err)
+		}
+	}
+	if err := (store{u.Run}).permit(ctx, name, wanted.permissions, before.permissions); err != nil {
+		return u.Failed("change", *plan, err)
+	}
+	return nil
+}
+
+// requireFree refuses new permissions in virtual hosts where the user already has others.
+func (u users) requireFree(ctx context.Context, plan model, wanted, before user) diag.Diagnostics {
+	for vhost := range wanted.permissions {
+		if _, had := before.permissions[vhost]; had {
+			continue
+		}
+		switch live, exists, err := u.Run.Client.Permission(ctx, broker.Grant{Vhost: vhost, User: plan.Name.ValueString()}); {
+		case err != nil:
+			return u.Failed("change", plan, err)
+		case exists && live != wanted.permissions[vhost]:
+			return diag.Diagnostics{permissionExists(plan, vhost, live)}
+		}
+	}
+	return nil
+}
+
+// change is the user to write, nil if only permissions change. The API replaces the whole user. To keep a password, it gets the hash
+// that the broker has now.
+func (u users) change(ctx context.Context, plan, state *model) (*user, error) {
+	wanted, before := plan.Object(), state.Object()
+	if !sets(plan.PasswordWOVersion, state.PasswordWOVersion) && !sets(plan.Password, state.Password) {
+		wanted.password = nil
+	}
+	if wanted.password == nil && !sets(plan.PasswordHash, state.PasswordHash) && slices.Equal(wanted.Tags, before.Tags) {
+		return nil, nil
+	}
+	live, exists, err := u.Run.Client.Account(ctx, plan.Name.ValueString())
+	switch {
+	case err != nil:
+		return nil, err
+	case !exists:
+		return nil, errGone
+	case wanted.password != nil:
+		return &wanted, nil
+	}
+	return wanted.keeping(live, plan.Password.ValueStringPointer()) // and not password_wo, whose version is the same
+}
+
+// keeping is the user with the live hash. If the broker hides it, it is the user as configured.
+func (u user) keeping(live broker.Account, password *string) (*user, error) {
+	switch {
+	case live.HashHidden && u.PasswordHash == "" && password == nil:
+		return nil, errNoHash
+	case live.HashHidden:
+		u.password = password
+	case u.PasswordHash == "" || u.PasswordHash == live.PasswordHash:
+		u.PasswordHash, u.HashingAlgorithm = live.PasswordHash, live.HashingAlgorithm
+	}
+	return &u, nil
+}
+
+var (
+	errGone   = errors.New("it was deleted after the plan. Plan again")
+	errNoHash = errors.New("the broker does not return the password's hash, and without it the change would clear the password: " +
+		"increase password_wo_version, or set password or password_hash")
+)
+
+// sets reports whether a plan has another value of an attribute. To remove it from the configuration changes nothing.
+func sets(planned, before attr.Value) bool { return !planned.IsNull() && !planned.Equal(before) }
+
+// locksOut reports whether a change would lock out a program that logs in as the user.
+func locksOut(plan, state model) bool {
+	administrated := func(m model) bool { return m.Tags.IsUnknown() || slices.Contains(m.Object().Tags, "administrator") }
+	return administrated(state) && !administrated(plan) || sets(plan.Password, state.Password) ||
+		sets(plan.PasswordHash, state.PasswordHash) || sets(plan.PasswordWOVersion, state.PasswordWOVersion)
+}
+
+// ownUser refuses, or warns of, a change if Terraform runs as the user.
+func (u users) ownUser(ctx context.Context, m model, refused func(model) diag.Diagnostic) diag.Diagnostics {
+	self, err := u.Run.ReachForWrite(ctx)
+	switch {
+	case err != nil:
+		return u.Failed("change", m, err)
+	case self.Name != m.Name.ValueString():
+		return nil
+	}
+	return diag.Diagnostics{refused(m)}
+}
+
+// model is the resource in Terraform's configuration, plan and state.
+type model struct {
+	Name              types.String `tfsdk:"name"`
+	Password          types.String `tfsdk:"password"`
+	PasswordWO        types.String `tfsdk:"password_wo"`
+	PasswordWOVersion types.Int64  `tfsdk:"password_wo_version"`
+	PasswordHash      types.String `tfsdk:"password_hash"`
+	Tags              types.Set    `tfsdk:"tags"`
+	Permissions       types.Map    `tfsdk:"permissions"`
+	ID                types.String `tfsdk:"id"`
+}
+
+func (m model) Identity() []types.String { return []types.String{m.Name} }
+
+func (m model) Validate(context.Context) diag.Diagnostics {
+	if attribute.Known(m.PasswordHash) && !isHash(m.PasswordHash.ValueString()) {
+		return diag.Diagnostics{noHash()}
+	}
+	return nil
+}
+
+func (m *model) Compute(*model) { m.ID = entity.ID(m.Identity()) }
+
+func (m *model) Object() user {
+	u := user{Account: broker.Account{Tags: attribute.Texts(m.Tags), PasswordHash: m.PasswordHash.ValueString()}}
+	u.written = attribute.Known(m.PasswordWOVersion)
+	for _, password := range []types.String{m.Password, m.PasswordWO} {
+		if attribute.Known(password) {
+			u.password = password.ValueStringPointer()
+		}
+	}
+	var of map[string]patterns
+	_ = m.Permissions.ElementsAs(attribute.Background, &of, false)
+	u.permissions = map[string]broker.Permission{}
+	for vhost, p := range of {
+		u.permissions[vhost] = broker.Permission{
+			Configure: p.Configure.ValueString(), Write: p.Write.ValueString(), Read: p.Read.ValueString(),
+		}
+	}
+	return u
+}
+
+// patterns are the permissions in one virtual host.
+type patterns struct {
+	Configure types.String `tfsdk:"configure"`
+	Write     types.String `tfsdk:"write"`
+	Read      types.String `tfsdk:"read"`
+}
+
+func (m *model) Imported() bool { return m.ID.IsNull() }
+
+// Show also shows that the user has another password: as an empty one, or as a missing version.
+func (m *model) Show(live user) {
+	m.Tags = types.SetValueMust(types.StringType, attribute.StringValues(live.Tags))
+	if attribute.Known(m.Password) && !matches(live.Account, m.Password.ValueString()) {
+		m.Password = types.StringValue("")
+	}
+	if attribute.Known(m.PasswordHash) && !live.HashHidden {
+		m.PasswordHash = types.StringValue(live.PasswordHash)
+	}
+	if !live.HashHidden && live.PasswordHash == "" {
+		m.PasswordWOVersion = types.Int64Null()
+	}
+	shown := map[string]attr.Value{}
+	for vhost := range m.Object().permissions {
+		if p, has := live.permissions[vhost]; has {
+			shown[vhost] = attribute.PermissionsValue(pipeline.Permissions{Configure: p.Configure, Write: p.Write, Read: p.Read})
+		}
+	}
+	if attribute.Known(m.Permissions) {
+		m.Permissions = types.MapValueMust(attribute.OperatorPermissionsType, shown)
+	}
+}

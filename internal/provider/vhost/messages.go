@@ -1,0 +1,23 @@
+package vhost
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
+)
+
+func willBeRefused(m model, queues int) diag.Diagnostic {
+	return diag.NewAttributeWarningDiagnostic(path.Root("force_destroy"), "Virtual host has queues", fmt.Sprintf(
+		"Queues in virtual host %q: %d. If they are still there, %s", m.Name.ValueString(), queues, remedy))
+}
+
+func hasQueues(m model, queues []string) diag.Diagnostic {
+	return diag.NewAttributeErrorDiagnostic(path.Root("force_destroy"), "Virtual host has queues", fmt.Sprintf(
+		"Virtual host %q has these queues:\n%s\n\nNothing was deleted: %s", m.Name.ValueString(), preflight.Bullets(queues), remedy))
+}
+
+const remedy = "the destroy fails. Delete the queues first, or set force_destroy = true and apply: " +
+	"the destroy then deletes all queues with their messages."

@@ -1,0 +1,191 @@
+// Package vhost implements the resource rabbitmq_vhost.
+package vhost
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/list"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/plain"
+)
+
+// New makes the resource.
+func New() resource.Resource { return entity.New(kind.Kind, of) }
+
+// NewData makes the data source.
+func NewData() datasource.DataSource {
+	return entity.NewLookup(kind.Kind, of, "description", "tags", "default_queue_type", "tracing", "max_connections", "max_queues")
+}
+
+// NewList makes the list resource.
+func NewList() list.ListResource { return entity.NewList(kind.Kind, of) }
+
+var kind = plain.Kind[broker.VhostSettings]{
+	Kind: entity.Kind{
+		Type: "vhost", Name: configured.Vhost,
+		Parts:  []entity.Part{{Name: "name", Description: "Name of the virtual host."}},
+		Schema: vhostSchema,
+	},
+	Overwrites: true, Equal: equal,
+	Store: func(run *configured.Provider) plain.Store[broker.VhostSettings] { return store{run} },
+}
+
+func of(run *configured.Provider) entity.Resource[model] {
+	return vhosts{plain.Resource[model, broker.VhostSettings, *model]{Kind: kind, Run: run}}
+}
+
+// vhosts is the resource during one call from Terraform.
+type vhosts struct {
+	plain.Resource[model, broker.VhostSettings, *model]
+}
+
+// equal compares settings. If no default queue type is wanted, the live one counts.
+func equal(wanted, live broker.VhostSettings) bool {
+	return wanted.Description == live.Description && slices.Equal(wanted.Tags, live.Tags) && wanted.Tracing == live.Tracing &&
+		(wanted.DefaultQueueType == "" || wanted.DefaultQueueType == live.DefaultQueueType) && maps.Equal(wanted.Limits, live.Limits)
+}
+
+// PlanDestroy warns of queues that are deleted with the vhost.
+func (v vhosts) PlanDestroy(ctx context.Context, state model) diag.Diagnostics {
+	if v.Run.HasWritten() {
+		return nil
+	}
+	all, err := v.Run.Near(ctx, state.Name.ValueString(), nil, nil)
+	if err != nil || len(all.Queues) == 0 {
+		return nil
+	}
+	return diag.Diagnostics{willBeRefused(state, len(all.Queues))}
+}
+
+// Delete deletes a vhost that has no queues, or any vhost by force.
+func (v vhosts) Delete(ctx context.Context, state model) diag.Diagnostics {
+	if !state.ForceDestroy.ValueBool() {
+		all, err := v.Run.Fresh(ctx, state.Name.ValueString())
+		if err != nil && !broker.IsNotFound(err) {
+			return diag.Diagnostics{entity.CannotList(state.Name.ValueString(), entity.SoNothingChanged, err)}
+		}
+		if len(all.Queues) > 0 {
+			return diag.Diagnostics{hasQueues(state, slices.Sorted(maps.Keys(all.Queues)))}
+		}
+	}
+	return v.Resource.Delete(ctx, state)
+}
+
+// store is the vhosts of the broker.
+type store struct{ run *configured.Provider }
+
+func (s store) all(ctx context.Context) (map[string]broker.VhostSettings, error) {
+	return configured.Once(ctx, s.run, "vhosts", s.run.Client.VhostSettings)
+}
+
+func (s store) Live(ctx context.Context, id []string) (broker.VhostSettings, bool, error) {
+	all, err := s.all(ctx)
+	settings, exists := all[id[0]]
+	return settings, exists, err
+}
+
+func (s store) Now(ctx context.Context, id []string) (broker.VhostSettings, bool, error) {
+	all, err := s.run.Client.VhostSettings(ctx)
+	settings, exists := all[id[0]]
+	return settings, exists, err
+}
+
+func (s store) Put(ctx context.Context, id []string, wanted broker.VhostSettings, mustBeNew bool) (created bool, err error) {
+	var before broker.VhostSettings
+	if !mustBeNew {
+		before, _, err = s.Now(ctx, id)
+	}
+	if err != nil {
+		return false, err
+	}
+	created, err = s.run.Client.PutVhost(ctx, id[0], wanted)
+	if err != nil || mustBeNew && !created {
+		return false, err
+	}
+	return created, s.putLimits(ctx, id[0], before.Limits, wanted.Limits)
+}
+
+// putLimits changes the limits that differ.
+func (s store) putLimits(ctx context.Context, vhost string, before, wanted map[string]int64) error {
+	var failed []error
+	for limit, value := range wanted {
+		if was, isSet := before[limit]; !isSet || was != value {
+			failed = append(failed, s.run.Client.PutVhostLimit(ctx, vhost, limit, value))
+		}
+	}
+	for limit := range before {
+		if _, stays := wanted[limit]; !stays {
+			failed = append(failed, s.run.Client.DeleteVhostLimit(ctx, vhost, limit))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+func (s store) Delete(ctx context.Context, id []string) error {
+	return s.run.Client.DeleteVhost(ctx, id[0])
+}
+
+func (s store) All(ctx context.Context, _ string) ([][]string, error) {
+	all, err := s.all(ctx)
+	return plain.Names(all), err
+}
+
+// model is the resource in Terraform's configuration, plan and state.
+type model struct {
+	Name             types.String `tfsdk:"name"`
+	Description      types.String `tfsdk:"description"`
+	Tags             types.Set    `tfsdk:"tags"`
+	DefaultQueueType types.String `tfsdk:"default_queue_type"`
+	Tracing          types.Bool   `tfsdk:"tracing"`
+	MaxConnections   types.Int64  `tfsdk:"max_connections"`
+	MaxQueues        types.Int64  `tfsdk:"max_queues"`
+	ForceDestroy     types.Bool   `tfsdk:"force_destroy"`
+	ID               types.String `tfsdk:"id"`
+}
+
+func (m model) Identity() []types.String { return []types.String{m.Name} }
+
+func (m model) Validate(context.Context) diag.Diagnostics { return nil }
+
+func (m *model) Compute(*model) { m.ID = entity.ID(m.Identity()) }
+
+func (m *model) Imported() bool { return m.Description.IsNull() }
+
+func (m *model) Object() broker.VhostSettings {
+	limits := map[string]int64{}
+	for limit, value := range map[string]types.Int64{"max-connections": m.MaxConnections, "max-queues": m.MaxQueues} {
+		if attribute.Known(value) {
+			limits[limit] = value.ValueInt64()
+		}
+	}
+	return broker.VhostSettings{
+		Description: m.Description.ValueString(), Tags: attribute.Texts(m.Tags),
+		DefaultQueueType: m.DefaultQueueType.ValueString(), Tracing: m.Tracing.ValueBool(), Limits: limits,
+	}
+}
+
+func (m *model) Show(live broker.VhostSettings) {
+	m.Description, m.Tracing = types.StringValue(live.Description), types.BoolValue(live.Tracing)
+	m.Tags = types.SetValueMust(types.StringType, attribute.StringValues(live.Tags))
+	m.DefaultQueueType = attribute.TextValue(live.DefaultQueueType)
+	m.MaxConnections, m.MaxQueues = limitValue(live.Limits, "max-connections"), limitValue(live.Limits, "max-queues")
+}
+
+func limitValue(limits map[string]int64, limit string) types.Int64 {
+	value, isSet := limits[limit]
+	if !isSet {
+		return types.Int64Null()
+	}
+	return types.Int64Value(value)
+}

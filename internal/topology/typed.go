@@ -1,0 +1,37 @@
+package topology
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// numberKeys are the policy keys and, with the prefix "x-", the arguments of queues that RabbitMQ accepts as whole numbers only.
+var numberKeys = []string{
+	"consumer-disconnected-timeout", "consumer-timeout", "delayed-retry-max", "delayed-retry-min", "delivery-limit", "expires",
+	"ha-sync-batch-size", "initial-cluster-size", "max-in-memory-bytes", "max-in-memory-length", "max-length", "max-length-bytes",
+	"max-priority", "message-ttl", "queue-version", "quorum-initial-group-size", "quorum-target-group-size",
+	"stream-filter-size-bytes", "stream-max-segment-size-bytes", "target-group-size",
+}
+
+const boolKey = "single-active-consumer"
+
+// Typed converts texts to the type that RabbitMQ accepts. Terraform makes texts of numbers in a map(any) or map(string).
+func Typed(arguments Arguments) Arguments {
+	typed := maps.Clone(arguments)
+	for key, value := range typed {
+		text, isText := value.(string)
+		name := strings.TrimPrefix(key, "x-")
+		if !isText {
+			continue
+		}
+		if number, err := strconv.ParseInt(text, 10, 64); err == nil && slices.Contains(numberKeys, name) {
+			typed[key] = number
+		}
+		if boolean, err := strconv.ParseBool(text); err == nil && name == boolKey {
+			typed[key] = boolean
+		}
+	}
+	return typed
+}
