@@ -21,10 +21,10 @@ import (
 
 var (
 	only        = flag.String("scenarios", "", "names of the scenarios to run, such as \"1,200 spread\"; empty for all")
-	destroys    = flag.String("destroy", "1,50,200,25 by hand,200 by hand", "scenarios whose destroy is measured; the vhosts of the others are just deleted")
+	destroys    = flag.String("destroy", "1,50,200,200 by hand", "scenarios whose destroy is measured; others only lose their vhosts")
 	parallelism = flag.Int("parallelism", 200, "terraform's -parallelism of a destroy of 200 pipelines; its default is 10")
 	details     = flag.Bool("details", false, "print which requests each step sent")
-	versus      = flag.String("versus", "", "directory of another build of the provider, to measure next to this one")
+	versus      = flag.String("versus", "", "directory of another build of the provider, or of another provider, to measure next to this one")
 )
 
 // scenario is one line of the table.
@@ -54,7 +54,6 @@ var scenarios = []scenario{
 	{name: "200 slow", pipelines: 200, vhosts: 1, delay: slow},
 	{name: "200 spread", pipelines: 200, vhosts: 10},
 	{name: "200 work queues only", pipelines: 200, vhosts: 1, workQueuesOnly: true},
-	{name: "25 by hand", pipelines: 25, vhosts: 1, plain: true},
 	{name: "200 by hand", pipelines: 200, vhosts: 1, plain: true},
 }
 
@@ -153,9 +152,9 @@ func (s scenario) measureTerraform(t *testing.T, provider string, r *row) {
 	m := newMeter(t, provider)
 	tf := terraformtest.New(t, m.provider, "RABBITMQ_ENDPOINT="+p.endpoint)
 	if s.plain {
-		tf.Write(t, "main.tf", plainConfig)
-		tf.Write(t, "terraform.tfvars.json", plainVariables(t, b, pipelines, 1000))
-		tf.Write(t, "changed.json", plainVariables(t, b, pipelines, 2000))
+		tf.Write(t, "main.tf", plainConfig(pipelines))
+		tf.Write(t, "terraform.tfvars.json", plainVariables(t, b, 1000))
+		tf.Write(t, "changed.json", plainVariables(t, b, 2000))
 	} else {
 		tf.Write(t, "main.tf", config)
 		tf.Write(t, "terraform.tfvars.json", s.variables(t, pipelines, delays))

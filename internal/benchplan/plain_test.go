@@ -4,8 +4,8 @@ package benchplan
 
 import (
 	"encoding/json"
-	"maps"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,134 +15,133 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// plainConfig makes pipelines by hand, in a form that the provider cyrilgdn/rabbitmq also accepts.
-const plainConfig = terraformtest.Required + `
+// plainConfig makes pipelines by hand, in a form that the provider cyrilgdn/rabbitmq also accepts. Each object has a block of its own:
+// with for_each, every reference would make Terraform itself evaluate all instances, and that would take most of the time.
+func plainConfig(pipelines map[string]string) string {
+	var all strings.Builder
+	all.WriteString(plainVhost)
+	for name := range pipelines {
+		all.WriteString(strings.ReplaceAll(plainPipeline, "NAME", name))
+	}
+	return all.String()
+}
+
+const plainVhost = terraformtest.Required + `
 
 variable "vhost" { type = string }
-variable "pipelines" { type = set(string) }
 variable "length" { type = number }
 
 resource "rabbitmq_vhost" "all" { name = var.vhost }
+`
 
-resource "rabbitmq_exchange" "dlx" {
-  for_each = var.pipelines
-  name     = "${each.key}.dlx"
-  vhost    = rabbitmq_vhost.all.name
+const plainPipeline = `
+resource "rabbitmq_exchange" "NAME_dlx" {
+  name  = "NAME.dlx"
+  vhost = rabbitmq_vhost.all.name
   settings {
     type    = "fanout"
     durable = true
   }
 }
 
-resource "rabbitmq_exchange" "retry" {
-  for_each = var.pipelines
-  name     = "${each.key}.retry"
-  vhost    = rabbitmq_vhost.all.name
+resource "rabbitmq_exchange" "NAME_retry" {
+  name  = "NAME.retry"
+  vhost = rabbitmq_vhost.all.name
   settings {
     type    = "direct"
     durable = true
   }
 }
 
-resource "rabbitmq_exchange" "return" {
-  for_each = var.pipelines
-  name     = "${each.key}.return"
-  vhost    = rabbitmq_vhost.all.name
+resource "rabbitmq_exchange" "NAME_return" {
+  name  = "NAME.return"
+  vhost = rabbitmq_vhost.all.name
   settings {
     type    = "direct"
     durable = true
   }
 }
 
-resource "rabbitmq_queue" "work" {
-  for_each = var.pipelines
-  name     = "${each.key}.work"
-  vhost    = rabbitmq_vhost.all.name
+resource "rabbitmq_queue" "NAME_work" {
+  name  = "NAME.work"
+  vhost = rabbitmq_vhost.all.name
   settings {
     durable   = true
     arguments = { "x-queue-type" = "quorum" }
   }
 }
 
-resource "rabbitmq_queue" "inbox" {
-  for_each = var.pipelines
-  name     = "${each.key}.inbox"
-  vhost    = rabbitmq_vhost.all.name
+resource "rabbitmq_queue" "NAME_inbox" {
+  name  = "NAME.inbox"
+  vhost = rabbitmq_vhost.all.name
   settings {
     durable   = true
     arguments = { "x-queue-type" = "quorum" }
   }
 }
 
-resource "rabbitmq_queue" "retry" {
-  for_each = var.pipelines
-  name     = "${each.key}.retry"
-  vhost    = rabbitmq_vhost.all.name
+resource "rabbitmq_queue" "NAME_retry" {
+  name  = "NAME.retry"
+  vhost = rabbitmq_vhost.all.name
   settings {
     durable = true
     arguments_json = jsonencode({
       "x-queue-type"           = "quorum"
       "x-message-ttl"          = 5000
-      "x-dead-letter-exchange" = rabbitmq_exchange.return[each.key].name
+      "x-dead-letter-exchange" = rabbitmq_exchange.NAME_return.name
     })
   }
 }
 
-resource "rabbitmq_queue" "failed" {
-  for_each = var.pipelines
-  name     = "${each.key}.failed"
-  vhost    = rabbitmq_vhost.all.name
+resource "rabbitmq_queue" "NAME_failed" {
+  name  = "NAME.failed"
+  vhost = rabbitmq_vhost.all.name
   settings {
     durable   = true
     arguments = { "x-queue-type" = "quorum" }
   }
 }
 
-resource "rabbitmq_binding" "inbox" {
-  for_each         = var.pipelines
+resource "rabbitmq_binding" "NAME_inbox" {
   vhost            = rabbitmq_vhost.all.name
-  source           = rabbitmq_exchange.dlx[each.key].name
-  destination      = rabbitmq_queue.inbox[each.key].name
+  source           = rabbitmq_exchange.NAME_dlx.name
+  destination      = rabbitmq_queue.NAME_inbox.name
   destination_type = "queue"
 }
 
-resource "rabbitmq_binding" "retry" {
-  for_each         = var.pipelines
+resource "rabbitmq_binding" "NAME_retry" {
   vhost            = rabbitmq_vhost.all.name
-  source           = rabbitmq_exchange.retry[each.key].name
-  destination      = rabbitmq_queue.retry[each.key].name
+  source           = rabbitmq_exchange.NAME_retry.name
+  destination      = rabbitmq_queue.NAME_retry.name
   destination_type = "queue"
   routing_key      = "retry"
 }
 
-resource "rabbitmq_binding" "failed" {
-  for_each         = var.pipelines
+resource "rabbitmq_binding" "NAME_failed" {
   vhost            = rabbitmq_vhost.all.name
-  source           = rabbitmq_exchange.retry[each.key].name
-  destination      = rabbitmq_queue.failed[each.key].name
+  source           = rabbitmq_exchange.NAME_retry.name
+  destination      = rabbitmq_queue.NAME_failed.name
   destination_type = "queue"
   routing_key      = "failed"
 }
 
-resource "rabbitmq_binding" "work" {
-  for_each         = var.pipelines
+resource "rabbitmq_binding" "NAME_work" {
   vhost            = rabbitmq_vhost.all.name
-  source           = rabbitmq_exchange.return[each.key].name
-  destination      = rabbitmq_queue.work[each.key].name
+  source           = rabbitmq_exchange.NAME_return.name
+  destination      = rabbitmq_queue.NAME_work.name
   destination_type = "queue"
-  routing_key      = rabbitmq_queue.work[each.key].name
+  routing_key      = rabbitmq_queue.NAME_work.name
 }
 
-resource "rabbitmq_policy" "work" {
-  for_each = var.pipelines
-  name     = each.key
-  vhost    = rabbitmq_vhost.all.name
+resource "rabbitmq_policy" "NAME_work" {
+  name  = "NAME"
+  vhost = rabbitmq_vhost.all.name
   policy {
-    pattern  = "^${each.key}\\.work$"
+    pattern  = "^NAME\\.work$"
     priority = 10
     apply_to = "queues"
     definition = {
-      "dead-letter-exchange" = rabbitmq_exchange.dlx[each.key].name
+      "dead-letter-exchange" = rabbitmq_exchange.NAME_dlx.name
       "max-length"           = var.length
     }
   }
@@ -175,15 +174,11 @@ func plainObjects(name string) topology.Topology {
 }
 
 // plainVariables are the configuration's, as a file for the CLI. The vhost is a new one, which the test deletes.
-func plainVariables(t *testing.T, b *brokertest.Broker, pipelines map[string]string, length int) string {
+func plainVariables(t *testing.T, b *brokertest.Broker, length int) string {
 	t.Helper()
 	vhost := b.Vhost + ".plain"
 	t.Cleanup(func() { _, _, _ = b.Try(http.MethodDelete, api("vhosts", vhost), nil) })
-	names := []string{}
-	for name := range maps.Keys(pipelines) {
-		names = append(names, name)
-	}
-	text, err := json.Marshal(map[string]any{"vhost": vhost, "pipelines": names, "length": length})
+	text, err := json.Marshal(map[string]any{"vhost": vhost, "length": length})
 	require.NoError(t, err)
 	return string(text)
 }

@@ -85,7 +85,8 @@ func (r row) check(t *testing.T) {
 	if r.plan.writes+r.again.writes+r.change.writes > 0 {
 		t.Errorf("writes with nothing to change: plan %d, apply %d; plan of a change %d", r.plan.writes, r.again.writes, r.change.writes)
 	}
-	if r.pipelines >= 200 && r.ratio() > slowerThanBare {
+	// Of thousands of resources, Terraform itself takes most of the time.
+	if r.pipelines >= 200 && !r.plain && r.ratio() > slowerThanBare {
 		t.Errorf("the apply took %.1f times the bare calls, want at most %d", r.ratio(), slowerThanBare)
 	}
 }
