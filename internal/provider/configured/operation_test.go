@@ -265,3 +265,41 @@ func TestAnApplyAsksAgainAfterAFailure(t *testing.T) {
 		t.Errorf("the broker was asked %d times", asked)
 	}
 }
+
+// A deletion can use a listing from a moment ago, unless the same apply can have begun to use the object since.
+func TestRecentListings(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		by             Kind
+		deletes        bool
+		change, delete int32 // listings of two calls
+	}{
+		"a plain deletion":   {Queue, true, 1, 1},
+		"a plain change":     {Queue, false, 1, 2},
+		"a pipeline goes":    {Pipeline, true, 2, 2},
+		"a pipeline changes": {Pipeline, false, 2, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				for _, kind := range []struct {
+					recent func(*Provider, context.Context, string) (topology.Vhost, error)
+					want   int32
+				}{{(*Provider).Recent, c.change}, {(*Provider).RecentForDelete, c.delete}} {
+					var listings atomic.Int32
+					s := counting(&listings)
+					s.MarkWritten(c.by, c.deletes)
+					for range 2 {
+						_, err := kind.recent(s, t.Context(), "/")
+						require.NoError(t, err)
+					}
+					require.Equal(t, kind.want, listings.Load())
+					time.Sleep(recently)
+					_, err := kind.recent(s, t.Context(), "/")
+					require.NoError(t, err)
+					require.Equal(t, kind.want+1, listings.Load(), "it is too old now")
+				}
+			})
+		})
+	}
+}
