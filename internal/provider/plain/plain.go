@@ -101,7 +101,6 @@ func (r Resource[M, O, P]) PlanDestroy(context.Context, M) diag.Diagnostics { re
 
 // Create creates the object.
 func (r Resource[M, O, P]) Create(ctx context.Context, plan *M) diag.Diagnostics {
-	P(plan).Compute(nil)
 	if r.Overwrites {
 		switch exists, err := r.existed(ctx, r.ID(*plan)); {
 		case err != nil:
