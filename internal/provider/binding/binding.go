@@ -229,7 +229,7 @@ func is(id []string) func(topology.Binding) bool {
 	}
 }
 
-func (s store) Put(ctx context.Context, id []string, binding topology.Binding, _ bool) (bool, error) {
+func (s store) Put(ctx context.Context, id []string, binding topology.Binding) (bool, error) {
 	return true, s.run.Client.Bind(ctx, id[0], binding)
 }
 

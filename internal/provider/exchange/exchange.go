@@ -216,7 +216,7 @@ func (s store) Now(ctx context.Context, id []string) (topology.Exchange, bool, e
 	return s.run.Client.Exchange(ctx, id[0], id[1])
 }
 
-func (s store) Put(ctx context.Context, id []string, exchange topology.Exchange, _ bool) (bool, error) {
+func (s store) Put(ctx context.Context, id []string, exchange topology.Exchange) (bool, error) {
 	return s.run.Client.PutExchange(ctx, id[0], id[1], exchange)
 }
 

@@ -16,8 +16,8 @@ func exchangeSchema(context.Context) schema.Schema {
 		MarkdownDescription: "An exchange.\n\n" +
 			"RabbitMQ cannot change an exchange. If an attribute other than the name changes, the apply deletes the exchange and creates it " +
 			"again with all its bindings, also the bindings that others made. If the apply is killed in between, the next apply " +
-			"restores them. Meanwhile, the broker refuses what is published to the exchange, and drops what another exchange or a " +
-			"dead-letter queue sends to it.\n\n" +
+			"restores them. Meanwhile, the broker refuses messages that are published to the exchange. It drops messages that another " +
+			"exchange or a queue sends to it.\n\n" +
 			"A destroy fails while a binding leads from or to the exchange, or while it is the dead-letter exchange of a queue or the " +
 			"alternate exchange of an exchange. So a replacement (`-replace`) fails, too.",
 		Attributes: map[string]schema.Attribute{

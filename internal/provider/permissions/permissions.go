@@ -69,7 +69,7 @@ func (r resources) Create(ctx context.Context, plan *model) diag.Diagnostics {
 		return r.Resource.Create(ctx, plan)
 	}
 	plan.Compute(nil)
-	if _, err := (store{r.Run}).Put(ctx, r.ID(*plan), all, false); err != nil {
+	if _, err := (store{r.Run}).Put(ctx, r.ID(*plan), all); err != nil {
 		return r.Failed("create", *plan, err)
 	}
 	return nil
@@ -183,7 +183,7 @@ func (s store) Now(ctx context.Context, id []string) (broker.Permission, bool, e
 	return s.run.Client.Permission(ctx, grant(id))
 }
 
-func (s store) Put(ctx context.Context, id []string, permission broker.Permission, _ bool) (bool, error) {
+func (s store) Put(ctx context.Context, id []string, permission broker.Permission) (bool, error) {
 	return s.run.Client.PutPermission(ctx, grant(id), permission)
 }
 

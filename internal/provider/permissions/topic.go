@@ -125,15 +125,8 @@ func (s topicStore) Now(ctx context.Context, id []string) (byExchange, bool, err
 
 // Put writes the permissions that differ. The broker can only delete all of a user's topic permissions in a vhost, so those that
 // stay are then written again at once.
-func (s topicStore) Put(ctx context.Context, id []string, wanted byExchange, mustBeNew bool) (bool, error) {
-	var (
-		live   byExchange
-		exists bool
-		err    error
-	)
-	if !mustBeNew {
-		live, exists, err = s.Now(ctx, id)
-	}
+func (s topicStore) Put(ctx context.Context, id []string, wanted byExchange) (bool, error) {
+	live, exists, err := s.Now(ctx, id)
 	if err != nil {
 		return false, err
 	}

@@ -23,7 +23,7 @@ import (
 // Kind describes one kind of object O.
 type Kind[O any] struct {
 	entity.Kind
-	// Overwrites says that a creation on the broker overwrites an existing object. The last part of the id is then its name.
+	// Overwrites says that a creation on the broker overwrites an existing object.
 	Overwrites bool
 	// Equal reports whether a live object is as wanted.
 	Equal func(wanted, live O) bool
@@ -40,8 +40,8 @@ type Store[O any] interface {
 	Live(ctx context.Context, id []string) (object O, exists bool, err error)
 	// Now reads an object from the broker.
 	Now(ctx context.Context, id []string) (object O, exists bool, err error)
-	// Put creates or overwrites an object, and reports whether it is new. If the object must be new, Put does not read what it replaces.
-	Put(ctx context.Context, id []string, object O, mustBeNew bool) (created bool, err error)
+	// Put creates or overwrites an object, and reports whether it is new.
+	Put(ctx context.Context, id []string, object O) (created bool, err error)
 	// Delete deletes an object. A missing one counts as deleted.
 	Delete(ctx context.Context, id []string) error
 	// All lists the objects of a vhost by their parts without the vhost. The vhost is "" if the kind has none.
@@ -102,7 +102,7 @@ func (r Resource[M, O, P]) PlanDestroy(context.Context, M) diag.Diagnostics { re
 // Create creates the object.
 func (r Resource[M, O, P]) Create(ctx context.Context, plan *M) diag.Diagnostics {
 	if r.Overwrites {
-		switch exists, err := r.existed(ctx, r.ID(*plan)); {
+		switch _, exists, err := r.store().Now(ctx, r.ID(*plan)); {
 		case err != nil:
 			return r.Failed("create", *plan, err)
 		case exists:
@@ -112,28 +112,10 @@ func (r Resource[M, O, P]) Create(ctx context.Context, plan *M) diag.Diagnostics
 	return r.Put(ctx, plan)
 }
 
-// existed reports whether an object to create is on the broker already. All creations of an apply share one list, from before the
-// first of them. An object on the list is looked up, because the same apply can have deleted it since.
-func (r Resource[M, O, P]) existed(ctx context.Context, id []string) (bool, error) {
-	vhost := ""
-	if r.InVhost() {
-		vhost = id[0]
-	}
-	before, err := configured.Once(ctx, r.Run, configured.Lasting+r.Type+" "+vhost, func(ctx context.Context) ([][]string, error) {
-		return r.store().All(ctx, vhost)
-	})
-	own := id[len(id)-1]
-	if err != nil || !slices.ContainsFunc(before, func(other []string) bool { return other[0] == own }) {
-		return false, err
-	}
-	_, exists, err := r.store().Now(ctx, id)
-	return exists, err
-}
-
-// Put creates an object that no list had.
+// Put creates an object that is not on the broker.
 func (r Resource[M, O, P]) Put(ctx context.Context, plan *M) diag.Diagnostics {
 	P(plan).Compute(nil)
-	created, err := r.store().Put(ctx, r.ID(*plan), P(plan).Object(), true)
+	created, err := r.store().Put(ctx, r.ID(*plan), P(plan).Object())
 	switch {
 	case err != nil:
 		return r.Failed("create", *plan, err)
@@ -179,7 +161,7 @@ func (r Resource[M, O, P]) Update(ctx context.Context, plan, state *M) diag.Diag
 	if r.Equal(P(plan).Object(), P(state).Object()) {
 		return nil
 	}
-	if _, err := r.store().Put(ctx, r.ID(*plan), P(plan).Object(), false); err != nil {
+	if _, err := r.store().Put(ctx, r.ID(*plan), P(plan).Object()); err != nil {
 		return r.Failed("change", *plan, err)
 	}
 	return nil

@@ -244,7 +244,7 @@ func (s store) Now(ctx context.Context, id []string) (topology.Policy, bool, err
 	return s.now(s.run.Client, ctx, id[0], id[1])
 }
 
-func (s store) Put(ctx context.Context, id []string, policy topology.Policy, _ bool) (bool, error) {
+func (s store) Put(ctx context.Context, id []string, policy topology.Policy) (bool, error) {
 	return s.put(s.run.Client, ctx, id[0], id[1], policy)
 }
 

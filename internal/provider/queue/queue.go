@@ -388,7 +388,7 @@ func (s store) Now(ctx context.Context, id []string) (topology.Queue, bool, erro
 	return queue, exists, err
 }
 
-func (s store) Put(ctx context.Context, id []string, queue topology.Queue, _ bool) (bool, error) {
+func (s store) Put(ctx context.Context, id []string, queue topology.Queue) (bool, error) {
 	return s.run.Client.PutQueue(ctx, id[0], id[1], queue)
 }
 

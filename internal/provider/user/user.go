@@ -122,7 +122,7 @@ func (s store) Now(ctx context.Context, id []string) (user, bool, error) {
 }
 
 // Put creates a user with its permissions. If they fail, it deletes the user again, because Terraform would not know of it.
-func (s store) Put(ctx context.Context, id []string, wanted user, _ bool) (bool, error) {
+func (s store) Put(ctx context.Context, id []string, wanted user) (bool, error) {
 	created, err := s.run.Client.PutAccount(ctx, id[0], wanted.Account, wanted.password)
 	if err != nil || !created {
 		return false, err

@@ -101,16 +101,13 @@ func (s store) Now(ctx context.Context, id []string) (broker.VhostSettings, bool
 	return settings, exists, err
 }
 
-func (s store) Put(ctx context.Context, id []string, wanted broker.VhostSettings, mustBeNew bool) (created bool, err error) {
-	var before broker.VhostSettings
-	if !mustBeNew {
-		before, _, err = s.Now(ctx, id)
-	}
+func (s store) Put(ctx context.Context, id []string, wanted broker.VhostSettings) (created bool, err error) {
+	before, _, err := s.Now(ctx, id)
 	if err != nil {
 		return false, err
 	}
 	created, err = s.run.Client.PutVhost(ctx, id[0], wanted)
-	if err != nil || mustBeNew && !created {
+	if err != nil {
 		return false, err
 	}
 	return created, s.putLimits(ctx, id[0], before.Limits, wanted.Limits)
