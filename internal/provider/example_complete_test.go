@@ -26,7 +26,7 @@ import (
 )
 
 // Everything in the example works with the users that it makes, and with no others.
-func TestAccEveryRelease_CompleteExample(t *testing.T) {
+func TestAcc_CompleteExample(t *testing.T) {
 	t.Parallel()
 	c := newComplete(t)
 	pipelines := map[string]any{"orders": retried("orders.created"), "mails": retried("mails.welcome")}

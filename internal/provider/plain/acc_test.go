@@ -174,7 +174,7 @@ func check(t *testing.T, s subject) {
 var importID = regexp.MustCompile(`terraform import \S+ '(.*)'`)
 
 // A creation, change or destroy that is killed at any write can be finished.
-func TestAccEveryRelease_KilledAtAnyWrite(t *testing.T) {
+func TestAcc_KilledAtAnyWrite(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{
 		"vhost", "exchange", "queue", "binding", "policy", "operator policy", "user", "permissions", "topic permissions",

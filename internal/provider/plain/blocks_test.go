@@ -154,7 +154,7 @@ func blocks(b *brokertest.Broker, user string) map[string]inBlock {
 	return all
 }
 
-func TestAccEveryRelease_Blocks(t *testing.T) {
+func TestAcc_Blocks(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	user := b.Vhost + "-user"
@@ -215,7 +215,7 @@ func (s inBlock) check(t *testing.T, b *brokertest.Broker) {
 }
 
 // A block has no attribute internal, and an exchange that somebody made internal shows.
-func TestAccEveryRelease_InternalExchangeShowsInABlock(t *testing.T) {
+func TestAcc_InternalExchangeShowsInABlock(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	c := core("rabbitmq_exchange", map[string]any{
@@ -252,7 +252,7 @@ func each(keys []string, prefix string, value any) map[string]any {
 	return all
 }
 
-func TestAccEveryRelease_NumbersInQueueArguments(t *testing.T) {
+func TestAcc_NumbersInQueueArguments(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	keys := numbers(b)
@@ -301,7 +301,7 @@ func TestAccEveryRelease_NumbersInQueueArguments(t *testing.T) {
 	}
 }
 
-func TestAccEveryRelease_NumbersInDefinitions(t *testing.T) {
+func TestAcc_NumbersInDefinitions(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	keys := numbers(b)
@@ -344,7 +344,7 @@ func TestAccEveryRelease_NumbersInDefinitions(t *testing.T) {
 }
 
 // Texts that look like numbers stay texts wherever RabbitMQ takes any text.
-func TestAccEveryRelease_TextsStay(t *testing.T) {
+func TestAcc_TextsStay(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	queue := core("rabbitmq_queue", map[string]any{

@@ -103,7 +103,7 @@ func TestAccEveryRelease_VhostWithQueuesStays(t *testing.T) {
 	require.NoError(t, c.Destroy(t.Context()))
 }
 
-func TestAccEveryRelease_ExchangeIsRecreatedWithItsBindings(t *testing.T) {
+func TestAcc_ExchangeIsRecreatedWithItsBindings(t *testing.T) {
 	t.Parallel()
 	acctest.AtEachWrite(t, func(t *testing.T, write int) int {
 		t.Helper()
@@ -126,7 +126,7 @@ func TestAccEveryRelease_ExchangeIsRecreatedWithItsBindings(t *testing.T) {
 	})
 }
 
-func TestAccEveryRelease_QueueIsRecreatedWithItsBindings(t *testing.T) {
+func TestAcc_QueueIsRecreatedWithItsBindings(t *testing.T) {
 	t.Parallel()
 	acctest.AtEachWrite(t, func(t *testing.T, write int) int {
 		t.Helper()

@@ -81,7 +81,7 @@ func recorded(t *testing.T, b *brokertest.Broker) (endpoint string, take func() 
 	}
 }
 
-func TestAccEveryRelease_UpdateSendsTheHash(t *testing.T) {
+func TestAcc_UpdateSendsTheHash(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	c, name := writeOnly(b)
@@ -205,7 +205,7 @@ func TestAccEveryRelease_HiddenHash(t *testing.T) {
 	require.NoError(t, c.Destroy(t.Context()))
 }
 
-func TestAccEveryRelease_ClearedPasswordIsSentAgain(t *testing.T) {
+func TestAcc_ClearedPasswordIsSentAgain(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	c, name := writeOnly(b)
@@ -233,7 +233,7 @@ func TestAcc_DeletedUserIsNotCreatedWithoutItsPassword(t *testing.T) {
 	require.NoError(t, c.Destroy(t.Context()))
 }
 
-func TestAccEveryRelease_UserWithoutItsPermissionsIsDeleted(t *testing.T) {
+func TestAcc_UserWithoutItsPermissionsIsDeleted(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	c, name := writeOnly(b)
@@ -286,7 +286,7 @@ func requireHidden(t *testing.T, where, text, secret string) {
 	}
 }
 
-func TestAccEveryRelease_ErrorsHideSecrets(t *testing.T) {
+func TestAcc_ErrorsHideSecrets(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	echo := func(status int, format string) func(http.ResponseWriter, *http.Request, http.Handler) {
