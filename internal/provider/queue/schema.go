@@ -20,8 +20,8 @@ func queueSchema(context.Context) schema.Schema {
 			"RabbitMQ cannot change a queue. If the type, `durable`, `auto_delete` or arguments change, the apply deletes the queue and " +
 			"creates it again with all its bindings, also the bindings that others made. It does so only if the queue is proved " +
 			"empty. If the apply is killed in between, the next apply restores the bindings. Messages that are published to " +
-			"the queue meanwhile are lost. Many arguments can be set by a policy instead, which changes without a re-creation; the warning of the plan " +
-			"names the policy keys.\n\n" +
+			"the queue meanwhile are lost. Many arguments can be set by a policy instead, which changes without a re-creation; " +
+			"the warning of the plan names the policy keys.\n\n" +
 			"A destroy fails while bindings lead to the queue, and so does a replacement (`-replace`). If the queue has consumers, " +
 			"the destroy deletes it only if it is proved empty. Without bindings and consumers, it reads the counts and tries to get a " +
 			"message instead. If the queue has messages, only `force_destroy = true` deletes it.",
