@@ -91,7 +91,7 @@ func (r row) check(t *testing.T) {
 	}
 }
 
-// compare prints how long the steps took next to those of another build.
+// compare prints the duration of each step for both builds.
 func (r row) compare(t *testing.T, other row) {
 	t.Helper()
 	t.Logf("plan: %.2f of the processor time of the other build", r.plan.cpu.Seconds()/other.plan.cpu.Seconds())

@@ -29,7 +29,7 @@ func CheckBinding(b topology.Binding, vhost topology.Vhost) Findings {
 		func(n pipeline.Names) bool { return n.OwnsBinding(b) }, func(n delayed.Names) bool { return n.OwnsBinding(b) }))
 }
 
-// ownerOfObject describes the pipeline or delayed exchange that owns an object, "" if there is none.
+// ownerOfObject describes the owner of an object: a pipeline, a delayed exchange, or "".
 func ownerOfObject(vhost topology.Topology, ofPipeline func(pipeline.Names) bool, ofDelayed func(delayed.Names) bool) string {
 	for _, name := range pipeline.Pipelines(vhost) {
 		if ofPipeline(pipeline.Names(name)) {

@@ -54,7 +54,7 @@ func (l *lookup[M]) Schema(ctx context.Context, _ datasource.SchemaRequest, resp
 		attributes[name] = computed(described[name].GetType(), described[name].GetMarkdownDescription())
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: fmt.Sprintf("Finds a %s on the broker. If there is none, it fails.", l.Name),
+		MarkdownDescription: fmt.Sprintf("Finds one %s on the broker. A missing one is an error.", l.Name),
 		Attributes:          attributes,
 	}
 }
