@@ -23,13 +23,6 @@ func (c *Client) PutExchange(ctx context.Context, vhost, name string, exchange t
 	return status == http.StatusCreated, err
 }
 
-// Exchange reads one exchange.
-func (c *Client) Exchange(ctx context.Context, vhost, name string) (exchange topology.Exchange, exists bool, err error) {
-	var info rabbithole.ExchangeInfo
-	err = c.get(ctx, path("exchanges", vhost, name), &info)
-	return exchangeFrom(info), err == nil, missing(err)
-}
-
 // missing leaves out the error that an object does not exist.
 func missing(err error) error {
 	if IsNotFound(err) {

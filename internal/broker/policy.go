@@ -58,22 +58,6 @@ func (c *Client) deletePolicy(ctx context.Context, of, vhost, name string) error
 	return c.delete(ctx, path(of, vhost, name))
 }
 
-// Policy reads one policy.
-func (c *Client) Policy(ctx context.Context, vhost, name string) (topology.Policy, bool, error) {
-	return c.policy(ctx, policyPath, vhost, name)
-}
-
-// OperatorPolicy reads one operator policy.
-func (c *Client) OperatorPolicy(ctx context.Context, vhost, name string) (topology.Policy, bool, error) {
-	return c.policy(ctx, operatorPath, vhost, name)
-}
-
-func (c *Client) policy(ctx context.Context, of, vhost, name string) (topology.Policy, bool, error) {
-	var info rabbithole.Policy
-	err := c.get(ctx, path(of, vhost, name), &info)
-	return policyFrom(info), err == nil, missing(err)
-}
-
 func (c *Client) policies(ctx context.Context, path, vhost string) (map[string]topology.Policy, error) {
 	found, err := list(ctx, c, path, vhost, func(p rabbithole.Policy) string { return p.Vhost })
 	all := make(map[string]topology.Policy, len(found))

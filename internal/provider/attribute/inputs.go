@@ -27,7 +27,7 @@ func InputsOf(s schema.Schema, except ...string) Inputs {
 // Unknown are the inputs of a model that are not completely known. An input that is not set counts as known.
 func (in Inputs) Unknown(ctx context.Context, model any) Inputs {
 	values := in.values(model)
-	return slices.DeleteFunc(slices.Clone(in), func(name string) bool { return HasNoUnknown(ctx, values[name]) })
+	return slices.DeleteFunc(slices.Clone(in), func(name string) bool { return hasNoUnknown(ctx, values[name]) })
 }
 
 // Different are the inputs in which two models differ.

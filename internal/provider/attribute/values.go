@@ -75,13 +75,18 @@ func Known(value attr.Value) bool { return !value.IsNull() && !value.IsUnknown()
 
 // FullyKnown reports whether a collection is set and all its values are known.
 func FullyKnown(ctx context.Context, collection attr.Value) bool {
-	return !collection.IsNull() && HasNoUnknown(ctx, collection)
+	return !collection.IsNull() && hasNoUnknown(ctx, collection)
 }
 
-// HasNoUnknown reports whether a value, which can be null, and all values in it are known.
-func HasNoUnknown(ctx context.Context, value attr.Value) bool {
+// hasNoUnknown reports whether a value, which can be null, and all values in it are known.
+func hasNoUnknown(ctx context.Context, value attr.Value) bool {
 	all, err := value.ToTerraformValue(ctx)
 	return err == nil && all.IsFullyKnown()
+}
+
+// AllKnown reports whether the values, which can be null, and all values in them are known.
+func AllKnown(values ...attr.Value) bool {
+	return !slices.ContainsFunc(values, func(value attr.Value) bool { return !hasNoUnknown(Background, value) })
 }
 
 // Shown is the part of a path whose line Terraform can show. For an attribute within an entry of a map, it is the entry.

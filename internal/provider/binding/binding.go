@@ -3,7 +3,6 @@ package binding
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"sync"
 
@@ -207,26 +206,6 @@ func (s store) Live(ctx context.Context, id []string) (topology.Binding, bool, e
 	})
 	live, exists := all[key(id[1:])]
 	return live, exists, err
-}
-
-func (s store) Now(ctx context.Context, id []string) (topology.Binding, bool, error) {
-	vhost, err := s.run.Fresh(ctx, id[0])
-	return find(vhost, id), slices.ContainsFunc(vhost.Bindings, is(id)), err
-}
-
-func find(vhost topology.Vhost, id []string) topology.Binding {
-	i := slices.IndexFunc(vhost.Bindings, is(id))
-	if i < 0 {
-		return topology.Binding{}
-	}
-	return vhost.Bindings[i]
-}
-
-// is reports whether a binding has an identity.
-func is(id []string) func(topology.Binding) bool {
-	return func(b topology.Binding) bool {
-		return b.PropertiesKey == id[4] && b.Source == id[1] && b.Destination == id[3] && b.ToExchange == (id[2] == toExchange)
-	}
 }
 
 func (s store) Put(ctx context.Context, id []string, binding topology.Binding) (bool, error) {

@@ -2,12 +2,8 @@ package configured
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // remembered is an answer that serves one operation.
@@ -48,14 +44,6 @@ func Recently[T any](ctx context.Context, s *Provider, name string, ask func(con
 	}
 	s.mutex.Unlock()
 	return Once(ctx, s, name, ask)
-}
-
-// Notes are the notes of bindings in a vhost that re-creations left there before this operation.
-func (s *Provider) Notes(ctx context.Context, vhost string) ([]topology.Binding, error) {
-	return Once(ctx, s, Lasting+"notes "+vhost, func(ctx context.Context) ([]topology.Binding, error) {
-		bindings, err := s.Client.BindingsFrom(ctx, vhost, "amq.direct")
-		return slices.DeleteFunc(bindings, func(b topology.Binding) bool { return b.Arguments[stored.UnboundArgument] == nil }), err
-	})
 }
 
 // Lasting begins the names of answers that a write does not make outdated.

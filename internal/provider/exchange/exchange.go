@@ -44,12 +44,21 @@ var kind = plain.Kind[topology.Exchange]{
 }
 
 func of(run *configured.Provider) entity.Resource[model] {
-	return exchanges{plain.Resource[model, topology.Exchange, *model]{Kind: kind, Run: run}}
+	return exchanges{plain.Recreated[model, topology.Exchange, *model]{
+		Resource: plain.Resource[model, topology.Exchange, *model]{Kind: kind, Run: run}, Want: want,
+	}}
 }
 
 // exchanges is the resource during one call from Terraform.
 type exchanges struct {
-	plain.Resource[model, topology.Exchange, *model]
+	plain.Recreated[model, topology.Exchange, *model]
+}
+
+func want(change *apply.Change, name string, planned topology.Exchange) {
+	change.Wanted.Exchanges[name] = planned
+	if live, exists := change.All.Exchanges[name]; exists {
+		change.Live.Exchanges[name] = live
+	}
 }
 
 // Plan also warns of a re-creation.
@@ -59,55 +68,6 @@ func (e exchanges) Plan(ctx context.Context, plan, prior *model) diag.Diagnostic
 		diags.Append(recreated(*plan))
 	}
 	return diags
-}
-
-// Update re-creates the exchange, because the broker changes no property of an exchange. All bindings come back.
-func (e exchanges) Update(ctx context.Context, plan, state *model) diag.Diagnostics {
-	plan.Compute(state)
-	name, wanted := plan.Name.ValueString(), plan.Object()
-	if wanted.Equal(state.Object()) {
-		return nil
-	}
-	all, diags := plain.CheckApply(ctx, e.Run, plan.Vhost.ValueString(), func(all topology.Vhost) preflight.Findings {
-		return preflight.CheckExchange(name, all)
-	})
-	if diags.HasError() {
-		return diags
-	}
-	return e.restored(ctx, *plan, all)
-}
-
-// Create also restores the bindings of an exchange that a killed re-creation left unbound.
-func (e exchanges) Create(ctx context.Context, plan *model) diag.Diagnostics {
-	diags := e.Resource.Create(ctx, plan)
-	if diags.HasError() {
-		return diags
-	}
-	notes, err := e.Run.Notes(ctx, plan.Vhost.ValueString())
-	if err != nil || len(notes) == 0 {
-		return diags
-	}
-	all, more := plain.CheckApply(ctx, e.Run, plan.Vhost.ValueString(), func(topology.Vhost) preflight.Findings { return nil })
-	diags.Append(more...)
-	if !diags.HasError() {
-		diags.Append(e.restored(ctx, *plan, all)...)
-	}
-	return diags
-}
-
-// restored makes the exchange as planned, with all bindings that it has, or had before a re-creation was killed.
-func (e exchanges) restored(ctx context.Context, plan model, all topology.Vhost) diag.Diagnostics {
-	name := plan.Name.ValueString()
-	change := apply.Change{Owner: plain.Recreating{}, Vhost: all.Name, All: all, Live: topology.New(), Wanted: topology.New()}
-	change.Wanted.Exchanges[name] = plan.Object()
-	if live, exists := all.Exchanges[name]; exists {
-		change.Live.Exchanges[name] = live
-	}
-	change.Live.Bindings = plain.NotesOf(name, true, all)
-	if _, err := e.Run.Applier.Update(ctx, change); err != nil {
-		return e.Failed("change", plan, err)
-	}
-	return nil
 }
 
 // PlanDestroy warns of uses that make the destroy fail.
@@ -187,8 +147,7 @@ func (m *model) Object() topology.Exchange {
 
 // known reports whether the exchange's properties are known.
 func (m *model) known() bool {
-	return !m.Type.IsUnknown() && !m.Durable.IsUnknown() && !m.AutoDelete.IsUnknown() && !m.Internal.IsUnknown() &&
-		attribute.HasNoUnknown(attribute.Background, m.Arguments) && attribute.HasNoUnknown(attribute.Background, m.Settings)
+	return attribute.AllKnown(m.Type, m.Durable, m.AutoDelete, m.Internal, m.Arguments, m.Settings)
 }
 
 func (m *model) Imported() bool { return m.Type.IsNull() }
@@ -210,10 +169,6 @@ func (s store) Live(ctx context.Context, id []string) (topology.Exchange, bool, 
 	vhost, err := s.run.Near(ctx, id[0], nil, nil)
 	exchange, exists := vhost.Exchanges[id[1]]
 	return exchange, exists, err
-}
-
-func (s store) Now(ctx context.Context, id []string) (topology.Exchange, bool, error) {
-	return s.run.Client.Exchange(ctx, id[0], id[1])
 }
 
 func (s store) Put(ctx context.Context, id []string, exchange topology.Exchange) (bool, error) {

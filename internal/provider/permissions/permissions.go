@@ -26,10 +26,13 @@ func New() resource.Resource { return entity.New(kind.Kind, of) }
 func NewList() list.ListResource { return entity.NewList(kind.Kind, of) }
 
 var kind = plain.Kind[broker.Permission]{
-	Kind:       entity.Kind{Type: "permissions", Name: configured.Permissions, Parts: parts, Schema: permissionsSchema},
-	Overwrites: true,
-	Equal:      func(wanted, live broker.Permission) bool { return wanted == live },
-	Store:      func(run *configured.Provider) plain.Store[broker.Permission] { return store{run} },
+	Kind: entity.Kind{Type: "permissions", Name: configured.Permissions, Parts: parts, Schema: permissionsSchema},
+	Existed: func(ctx context.Context, run *configured.Provider, id []string) (bool, error) {
+		_, exists, err := run.Client.Permission(ctx, grant(id))
+		return exists, err
+	},
+	Equal: func(wanted, live broker.Permission) bool { return wanted == live },
+	Store: func(run *configured.Provider) plain.Store[broker.Permission] { return store{run} },
 }
 
 var parts = []entity.Part{entity.VhostPart, {Name: "user", Description: "Name of the user."}}
@@ -177,10 +180,6 @@ func (s store) Live(ctx context.Context, id []string) (broker.Permission, bool, 
 	all, err := configured.Once(ctx, s.run, "permissions", s.run.Client.Permissions)
 	permission, exists := all[grant(id)]
 	return permission, exists, err
-}
-
-func (s store) Now(ctx context.Context, id []string) (broker.Permission, bool, error) {
-	return s.run.Client.Permission(ctx, grant(id))
 }
 
 func (s store) Put(ctx context.Context, id []string, permission broker.Permission) (bool, error) {

@@ -30,10 +30,13 @@ func NewTopic() resource.Resource { return entity.New(topicKind.Kind, ofTopic) }
 func NewTopicList() list.ListResource { return entity.NewList(topicKind.Kind, ofTopic) }
 
 var topicKind = plain.Kind[byExchange]{
-	Kind:       entity.Kind{Type: "topic_permissions", Name: configured.TopicPermissions, Parts: parts, Schema: topicSchema},
-	Overwrites: true,
-	Equal:      maps.Equal[byExchange, byExchange],
-	Store:      func(run *configured.Provider) plain.Store[byExchange] { return topicStore{run} },
+	Kind: entity.Kind{Type: "topic_permissions", Name: configured.TopicPermissions, Parts: parts, Schema: topicSchema},
+	Existed: func(ctx context.Context, run *configured.Provider, id []string) (bool, error) {
+		live, err := run.Client.TopicPermissionsOf(ctx, grant(id))
+		return len(live) > 0, err
+	},
+	Equal: maps.Equal[byExchange, byExchange],
+	Store: func(run *configured.Provider) plain.Store[byExchange] { return topicStore{run} },
 }
 
 func ofTopic(run *configured.Provider) entity.Resource[topicModel] {
@@ -118,18 +121,14 @@ func (s topicStore) Live(ctx context.Context, id []string) (byExchange, bool, er
 	return permissions, exists, err
 }
 
-func (s topicStore) Now(ctx context.Context, id []string) (byExchange, bool, error) {
-	permissions, err := s.run.Client.TopicPermissionsOf(ctx, grant(id))
-	return permissions, len(permissions) > 0, err
-}
-
 // Put writes the permissions that differ. The broker can only delete all of a user's topic permissions in a vhost, so those that
 // stay are then written again at once.
 func (s topicStore) Put(ctx context.Context, id []string, wanted byExchange) (bool, error) {
-	live, exists, err := s.Now(ctx, id)
+	live, err := s.run.Client.TopicPermissionsOf(ctx, grant(id))
 	if err != nil {
 		return false, err
 	}
+	isNew := len(live) == 0
 	for exchange := range live {
 		if _, stays := wanted[exchange]; stays {
 			continue
@@ -148,7 +147,7 @@ func (s topicStore) Put(ctx context.Context, id []string, wanted byExchange) (bo
 			return false, err
 		}
 	}
-	return !exists, nil
+	return isNew, nil
 }
 
 func (s topicStore) Delete(ctx context.Context, id []string) error {

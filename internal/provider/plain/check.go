@@ -39,6 +39,15 @@ func CheckPlan(
 func CheckApply(
 	ctx context.Context, run *configured.Provider, vhost string, find func(topology.Vhost) preflight.Findings,
 ) (topology.Vhost, diag.Diagnostics) {
+	all, diags := Fresh(ctx, run, vhost)
+	if diags.HasError() {
+		return all, diags
+	}
+	return all, report.Applied(find(all))
+}
+
+// Fresh reads a vhost for a change.
+func Fresh(ctx context.Context, run *configured.Provider, vhost string) (topology.Vhost, diag.Diagnostics) {
 	all, err := run.Fresh(ctx, vhost)
 	switch {
 	case broker.IsNotFound(err):
@@ -46,5 +55,5 @@ func CheckApply(
 	case err != nil:
 		return all, diag.Diagnostics{entity.CannotList(vhost, entity.SoNothingChanged, err)}
 	}
-	return all, report.Applied(find(all))
+	return all, nil
 }

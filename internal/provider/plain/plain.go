@@ -23,8 +23,9 @@ import (
 // Kind describes one kind of object O.
 type Kind[O any] struct {
 	entity.Kind
-	// Overwrites says that a creation on the broker overwrites an existing object.
-	Overwrites bool
+	// Existed reports whether an object is on the broker before its creation, which would overwrite it. Nil means that the broker itself
+	// says whether an object is new.
+	Existed func(ctx context.Context, run *configured.Provider, id []string) (bool, error)
 	// Equal reports whether a live object is as wanted.
 	Equal func(wanted, live O) bool
 	// Owned finds that an object belongs to another resource, such as a pipeline. Unknown parts and attributes are empty. Nil means that
@@ -38,8 +39,6 @@ type Kind[O any] struct {
 type Store[O any] interface {
 	// Live finds an object as this operation has read it.
 	Live(ctx context.Context, id []string) (object O, exists bool, err error)
-	// Now reads an object from the broker.
-	Now(ctx context.Context, id []string) (object O, exists bool, err error)
 	// Put creates or overwrites an object, and reports whether it is new.
 	Put(ctx context.Context, id []string, object O) (created bool, err error)
 	// Delete deletes an object. A missing one counts as deleted.
@@ -101,11 +100,11 @@ func (r Resource[M, O, P]) PlanDestroy(context.Context, M) diag.Diagnostics { re
 
 // Create creates the object.
 func (r Resource[M, O, P]) Create(ctx context.Context, plan *M) diag.Diagnostics {
-	if r.Overwrites {
-		switch _, exists, err := r.store().Now(ctx, r.ID(*plan)); {
+	if r.Existed != nil {
+		switch existed, err := r.Existed(ctx, r.Run, r.ID(*plan)); {
 		case err != nil:
 			return r.Failed("create", *plan, err)
-		case exists:
+		case existed:
 			return diag.Diagnostics{r.Exists(*plan)}
 		}
 	}

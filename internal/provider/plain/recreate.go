@@ -1,29 +1,102 @@
 package plain
 
 import (
+	"context"
+	"errors"
 	"slices"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
+// Recreated is a resource whose object the broker cannot change. An update re-creates the object, and all its bindings come back.
+type Recreated[M, O any, P Model[M, O]] struct {
+	Resource[M, O, P]
+	// Want adds the planned object to a change of its vhost, and the live one if it exists.
+	Want func(change *apply.Change, name string, planned O)
+	// Kept is the error if messages prevent the re-creation. It can be nil.
+	Kept func(M, *apply.KeptError) diag.Diagnostic
+}
+
+// Update re-creates the object.
+func (r Recreated[M, O, P]) Update(ctx context.Context, plan, state *M) diag.Diagnostics {
+	P(plan).Compute(state)
+	id, object := r.ID(*plan), P(plan).Object()
+	if r.Equal(object, P(state).Object()) {
+		return nil
+	}
+	all, diags := CheckApply(ctx, r.Run, id[0], func(all topology.Vhost) preflight.Findings { return r.Owned(id, object, all) })
+	if diags.HasError() {
+		return diags
+	}
+	return r.restored(ctx, *plan, all)
+}
+
+// Create also restores the bindings of an object that a killed re-creation left unbound.
+func (r Recreated[M, O, P]) Create(ctx context.Context, plan *M) diag.Diagnostics {
+	diags := r.Resource.Create(ctx, plan)
+	if diags.HasError() {
+		return diags
+	}
+	vhost := r.ID(*plan)[0]
+	if noted, err := hasNotes(ctx, r.Run, vhost); err != nil || !noted {
+		return diags
+	}
+	all, more := Fresh(ctx, r.Run, vhost)
+	if diags.Append(more...); !diags.HasError() {
+		diags.Append(r.restored(ctx, *plan, all)...)
+	}
+	return diags
+}
+
+// restored makes the object as planned, with all bindings that it has, or had before a re-creation was killed.
+func (r Recreated[M, O, P]) restored(ctx context.Context, plan M, all topology.Vhost) diag.Diagnostics {
+	name := r.ID(plan)[1]
+	change := apply.Change{Owner: recreating{}, Vhost: all.Name, All: all, Live: topology.New(), Wanted: topology.New()}
+	r.Want(&change, name, P(&plan).Object())
+	change.Live.Bindings = notesOf(name, len(change.Wanted.Exchanges) > 0, all)
+	_, err := r.Run.Applier.Update(ctx, change)
+	if kept := (*apply.KeptError)(nil); r.Kept != nil && errors.As(err, &kept) {
+		return diag.Diagnostics{r.Kept(plan, kept)}
+	}
+	if err != nil {
+		return r.Failed("change", plan, err)
+	}
+	return nil
+}
+
 // noteExchange keeps the notes of bindings whose exchange or queue is re-created. Every vhost has it, and it cannot be deleted.
 const noteExchange = "amq.direct"
 
-// Recreating owns a single object that is re-created with all its bindings.
-type Recreating struct{ apply.Plain }
+// recreating owns a single object that is re-created with all its bindings.
+type recreating struct{ apply.Plain }
 
 // Notes implements [apply.Owner].
-func (Recreating) Notes() stored.Notes { return stored.Notes{noteExchange} }
+func (recreating) Notes() stored.Notes { return stored.Notes{noteExchange} }
 
 // RestoresBindings implements [apply.Owner].
-func (Recreating) RestoresBindings() bool { return true }
+func (recreating) RestoresBindings() bool { return true }
 
-// NotesOf are the notes of an object's bindings, from a re-creation that was killed.
-func NotesOf(name string, exchange bool, vhost topology.Vhost) []topology.Binding {
+// hasNotes reports whether re-creations before this apply have left notes of bindings in a vhost.
+func hasNotes(ctx context.Context, run *configured.Provider, vhost string) (bool, error) {
+	return configured.Once(ctx, run, configured.Lasting+"notes "+vhost, func(ctx context.Context) (bool, error) {
+		bindings, err := run.Client.BindingsFrom(ctx, vhost, noteExchange)
+		return slices.ContainsFunc(bindings, func(b topology.Binding) bool {
+			_, isNote := recreating{}.Notes().Noted(b)
+			return isNote
+		}), err
+	})
+}
+
+// notesOf are the notes of an object's bindings, from a re-creation that was killed.
+func notesOf(name string, exchange bool, vhost topology.Vhost) []topology.Binding {
 	return slices.DeleteFunc(slices.Clone(vhost.Bindings), func(b topology.Binding) bool {
-		original, isNote := stored.Notes{noteExchange}.Noted(b)
+		original, isNote := recreating{}.Notes().Noted(b)
 		return !isNote || original.Source != name && (original.Destination != name || original.ToExchange != exchange)
 	})
 }

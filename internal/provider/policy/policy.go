@@ -42,7 +42,7 @@ var (
 			return store{
 				run: run,
 				of:  func(vhost topology.Vhost) map[string]topology.Policy { return vhost.Policies },
-				now: (*broker.Client).Policy, put: (*broker.Client).PutPolicy, remove: (*broker.Client).DeletePolicy,
+				put: (*broker.Client).PutPolicy, remove: (*broker.Client).DeletePolicy,
 			}
 		},
 	}
@@ -53,7 +53,7 @@ var (
 			return store{
 				run: run,
 				of:  func(vhost topology.Vhost) map[string]topology.Policy { return vhost.OperatorPolicies },
-				now: (*broker.Client).OperatorPolicy, put: (*broker.Client).PutOperatorPolicy, remove: (*broker.Client).DeleteOperatorPolicy,
+				put: (*broker.Client).PutOperatorPolicy, remove: (*broker.Client).DeleteOperatorPolicy,
 			}
 		},
 	}
@@ -209,8 +209,7 @@ func (m *model) Object() topology.Policy {
 
 // known reports whether the policy and its name are known.
 func (m *model) known() bool {
-	return entity.Known(append(m.Identity(), m.Pattern, m.ApplyTo)) && !m.Priority.IsUnknown() &&
-		attribute.HasNoUnknown(attribute.Background, m.Definition) && attribute.HasNoUnknown(attribute.Background, m.Policy)
+	return attribute.AllKnown(m.Vhost, m.Name, m.Pattern, m.ApplyTo, m.Priority, m.Definition, m.Policy)
 }
 
 func (m *model) Imported() bool { return m.ID.IsNull() }
@@ -229,7 +228,6 @@ func (m *model) Show(live topology.Policy) {
 type store struct {
 	run    *configured.Provider
 	of     func(topology.Vhost) map[string]topology.Policy
-	now    func(c *broker.Client, ctx context.Context, vhost, name string) (topology.Policy, bool, error)
 	put    func(c *broker.Client, ctx context.Context, vhost, name string, policy topology.Policy) (bool, error)
 	remove func(c *broker.Client, ctx context.Context, vhost, name string) error
 }
@@ -238,10 +236,6 @@ func (s store) Live(ctx context.Context, id []string) (topology.Policy, bool, er
 	vhost, err := s.run.Near(ctx, id[0], nil, nil)
 	policy, exists := s.of(vhost)[id[1]]
 	return policy, exists, err
-}
-
-func (s store) Now(ctx context.Context, id []string) (topology.Policy, bool, error) {
-	return s.now(s.run.Client, ctx, id[0], id[1])
 }
 
 func (s store) Put(ctx context.Context, id []string, policy topology.Policy) (bool, error) {

@@ -59,12 +59,26 @@ func equal(wanted, live topology.Queue) bool {
 }
 
 func of(run *configured.Provider) entity.Resource[model] {
-	return queues{plain.Resource[model, topology.Queue, *model]{Kind: kind, Run: run}}
+	return queues{plain.Recreated[model, topology.Queue, *model]{
+		Resource: plain.Resource[model, topology.Queue, *model]{Kind: kind, Run: run}, Want: want, Kept: changeWouldLose,
+	}}
 }
 
 // queues is the resource during one call from Terraform.
 type queues struct {
-	plain.Resource[model, topology.Queue, *model]
+	plain.Recreated[model, topology.Queue, *model]
+}
+
+// want adds the queue, which others publish to and consume. If no type is planned, the live one stays.
+func want(change *apply.Change, name string, planned topology.Queue) {
+	live, exists := change.All.Queues[name]
+	if exists {
+		change.Live.Queues[name] = live
+	}
+	if planned.Type == "" {
+		planned.Type = live.Type
+	}
+	change.Wanted.Queues[name], change.SharedQueues = planned, []string{name}
 }
 
 // Plan also warns of a re-creation.
@@ -90,63 +104,6 @@ func (q queues) before(ctx context.Context, prior model, planned string) topolog
 		}
 	}
 	return queue
-}
-
-// Update re-creates a queue that is proved empty, because the broker changes no property of a queue. All bindings come back.
-func (q queues) Update(ctx context.Context, plan, state *model) diag.Diagnostics {
-	plan.Compute(state)
-	if equal(plan.Object(), state.Object()) {
-		return nil
-	}
-	all, diags := plain.CheckApply(ctx, q.Run, plan.Vhost.ValueString(), func(all topology.Vhost) preflight.Findings {
-		return preflight.CheckQueue(plan.Name.ValueString(), all)
-	})
-	if diags.HasError() {
-		return diags
-	}
-	return q.restored(ctx, *plan, all)
-}
-
-// Create also restores the bindings of a queue that a killed re-creation left unbound.
-func (q queues) Create(ctx context.Context, plan *model) diag.Diagnostics {
-	diags := q.Resource.Create(ctx, plan)
-	if diags.HasError() {
-		return diags
-	}
-	notes, err := q.Run.Notes(ctx, plan.Vhost.ValueString())
-	if err != nil || len(notes) == 0 {
-		return diags
-	}
-	all, more := plain.CheckApply(ctx, q.Run, plan.Vhost.ValueString(), func(topology.Vhost) preflight.Findings { return nil })
-	if diags.Append(more...); !diags.HasError() {
-		diags.Append(q.restored(ctx, *plan, all)...)
-	}
-	return diags
-}
-
-// restored makes the queue as planned, with all bindings that it has, or had before a re-creation was killed.
-func (q queues) restored(ctx context.Context, plan model, all topology.Vhost) diag.Diagnostics {
-	name, wanted := plan.Name.ValueString(), plan.Object()
-	change := apply.Change{
-		Owner: plain.Recreating{}, Vhost: all.Name, All: all, Live: topology.New(), Wanted: topology.New(), SharedQueues: []string{name},
-	}
-	live, exists := all.Queues[name]
-	if exists {
-		change.Live.Queues[name] = live
-	}
-	if wanted.Type == "" {
-		wanted.Type = live.Type
-	}
-	change.Wanted.Queues[name] = wanted
-	change.Live.Bindings = plain.NotesOf(name, false, all)
-	_, err := q.Run.Applier.Update(ctx, change)
-	if kept := (*apply.KeptError)(nil); errors.As(err, &kept) {
-		return diag.Diagnostics{changeWouldLose(plan, kept)}
-	}
-	if err != nil {
-		return q.Failed("change", plan, err)
-	}
-	return nil
 }
 
 // PlanDestroy warns of messages that make the destroy fail, or that it deletes.
@@ -181,7 +138,7 @@ func (q queues) Delete(ctx context.Context, state model) diag.Diagnostics {
 		}
 		return nil
 	}
-	all, diags := plain.CheckApply(ctx, q.Run, vhost, func(topology.Vhost) preflight.Findings { return nil })
+	all, diags := plain.Fresh(ctx, q.Run, vhost)
 	if diags.HasError() {
 		return diags
 	}
@@ -314,7 +271,7 @@ func (m *model) Compute(*model) {
 	if s := attribute.BlockOf[settings](m.Settings); s != nil {
 		kind, _ := s.arguments()[typeArgument].(string)
 		m.Type, m.Durable, m.AutoDelete = attribute.TextValue(kind), s.Durable, s.AutoDelete
-		if s.ArgumentsJSON.IsUnknown() || !attribute.HasNoUnknown(context.Background(), s.Arguments) {
+		if !attribute.AllKnown(s.ArgumentsJSON, s.Arguments) {
 			m.Type = types.StringUnknown()
 		}
 	}
@@ -346,8 +303,7 @@ func (m *model) Object() topology.Queue {
 
 // known reports whether the queue's properties are known.
 func (m *model) known() bool {
-	return !m.Type.IsUnknown() && !m.Durable.IsUnknown() && !m.AutoDelete.IsUnknown() &&
-		attribute.HasNoUnknown(attribute.Background, m.Arguments) && attribute.HasNoUnknown(attribute.Background, m.Settings)
+	return attribute.AllKnown(m.Type, m.Durable, m.AutoDelete, m.Arguments, m.Settings)
 }
 
 func (m *model) Imported() bool { return m.ID.IsNull() }
@@ -378,12 +334,6 @@ type store struct{ run *configured.Provider }
 
 func (s store) Live(ctx context.Context, id []string) (topology.Queue, bool, error) {
 	vhost, err := s.run.Near(ctx, id[0], nil, nil)
-	queue, exists := vhost.Queues[id[1]]
-	return queue, exists, err
-}
-
-func (s store) Now(ctx context.Context, id []string) (topology.Queue, bool, error) {
-	vhost, err := s.run.Fresh(ctx, id[0])
 	queue, exists := vhost.Queues[id[1]]
 	return queue, exists, err
 }

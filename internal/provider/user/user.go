@@ -41,7 +41,11 @@ var kind = plain.Kind[user]{
 		Parts:  []entity.Part{{Name: "name", Description: "Name of the user."}},
 		Schema: userSchema,
 	},
-	Overwrites: true, Equal: equal,
+	Equal: equal,
+	Existed: func(ctx context.Context, run *configured.Provider, id []string) (bool, error) {
+		_, exists, err := run.Client.Account(ctx, id[0])
+		return exists, err
+	},
 	Store: func(run *configured.Provider) plain.Store[user] { return store{run} },
 }
 
@@ -114,11 +118,6 @@ func permissionsOf(name string, all map[broker.Grant]broker.Permission) map[stri
 		}
 	}
 	return permissions
-}
-
-func (s store) Now(ctx context.Context, id []string) (user, bool, error) {
-	account, exists, err := s.run.Client.Account(ctx, id[0])
-	return user{Account: account}, exists, err
 }
 
 // Put creates a user with its permissions. If they fail, it deletes the user again, because Terraform would not know of it.

@@ -37,7 +37,11 @@ var kind = plain.Kind[broker.VhostSettings]{
 		Parts:  []entity.Part{{Name: "name", Description: "Name of the virtual host."}},
 		Schema: vhostSchema,
 	},
-	Overwrites: true, Equal: equal,
+	Equal: equal,
+	Existed: func(ctx context.Context, run *configured.Provider, id []string) (bool, error) {
+		_, exists, err := store{run}.now(ctx, id)
+		return exists, err
+	},
 	Store: func(run *configured.Provider) plain.Store[broker.VhostSettings] { return store{run} },
 }
 
@@ -95,14 +99,14 @@ func (s store) Live(ctx context.Context, id []string) (broker.VhostSettings, boo
 	return settings, exists, err
 }
 
-func (s store) Now(ctx context.Context, id []string) (broker.VhostSettings, bool, error) {
+func (s store) now(ctx context.Context, id []string) (broker.VhostSettings, bool, error) {
 	all, err := s.run.Client.VhostSettings(ctx)
 	settings, exists := all[id[0]]
 	return settings, exists, err
 }
 
 func (s store) Put(ctx context.Context, id []string, wanted broker.VhostSettings) (created bool, err error) {
-	before, _, err := s.Now(ctx, id)
+	before, _, err := s.now(ctx, id)
 	if err != nil {
 		return false, err
 	}
