@@ -16,13 +16,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const (
-	// rejectedShare of the deliveries is rejected.
-	rejectedShare = 0.3
-	// slowness is how long a consumer of a queue with a length limit takes for a message, so that the
-	// queue gets full.
-	slowness = 40 * time.Millisecond
-)
+// rejectedShare of the deliveries is rejected.
+const rejectedShare = 0.3
+
+// perSecond is how many messages are published.
+func perSecond() int {
+	if testing.Short() {
+		return 50
+	}
+	return 200
+}
+
+// slowness is how long a consumer of a queue with a length limit takes for a message, so that the queue gets full.
+func slowness() time.Duration { return 8 * time.Second / time.Duration(perSecond()) }
 
 // follow starts a consumer of each queue that is in use, and ends those of the others.
 func (l *load) follow(t *testing.T) {
@@ -46,7 +52,7 @@ func (l *load) consume(t *testing.T, queue string) *amqp.Channel {
 	return l.each(t, queue, 20, func(d amqp.Delivery) {
 		mode := l.modes.get(queue)
 		if mode == limited {
-			time.Sleep(slowness)
+			time.Sleep(slowness())
 		}
 		l.answer(t, d, mode >= limited && rand.Float64() < rejectedShare)
 	})
@@ -95,12 +101,9 @@ func (l *load) collectFailed(t *testing.T, queue string) {
 	}()
 }
 
-// perSecond is how many messages are published.
-const perSecond = 200
-
 // publish publishes to the queues in use until the context ends, and then waits for the confirms.
 func (l *load) publish(ctx context.Context, t *testing.T, ch *amqp.Channel) {
-	returns := ch.NotifyReturn(make(chan amqp.Return, perSecond))
+	returns := ch.NotifyReturn(make(chan amqp.Return, perSecond()))
 	go func() {
 		for r := range returns {
 			l.ledger.with(func() { l.ledger.returned[r.MessageId] = true })
@@ -108,7 +111,7 @@ func (l *load) publish(ctx context.Context, t *testing.T, ch *amqp.Channel) {
 	}()
 	var settling sync.WaitGroup
 	defer settling.Wait()
-	ticker := time.NewTicker(time.Second / perSecond)
+	ticker := time.NewTicker(time.Second / time.Duration(perSecond()))
 	defer ticker.Stop()
 	for n := 0; ; n++ {
 		select {

@@ -52,7 +52,7 @@ func TestForeignPolicyUnderLoadLosesNothing(t *testing.T) {
 	worker.restart(t, tf.Run(t, "output", "-raw", "worker"))
 	l.modes.set(map[string]mode{"steady": rejected, "late": rejected})
 	stop := l.startPublishing(t)
-	l.awaitMore(t, 10*perSecond)
+	l.awaitMore(t, 10)
 
 	if _, err := tf.Try(t.Context(), "destroy", "-auto-approve", "-input=false", "-no-color"); err == nil || !strings.Contains(err.Error(), "would lose messages") {
 		t.Errorf("destroy amid the load: %v", err)
@@ -60,10 +60,10 @@ func TestForeignPolicyUnderLoadLosesNothing(t *testing.T) {
 	if plan := tf.Run(t, "plan", "-input=false", "-no-color"); !strings.Contains(plan, "without changing any real infrastructure") {
 		t.Errorf("the refused destroy changed something:\n%s", plan) // Terraform alone has dropped the outputs
 	}
-	l.awaitMore(t, 5*perSecond)
+	l.awaitMore(t, 5)
 
 	l.release(t, tf, worker, "late", configure, "steady = {}")
-	l.awaitMore(t, 5*perSecond)
+	l.awaitMore(t, 5)
 	stop() // before no queue is left to publish to
 	l.modes.set(map[string]mode{"steady": draining})
 	l.settleIn(t, "load.failed")
@@ -86,7 +86,7 @@ func (l *load) release(t *testing.T, tf *terraformtest.CLI, worker *sidecar, que
 	modes := maps.Clone(l.modes.of)
 	modes[queue] = draining
 	l.modes.set(modes)
-	l.awaitMore(t, 20*perSecond) // longer than the delays
+	l.awaitMore(t, 20) // longer than the delays
 	configure(rest)
 	tf.Run(t, applying...)
 	worker.restart(t, tf.Run(t, "output", "-raw", "worker"))

@@ -58,7 +58,7 @@ func TestChangesUnderLoadLoseNothing(t *testing.T) {
 		l.change(t, tf, worker, before, s)
 		before = s
 	}
-	l.awaitMore(t, 5*perSecond)
+	l.awaitMore(t, 5)
 	stop()
 	l.drain(t)
 	worker.stop(t)
@@ -104,11 +104,11 @@ func (l *load) requireNothingLost(t *testing.T) {
 // change applies a step amid the load, and has the sidecar follow some time later.
 func (l *load) change(t *testing.T, tf *terraformtest.CLI, worker *sidecar, before, s step) {
 	t.Helper()
-	l.awaitMore(t, 2*perSecond)
+	l.awaitMore(t, 2)
 	between := during(before.modes, s.modes)
 	if modes, some := drained(before.modes, between); some {
 		l.modes.set(modes)
-		l.awaitMore(t, 6*perSecond) // longer than the longest delay
+		l.awaitMore(t, 6) // longer than the longest delay
 	}
 	l.modes.set(between)
 	l.follow(t)
@@ -119,14 +119,14 @@ func (l *load) change(t *testing.T, tf *terraformtest.CLI, worker *sidecar, befo
 	t.Logf("%s: %.1f s; %s", s.what, time.Since(began).Seconds(), l.ledger)
 	l.modes.set(s.modes)
 	l.follow(t)
-	l.awaitMore(t, 2*perSecond)
+	l.awaitMore(t, 2)
 	worker.restart(t, tf.Run(t, "output", "-raw", "worker"))
 }
 
-// awaitMore waits until so many more messages are published.
-func (l *load) awaitMore(t *testing.T, n int) {
+// awaitMore waits until as many more messages are published as in so many seconds.
+func (l *load) awaitMore(t *testing.T, seconds int) {
 	t.Helper()
-	want := l.ledger.sent() + n
+	want := l.ledger.sent() + seconds*perSecond()
 	brokertest.Eventually(t, func() error {
 		if have := l.ledger.sent(); have < want {
 			return fmt.Errorf("%d of %d messages published", have, want)

@@ -164,7 +164,7 @@ func TestMovesUnderLoadLoseNothing(t *testing.T) {
 			m.processByThird(t)
 			stop = m.startPublishing(t)
 		}
-		m.awaitMore(t, 4*perSecond)
+		m.awaitMore(t, 4)
 	}
 	stop()
 	for _, failed := range []string{"b.failed", "renamed.failed"} {
@@ -276,7 +276,7 @@ func (m *moving) betweenEngines(t *testing.T, steps []engineStep) {
 			}
 		}
 		m.switchTo(t, consumers, step.after)
-		m.awaitMore(t, 4*perSecond)
+		m.awaitMore(t, 4)
 		for _, name := range made(step.pipelines) {
 			m.takeFailed(t, name+".failed")
 		}
@@ -293,14 +293,14 @@ func (l *load) switchTo(t *testing.T, consumers []*thirdTimer, to setting) {
 	changed := false
 	for _, c := range consumers {
 		if c.setting.Swap(int32(to)) != int32(to) {
-			l.awaitMore(t, perSecond)
+			l.awaitMore(t, 1)
 			changed = true
 		}
 	}
 	if !changed || to != hold {
 		return
 	}
-	l.awaitMore(t, 5*perSecond) // brokers count every five seconds
+	l.awaitMore(t, 5) // brokers count every five seconds
 	brokertest.Eventually(t, func() error {
 		var found struct {
 			Pending int `json:"messages_dlx"`
@@ -354,7 +354,7 @@ type thirdTimer struct {
 
 func (c *thirdTimer) start(t *testing.T) {
 	t.Helper()
-	c.each(t, "moving", 3*perSecond, func(d amqp.Delivery) { // more than fail while one is held
+	c.each(t, "moving", 3*perSecond(), func(d amqp.Delivery) { // more than fail while one is held
 		if c.fails(d.MessageId) {
 			c.fail(t, d)
 		} else {
