@@ -103,7 +103,7 @@ func (a *arrivals) awaitAtLeast(t *testing.T, n int) {
 func TestKilledWorkerLosesNothing(t *testing.T) {
 	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
 	body := []byte(strings.Repeat("x", 1024))
-	const messages, kills = 20_000, 3
+	const messages, kills = 8_000, 3
 	p.fillInbox(t, messages, func(int) amqp.Publishing {
 		return amqp.Publishing{Body: body, Headers: amqp.Table{"retry-queue": "orders.created"}}
 	})
@@ -134,7 +134,7 @@ func TestKilledWorkerLosesNothing(t *testing.T) {
 //nolint:paralleltest // must stop at full speed, and needs the processors for itself
 func TestSIGTERMFinishesWhatIsInFlight(t *testing.T) {
 	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
-	const messages = 10_000
+	const messages = 4_000
 	p.fillInbox(t, messages, toRetry)
 	a := p.collect(t, "orders.created")
 	w := p.start(t)

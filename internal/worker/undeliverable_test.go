@@ -202,7 +202,7 @@ func TestUndeliverableMessagesBehindUnansweredOnes(t *testing.T) {
 func TestUndeliverableMessagesAmongMany(t *testing.T) {
 	t.Parallel()
 	forEachQueueType(t, func(t *testing.T, p *testPipeline, client *amqp10.Client) {
-		const messages, every = 1000, 10
+		const messages, every = 400, 10
 		sender := client.To(t, "/queues/orders.created")
 		for i := range messages {
 			m := withID(strconv.Itoa(i))
