@@ -41,6 +41,12 @@ func (e *Error) Error() string {
 // this answer also if the user has no access to the vhost.
 func IsNotFound(err error) bool { return hasStatus(err, http.StatusNotFound) }
 
+// IsNotEmpty reports whether the broker kept a classic queue because it has messages.
+func IsNotEmpty(err error) bool {
+	var answer *Error
+	return errors.As(err, &answer) && answer.Status == http.StatusBadRequest && strings.Contains(answer.Reason, "not empty")
+}
+
 // IsUnauthorized reports whether the broker refused the user or the user's permissions. The management API answers 401
 // to both.
 func IsUnauthorized(err error) bool { return hasStatus(err, http.StatusUnauthorized) }

@@ -68,6 +68,7 @@ func TestAccEveryRelease_QueueWithMessagesStays(t *testing.T) {
 				require.Equal(t, want, got)
 			}
 			unbind(t, b, "amq.direct", "key")
+			acctest.AwaitCount(t, b, "q", 0) // so that the counts lack the next message for a while
 			b.Publish(t, "", "q", amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("unbound")})
 			require.ErrorContains(t, c.Destroy(t.Context()), "would lose messages")
 			m, _ := b.Get(t, "q")

@@ -133,10 +133,7 @@ func (q queues) Delete(ctx context.Context, state model) diag.Diagnostics {
 	case err != nil:
 		return q.Failed("delete", state, err)
 	case unused && !state.ForceDestroy.ValueBool():
-		if err := q.Run.Client.DeleteQueue(ctx, vhost, name, state.Object().Type); err != nil {
-			return q.Failed("delete", state, err)
-		}
-		return nil
+		return q.deleted(state, q.Run.Client.DeleteQueue(ctx, vhost, name, state.Object().Type))
 	}
 	all, diags := plain.Fresh(ctx, q.Run, vhost)
 	if diags.HasError() {
@@ -154,17 +151,23 @@ func (q queues) Delete(ctx context.Context, state model) diag.Diagnostics {
 	if state.ForceDestroy.ValueBool() {
 		remove = q.Run.Applier.ForceRemove
 	}
-	err = remove(ctx, change)
-	if bound := (*apply.BoundError)(nil); errors.As(err, &bound) {
+	return q.deleted(state, remove(ctx, change))
+}
+
+// deleted are the errors of a deletion.
+func (q queues) deleted(state model, err error) diag.Diagnostics {
+	bound, kept := (*apply.BoundError)(nil), (*apply.KeptError)(nil)
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &bound):
 		return diag.Diagnostics{isBound(state, bound.Bindings)}
-	}
-	if kept := (*apply.KeptError)(nil); errors.As(err, &kept) {
+	case errors.As(err, &kept):
 		return diag.Diagnostics{destroyWouldLose(state, kept)}
+	case broker.IsNotEmpty(err):
+		return diag.Diagnostics{destroyWouldLose(state, &apply.KeptError{Queues: map[string]string{state.Name.ValueString(): "has messages"}})}
 	}
-	if err != nil {
-		return q.Failed("delete", state, err)
-	}
-	return nil
+	return q.Failed("delete", state, err)
 }
 
 // unused reports whether a queue is empty, and has neither consumers nor bindings.
