@@ -43,13 +43,17 @@ func subjects(t *testing.T, b *brokertest.Broker, name string) map[string]subjec
 			},
 		}
 	}
-	return map[string]subject{
-		"vhost": {
-			kind: "rabbitmq_vhost", config: map[string]any{"name": account},
-			others: map[string]any{
-				"description": "another", "tags": []any{"a", "b"}, "tracing": true, "max_connections": 10, "max_queues": 0, "force_destroy": true,
-			},
+	vhost := subject{
+		kind: "rabbitmq_vhost", config: map[string]any{"name": account},
+		others: map[string]any{
+			"description": "another", "tags": []any{"a", "b"}, "tracing": true, "max_connections": 10, "max_queues": 0, "force_destroy": true,
 		},
+	}
+	if b.VersionAtLeast("3.11") {
+		vhost.config["default_queue_type"], vhost.others["default_queue_type"] = "classic", "quorum"
+	}
+	return map[string]subject{
+		"vhost": vhost,
 		"exchange": {
 			kind: "rabbitmq_exchange", config: map[string]any{"name": name, "vhost": v, "type": "topic"},
 			others: map[string]any{
@@ -65,7 +69,7 @@ func subjects(t *testing.T, b *brokertest.Broker, name string) map[string]subjec
 		"classic queue": {
 			kind:   "rabbitmq_queue",
 			config: map[string]any{"name": name + ".classic", "vhost": v, "type": "classic"},
-			others: map[string]any{"auto_delete": true, "arguments": map[string]any{"x-max-priority": 3, "x-single-active-consumer": true}},
+			others: map[string]any{"durable": false, "auto_delete": true, "arguments": map[string]any{"x-max-priority": 3, "x-single-active-consumer": true}},
 		},
 		"binding": {
 			kind: "rabbitmq_binding", config: map[string]any{"vhost": v, "source": "from", "destination": "to", "routing_key": name},
@@ -119,6 +123,17 @@ func TestAccEveryRelease_Attributes(t *testing.T) {
 				check(t, s)
 			})
 		}
+	}
+}
+
+func TestAccEveryRelease_DefaultQueueTypeOfAnOldBroker(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	_, err := core("rabbitmq_vhost", map[string]any{"name": b.Vhost + ".new", "default_queue_type": "quorum"}).Plan(t.Context())
+	if b.VersionAtLeast("3.11") {
+		require.NoError(t, err)
+	} else {
+		require.ErrorContains(t, err, "too old for a default queue type")
 	}
 }
 

@@ -7,7 +7,14 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
+
+func noDefaultQueueType(version topology.Version) diag.Diagnostic {
+	return diag.NewAttributeErrorDiagnostic(path.Root("default_queue_type"), "RabbitMQ is too old for a default queue type", fmt.Sprintf(
+		"The broker is RabbitMQ %d.%d.%d, and ignores the attribute. Remove it, or upgrade to 3.11 or later first.",
+		version.Major, version.Minor, version.Patch))
+}
 
 func willBeRefused(m model, queues int) diag.Diagnostic {
 	return diag.NewAttributeWarningDiagnostic(path.Root("force_destroy"), "Virtual host has queues", fmt.Sprintf(

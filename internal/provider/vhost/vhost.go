@@ -60,6 +60,22 @@ func equal(wanted, live broker.VhostSettings) bool {
 		(wanted.DefaultQueueType == "" || wanted.DefaultQueueType == live.DefaultQueueType) && maps.Equal(wanted.Limits, live.Limits)
 }
 
+// Plan refuses a default queue type on a broker without one.
+func (v vhosts) Plan(ctx context.Context, plan, prior *model) diag.Diagnostics {
+	diags := v.Resource.Plan(ctx, plan, prior)
+	if plan.DefaultQueueType.IsNull() || !v.Run.Configured() || v.Run.HasWritten() {
+		return diags
+	}
+	user, more := entity.ReachForPlan(ctx, v.Run)
+	if diags.Append(more...); user == nil {
+		return diags
+	}
+	if version, err := v.Run.Client.Version(ctx); err == nil && version.Before(3, 11) {
+		diags.Append(noDefaultQueueType(version))
+	}
+	return diags
+}
+
 // PlanDestroy warns of queues that are deleted with the vhost.
 func (v vhosts) PlanDestroy(ctx context.Context, state model) diag.Diagnostics {
 	if v.Run.HasWritten() {
