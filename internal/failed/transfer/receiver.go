@@ -300,8 +300,11 @@ func (i *receiver) requeue() error {
 
 // closedError has the broker's text.
 func closedError(reason *amqp.Error) error {
-	if reason == nil {
+	switch {
+	case reason == nil:
 		return errors.New("the connection is closed")
+	case !reason.Server:
+		return fmt.Errorf("the connection to the broker is lost: %w", reason)
 	}
 	return fmt.Errorf("the broker has closed the channel: %w", reason)
 }
