@@ -71,26 +71,14 @@ func (c *Client) noteNodes(ctx context.Context, vhosts vhostList) error {
 	return nil
 }
 
-// Product is the broker's name. If the broker is not RabbitMQ, Product returns *product.OtherError.
+// Product asks once for the broker's name. If the broker is not RabbitMQ, it returns *product.OtherError.
 func (c *Client) Product(ctx context.Context) (string, error) {
-	known, err := c.release(ctx)
-	return known.product, err
-}
-
-// Version is the broker's version. If the broker is not RabbitMQ, Version returns *product.OtherError.
-func (c *Client) Version(ctx context.Context) (topology.Version, error) {
-	known, err := c.release(ctx)
-	return known.version, err
-}
-
-// release asks once for the broker's name and version.
-func (c *Client) release(ctx context.Context) (cluster, error) {
 	if err := c.clusterTurn.acquire(ctx); err != nil {
-		return cluster{}, err
+		return "", err
 	}
 	defer c.clusterTurn.release()
 	err := c.askRelease(ctx)
-	return c.cluster, err
+	return c.cluster.product, err
 }
 
 // askRelease asks until the version is known. The caller must hold the turn. Some brokers imitate the management API,

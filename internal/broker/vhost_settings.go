@@ -70,6 +70,7 @@ func (c *Client) PutVhost(ctx context.Context, name string, settings VhostSettin
 	body := map[string]any{"description": settings.Description, "tags": settings.Tags, "tracing": settings.Tracing}
 	if settings.DefaultQueueType != "" {
 		body["default_queue_type"] = settings.DefaultQueueType
+		body["defaultqueuetype"] = settings.DefaultQueueType // the name in 3.10
 	}
 	status, err := c.do(ctx, http.MethodPut, path("vhosts", name), body, nil)
 	return status == http.StatusCreated, err

@@ -7,13 +7,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-func noDefaultQueueType(version topology.Version) diag.Diagnostic {
-	return diag.NewAttributeErrorDiagnostic(path.Root("default_queue_type"), "RabbitMQ is too old for a default queue type", fmt.Sprintf(
-		"The broker is RabbitMQ %d.%d.%d, and ignores the attribute. Remove it, or upgrade to 3.11 or later first.",
-		version.Major, version.Minor, version.Patch))
+// keptQueueType is the error of a broker that ignores a change, as RabbitMQ 3.10 does.
+func keptQueueType(kind string) error {
+	return fmt.Errorf("the broker has kept the default queue type %q, and only sets another one when it creates the virtual host. "+
+		"Remove default_queue_type, or upgrade the broker", kind)
 }
 
 func willBeRefused(m model, queues int) diag.Diagnostic {

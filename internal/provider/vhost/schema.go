@@ -6,6 +6,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/setdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
@@ -33,9 +34,10 @@ func vhostSchema(context.Context) schema.Schema {
 				MarkdownDescription: "Tags.",
 			},
 			"default_queue_type": schema.StringAttribute{
-				Optional: true, Validators: attribute.OneOf("classic", "quorum", "stream"),
-				MarkdownDescription: "Type of queues that a client declares without a type. Default: the broker's default. " +
-					"Needs RabbitMQ 3.11 or later.",
+				Optional: true, Computed: true, Validators: attribute.OneOf("classic", "quorum", "stream"),
+				PlanModifiers: []planmodifier.String{unlessConfigured{}},
+				MarkdownDescription: "Type of queues that a client declares without a type. Without it, the virtual host keeps the type that it " +
+					"has, or gets the broker's default.",
 			},
 			"tracing": schema.BoolAttribute{
 				Optional: true, Computed: true, Default: booldefault.StaticBool(false),
@@ -50,6 +52,24 @@ func vhostSchema(context.Context) schema.Schema {
 			},
 			"id": attribute.ComputedString("The name."),
 		},
+	}
+}
+
+// unlessConfigured keeps the state's value if the configuration has none.
+type unlessConfigured struct{}
+
+// Description describes the plan modifier.
+func (unlessConfigured) Description(context.Context) string {
+	return "keeps the value unless the configuration has one"
+}
+
+// MarkdownDescription describes the plan modifier.
+func (m unlessConfigured) MarkdownDescription(ctx context.Context) string { return m.Description(ctx) }
+
+// PlanModifyString keeps the state's value, null for a new resource.
+func (unlessConfigured) PlanModifyString(_ context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
+	if req.ConfigValue.IsNull() {
+		resp.PlanValue = req.StateValue
 	}
 }
 

@@ -33,7 +33,7 @@ func NewList() list.ListResource { return entity.NewList(kind.Kind, of) }
 
 var kind = plain.Kind[broker.VhostSettings]{
 	Kind: entity.Kind{
-		Type: "vhost", Name: configured.Vhost,
+		Type: "vhost", Name: configured.Vhost, Common: true,
 		Parts:  []entity.Part{{Name: "name", Description: "Name of the virtual host."}},
 		Schema: vhostSchema,
 	},
@@ -58,22 +58,6 @@ type vhosts struct {
 func equal(wanted, live broker.VhostSettings) bool {
 	return wanted.Description == live.Description && slices.Equal(wanted.Tags, live.Tags) && wanted.Tracing == live.Tracing &&
 		(wanted.DefaultQueueType == "" || wanted.DefaultQueueType == live.DefaultQueueType) && maps.Equal(wanted.Limits, live.Limits)
-}
-
-// Plan refuses a default queue type on a broker without one.
-func (v vhosts) Plan(ctx context.Context, plan, prior *model) diag.Diagnostics {
-	diags := v.Resource.Plan(ctx, plan, prior)
-	if plan.DefaultQueueType.IsNull() || !v.Run.Configured() || v.Run.HasWritten() {
-		return diags
-	}
-	user, more := entity.ReachForPlan(ctx, v.Run)
-	if diags.Append(more...); user == nil {
-		return diags
-	}
-	if version, err := v.Run.Client.Version(ctx); err == nil && version.Before(3, 11) {
-		diags.Append(noDefaultQueueType(version))
-	}
-	return diags
 }
 
 // PlanDestroy warns of queues that are deleted with the vhost.
@@ -130,6 +114,11 @@ func (s store) Put(ctx context.Context, id []string, wanted broker.VhostSettings
 	if err != nil {
 		return false, err
 	}
+	if kind := wanted.DefaultQueueType; !created && kind != "" && kind != before.DefaultQueueType {
+		if now, _, err := s.now(ctx, id); err != nil || now.DefaultQueueType != kind {
+			return false, errors.Join(err, keptQueueType(now.DefaultQueueType))
+		}
+	}
 	return created, s.putLimits(ctx, id[0], before.Limits, wanted.Limits)
 }
 
@@ -177,7 +166,7 @@ func (m model) Validate(context.Context) diag.Diagnostics { return nil }
 
 func (m *model) Compute(*model) { m.ID = entity.ID(m.Identity()) }
 
-func (m *model) Imported() bool { return m.Description.IsNull() }
+func (m *model) Imported() bool { return m.ID.IsNull() }
 
 func (m *model) Object() broker.VhostSettings {
 	limits := map[string]int64{}
