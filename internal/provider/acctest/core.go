@@ -317,6 +317,43 @@ func (c *Core) PlanAndApply(ctx context.Context) (Planned, error) {
 	return plan, err
 }
 
+// Upgrade takes over the state of another provider, of a schema version.
+func (c *Core) Upgrade(ctx context.Context, version int64, stored []byte) error {
+	running, err := c.start(ctx)
+	if err != nil {
+		return err
+	}
+	upgraded, err := running.UpgradeResourceState(ctx, &tfprotov6.UpgradeResourceStateRequest{
+		TypeName: c.Type, Version: version, RawState: &tfprotov6.RawState{JSON: stored},
+	})
+	if err == nil {
+		err = failure(upgraded.Diagnostics)
+	}
+	if err == nil {
+		c.instance = instance{state: upgraded.UpgradedState}
+	}
+	return err
+}
+
+// Move does the same in the way of a moved block, or of another address.
+func (c *Core) Move(ctx context.Context, source string, version int64, stored []byte) error {
+	running, err := c.start(ctx)
+	if err != nil {
+		return err
+	}
+	moved, err := running.MoveResourceState(ctx, &tfprotov6.MoveResourceStateRequest{
+		SourceProviderAddress: source, SourceTypeName: c.Type, SourceSchemaVersion: version,
+		SourceState: &tfprotov6.RawState{JSON: stored}, TargetTypeName: c.Type,
+	})
+	if err == nil {
+		err = failure(moved.Diagnostics)
+	}
+	if err == nil {
+		c.instance = instance{moved.TargetState, moved.TargetPrivate, moved.TargetIdentity}
+	}
+	return err
+}
+
 // Import imports an existing resource into the state.
 func (c *Core) Import(ctx context.Context, id string) error {
 	running, err := c.start(ctx)

@@ -29,7 +29,7 @@ func NewList() list.ListResource { return entity.NewList(kind.Kind, of) }
 
 var kind = plain.Kind[topology.Binding]{
 	Kind: entity.Kind{
-		Type: "binding", Name: configured.Binding,
+		Type: "binding", Name: configured.Binding, Common: true,
 		Parts: []entity.Part{
 			entity.VhostPart,
 			{Name: "source", Description: "Name of the exchange that the binding leads from."},

@@ -32,6 +32,8 @@ type Kind struct {
 	Fixed attribute.Inputs
 	// MutableIdentity says that an update can change the identity.
 	MutableIdentity bool
+	// Common says that other RabbitMQ providers have the resource, too. A state of theirs is converted.
+	Common bool
 	// Schema describes the attributes.
 	Schema func(context.Context) schema.Schema
 }

@@ -45,6 +45,9 @@ func (e *entity[M]) Metadata(_ context.Context, req resource.MetadataRequest, re
 // Schema describes the resource.
 func (e *entity[M]) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = e.Kind.Schema(ctx)
+	if e.Common {
+		resp.Schema.Version = commonVersion
+	}
 }
 
 // Configure takes over the provider that the provider's Configure made.

@@ -32,7 +32,7 @@ func NewList() list.ListResource { return entity.NewList(kind.Kind, of) }
 
 var kind = plain.Kind[topology.Exchange]{
 	Kind: entity.Kind{
-		Type: "exchange", Name: configured.Exchange,
+		Type: "exchange", Name: configured.Exchange, Common: true,
 		Parts:  []entity.Part{entity.VhostPart, {Name: "name", Description: "Name of the exchange."}},
 		Schema: exchangeSchema,
 	},

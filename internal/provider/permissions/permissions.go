@@ -26,7 +26,7 @@ func New() resource.Resource { return entity.New(kind.Kind, of) }
 func NewList() list.ListResource { return entity.NewList(kind.Kind, of) }
 
 var kind = plain.Kind[broker.Permission]{
-	Kind: entity.Kind{Type: "permissions", Name: configured.Permissions, Parts: parts, Schema: permissionsSchema},
+	Kind: entity.Kind{Type: "permissions", Name: configured.Permissions, Common: true, Parts: parts, Schema: permissionsSchema},
 	Existed: func(ctx context.Context, run *configured.Provider, id []string) (bool, error) {
 		_, exists, err := run.Client.Permission(ctx, grant(id))
 		return exists, err

@@ -30,7 +30,7 @@ func NewTopic() resource.Resource { return entity.New(topicKind.Kind, ofTopic) }
 func NewTopicList() list.ListResource { return entity.NewList(topicKind.Kind, ofTopic) }
 
 var topicKind = plain.Kind[byExchange]{
-	Kind: entity.Kind{Type: "topic_permissions", Name: configured.TopicPermissions, Parts: parts, Schema: topicSchema},
+	Kind: entity.Kind{Type: "topic_permissions", Name: configured.TopicPermissions, Common: true, Parts: parts, Schema: topicSchema},
 	Existed: func(ctx context.Context, run *configured.Provider, id []string) (bool, error) {
 		live, err := run.Client.TopicPermissionsOf(ctx, grant(id))
 		return len(live) > 0, err

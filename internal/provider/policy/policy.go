@@ -61,7 +61,7 @@ var (
 
 func kind(name string, kind configured.Kind, describe func(context.Context) schema.Schema) entity.Kind {
 	return entity.Kind{
-		Type: name, Name: kind,
+		Type: name, Name: kind, Common: true,
 		Parts:  []entity.Part{entity.VhostPart, {Name: "name", Description: "Name of the " + string(kind) + "."}},
 		Schema: describe,
 	}

@@ -39,7 +39,7 @@ func NewList() list.ListResource { return entity.NewList(kind.Kind, of) }
 
 var kind = plain.Kind[topology.Queue]{
 	Kind: entity.Kind{
-		Type: "queue", Name: configured.Queue,
+		Type: "queue", Name: configured.Queue, Common: true,
 		Parts:  []entity.Part{entity.VhostPart, {Name: "name", Description: "Name of the queue."}},
 		Schema: queueSchema,
 	},
@@ -314,6 +314,7 @@ func (m *model) Imported() bool { return m.ID.IsNull() }
 func (m *model) Show(live topology.Queue) {
 	s := attribute.BlockOf[settings](m.Settings)
 	m.Durable, m.AutoDelete = types.BoolValue(!live.Transient), types.BoolValue(live.AutoDelete)
+	m.ForceDestroy = types.BoolValue(m.ForceDestroy.ValueBool())
 	if s == nil {
 		m.Type, m.Arguments = types.StringValue(live.Type), attribute.ArgumentsObject(live.Arguments)
 		return

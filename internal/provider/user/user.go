@@ -37,7 +37,7 @@ func NewList() list.ListResource { return entity.NewList(kind.Kind, of) }
 
 var kind = plain.Kind[user]{
 	Kind: entity.Kind{
-		Type: "user", Name: configured.User,
+		Type: "user", Name: configured.User, Common: true,
 		Parts:  []entity.Part{{Name: "name", Description: "Name of the user."}},
 		Schema: userSchema,
 	},
