@@ -85,7 +85,7 @@ func TestLateAcknowledgements(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newPipelineOf(t, newSpec(test.queueType, []string{"100ms"}, 3, "orders.created"))
-			const messages = 4_000
+			const messages = 10_000
 			p.fillInbox(t, messages, toRetry)
 			letGo := p.holdOne(t, test.others)
 			a := p.collect(t, "orders.created")
