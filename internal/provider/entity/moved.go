@@ -83,11 +83,12 @@ func movedObject(
 ) (tftypes.Value, error) {
 	values, kinds := map[string]tftypes.Value{}, map[string]tftypes.Type{}
 	for name, attribute := range attributes {
-		value, err := movedValue(stored[name], attribute.GetType().TerraformType(ctx))
+		kinds[name] = attribute.GetType().TerraformType(ctx)
+		value, err := movedValue(stored[name], kinds[name])
 		if err != nil {
 			return tftypes.Value{}, fmt.Errorf("%s: %w", name, err)
 		}
-		values[name], kinds[name] = value, attribute.GetType().TerraformType(ctx)
+		values[name] = value
 	}
 	for name, block := range blocks {
 		kinds[name] = block.Type().TerraformType(ctx)

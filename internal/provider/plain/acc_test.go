@@ -159,7 +159,8 @@ func (s subject) with(attribute string) map[string]any {
 func (s subject) taken() map[string]any {
 	config := maps.Clone(s.config)
 	switch s.kind {
-	case "rabbitmq_exchange", "rabbitmq_queue", "rabbitmq_binding": // an object with other attributes is refused, or another one
+	case "rabbitmq_exchange", "rabbitmq_queue": // the broker refuses other attributes
+	case "rabbitmq_binding": // other attributes make another binding
 	default:
 		maps.Copy(config, s.others)
 	}

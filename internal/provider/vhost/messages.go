@@ -11,7 +11,7 @@ import (
 
 // keptQueueType is the error of a broker that ignores a change, as RabbitMQ 3.10 does.
 func keptQueueType(kind string) error {
-	return fmt.Errorf("the broker has kept the default queue type %q, and only sets another one when it creates the virtual host. "+
+	return fmt.Errorf("the broker has kept the default queue type %q: it can set one only when it creates the virtual host. "+
 		"Remove default_queue_type, or upgrade the broker", kind)
 }
 

@@ -115,8 +115,11 @@ func (s store) Put(ctx context.Context, id []string, wanted broker.VhostSettings
 		return false, err
 	}
 	if kind := wanted.DefaultQueueType; !created && kind != "" && kind != before.DefaultQueueType {
-		if now, _, err := s.now(ctx, id); err != nil || now.DefaultQueueType != kind {
-			return false, errors.Join(err, keptQueueType(now.DefaultQueueType))
+		switch now, _, err := s.now(ctx, id); {
+		case err != nil:
+			return false, err
+		case now.DefaultQueueType != kind:
+			return false, keptQueueType(now.DefaultQueueType)
 		}
 	}
 	return created, s.putLimits(ctx, id[0], before.Limits, wanted.Limits)
