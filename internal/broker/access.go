@@ -165,7 +165,7 @@ func (c *Client) PutAccount(ctx context.Context, name string, account Account, p
 			body["hashing_algorithm"] = account.HashingAlgorithm
 		}
 	}
-	ctx = context.WithValue(ctx, secretKey{}, secret)
+	ctx = context.WithValue(ctx, secretsKey{}, []string{secret})
 	status, err := c.do(ctx, http.MethodPut, path("users", name), body, nil)
 	return status == http.StatusCreated, err
 }

@@ -33,8 +33,8 @@ type answer struct {
 	content      []byte
 	// read says that the request reads, so the answer must have content.
 	read bool
-	// secret is a part of the request that no error can repeat, "" for none.
-	secret string
+	// secrets are parts of the request that no error can repeat.
+	secrets []string
 }
 
 // failure returns an error if the answer is no success, or is not the broker's.
@@ -79,7 +79,7 @@ func (a answer) remedy(reason string) string {
 func (a answer) failedRequest() error {
 	reason, ours := a.reason()
 	if a.repeatsSecret(reason) {
-		reason = "the reason is not shown, because it repeats the password or its hash"
+		reason = "the reason is not shown, because it repeats a password, its hash or a URI"
 	}
 	switch a.status {
 	case http.StatusProxyAuthRequired:
@@ -173,28 +173,24 @@ func (a answer) foreign(remedy string) *Error {
 		text = text[:maxQuoted] + "…"
 	}
 	text = fmt.Sprintf("%q. ", text)
-	if a.secret != "" { // another server can repeat it in any form
-		text = "The answer is not shown, because it can repeat the password. "
+	if len(a.secrets) > 0 { // another server can repeat it in any form
+		text = "The answer is not shown, because it can repeat a password. "
 	}
 	e := a.refusal(text + remedy)
 	e.Foreign = true
 	return e
 }
 
-// secretKey marks the context of a request with a secret, which is its value.
-type secretKey struct{}
+// secretsKey marks the context of a request with secrets, which are its value.
+type secretsKey struct{}
 
-// repeatsSecret reports whether a text has the secret, as it is or encoded.
+// repeatsSecret reports whether a text has one of the secrets, as it is or encoded.
 func (a answer) repeatsSecret(text string) bool {
-	if a.secret == "" {
-		return false
-	}
-	encoded, err := json.Marshal(a.secret)
-	if err != nil {
-		return true
-	}
-	forms := []string{a.secret, strings.Trim(string(encoded), `"`), html.EscapeString(a.secret), url.QueryEscape(a.secret)}
-	return slices.ContainsFunc(forms, func(form string) bool { return strings.Contains(text, form) })
+	return slices.ContainsFunc(a.secrets, func(secret string) bool {
+		encoded, err := json.Marshal(secret)
+		forms := []string{secret, strings.Trim(string(encoded), `"`), html.EscapeString(secret), url.QueryEscape(secret)}
+		return secret != "" && (err != nil || slices.ContainsFunc(forms, func(form string) bool { return strings.Contains(text, form) }))
+	})
 }
 
 // maxQuoted limits the quoted part of a foreign answer, in bytes.

@@ -186,7 +186,7 @@ func (c *Client) send(ctx context.Context, method, path string, body, into any) 
 		method: method, path: path, status: response.StatusCode, location: redactedLocation(response),
 		content: content, read: into != nil,
 	}
-	a.secret, _ = ctx.Value(secretKey{}).(string)
+	a.secrets, _ = ctx.Value(secretsKey{}).([]string)
 	if err := a.failure(); err != nil {
 		return a, err
 	}

@@ -244,7 +244,7 @@ func Leaving(prior, next Pipeline, isBound func(topology.Binding) bool) []string
 // StrongestPolicy finds the first policy that belongs to the pipeline or one of its attachments. The list holds the
 // policies that match a queue, strongest first.
 func StrongestPolicy(n Names, matching []topology.NamedPolicy) (strongest topology.NamedPolicy, found bool) {
-	i := slices.IndexFunc(matching, func(p topology.NamedPolicy) bool { return n.namesPolicy(p.Name) })
+	i := slices.IndexFunc(matching, func(p topology.NamedPolicy) bool { return n.NamesPolicy(p.Name) })
 	if i < 0 {
 		return strongest, false
 	}

@@ -29,7 +29,7 @@ func ForeignTo(vhost topology.Vhost, mine []string) Foreign {
 	}
 	maps.DeleteFunc(o.Policies, func(name string, policy topology.Policy) bool {
 		_, is := defined[ofPipeline(name, policy)]
-		return is || slices.ContainsFunc(mine, func(m string) bool { return Names(m).namesPolicy(name) })
+		return is || slices.ContainsFunc(mine, func(m string) bool { return Names(m).NamesPolicy(name) })
 	})
 	for _, name := range slices.Sorted(maps.Keys(defined)) {
 		if !slices.Contains(mine, name) {

@@ -294,9 +294,9 @@ func (n Names) isSharedPolicy(policy string) bool {
 	return is && parsed.pipeline == n && coversSeveral[parsed.kind]
 }
 
-// namesPolicy reports whether the name belongs to a policy of the pipeline or one of its attachments. A policy with
+// NamesPolicy reports whether the name belongs to a policy of the pipeline or one of its attachments. A policy with
 // such a name stays theirs even if somebody changed its content.
-func (n Names) namesPolicy(policy string) bool {
+func (n Names) NamesPolicy(policy string) bool {
 	parsed, is := parsePolicyName(policy)
 	return is && parsed.pipeline == n
 }

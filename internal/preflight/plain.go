@@ -29,6 +29,12 @@ func CheckBinding(b topology.Binding, vhost topology.Vhost) Findings {
 		func(n pipeline.Names) bool { return n.OwnsBinding(b) }, func(n delayed.Names) bool { return n.OwnsBinding(b) }))
 }
 
+// CheckPolicy finds that a policy belongs to a pipeline, an attachment or a delayed exchange.
+func CheckPolicy(name string, vhost topology.Vhost) Findings {
+	return ownedBy("name", "policy", name, ownerOfObject(vhost.Topology,
+		func(n pipeline.Names) bool { return n.NamesPolicy(name) }, func(n delayed.Names) bool { return n.QueuesPolicy() == name }))
+}
+
 // ownerOfObject describes the owner of an object: a pipeline, a delayed exchange, or "".
 func ownerOfObject(vhost topology.Topology, ofPipeline func(pipeline.Names) bool, ofDelayed func(delayed.Names) bool) string {
 	for _, name := range pipeline.Pipelines(vhost) {

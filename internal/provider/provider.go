@@ -26,6 +26,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/exchange"
 	providerfunction "github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/function"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/parameter"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/permissions"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/policy"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/queue"
@@ -68,6 +69,7 @@ func (rabbitMQ) Resources(context.Context) []func() resource.Resource {
 		retrypipeline.New, retryattachment.New, delayedexchange.New,
 		vhost.New, exchange.New, queue.New, binding.New, policy.New, policy.NewOperator,
 		user.New, permissions.New, permissions.NewTopic,
+		parameter.New, parameter.NewShovel, parameter.NewFederationUpstream,
 	}
 }
 
@@ -85,6 +87,7 @@ func (rabbitMQ) ListResources(context.Context) []func() list.ListResource {
 		retrypipeline.NewList, retryattachment.NewList, delayedexchange.NewList,
 		vhost.NewList, exchange.NewList, queue.NewList, binding.NewList, policy.NewList, policy.NewOperatorList,
 		user.NewList, permissions.NewList, permissions.NewTopicList,
+		parameter.NewList, parameter.NewShovelList, parameter.NewFederationUpstreamList,
 	}
 }
 

@@ -148,7 +148,10 @@ func (c *Core) Validate(ctx context.Context) ([]*tfprotov6.Diagnostic, error) {
 	if err != nil {
 		return nil, err
 	}
-	validated, err := running.ValidateResourceConfig(ctx, &tfprotov6.ValidateResourceConfigRequest{TypeName: c.Type, Config: config})
+	validated, err := running.ValidateResourceConfig(ctx, &tfprotov6.ValidateResourceConfigRequest{
+		TypeName: c.Type, Config: config,
+		ClientCapabilities: &tfprotov6.ValidateResourceConfigClientCapabilities{WriteOnlyAttributesAllowed: true},
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -360,7 +363,11 @@ func (c *Core) Import(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	response, err := running.ImportResourceState(ctx, &tfprotov6.ImportResourceStateRequest{TypeName: c.Type, ID: id})
+	return c.imported(ctx, running, &tfprotov6.ImportResourceStateRequest{TypeName: c.Type, ID: id})
+}
+
+func (c *Core) imported(ctx context.Context, from tfprotov6.ProviderServer, request *tfprotov6.ImportResourceStateRequest) error {
+	response, err := from.ImportResourceState(ctx, request)
 	if err != nil {
 		return err
 	}

@@ -19,13 +19,13 @@ func Arguments(from types.Dynamic) topology.Arguments {
 
 // UntypedArguments is like Arguments, but texts stay texts: the arguments of a binding can be headers of any name.
 func UntypedArguments(from types.Dynamic) topology.Arguments {
-	elements, _ := decoded(from.UnderlyingValue()).(map[string]any)
+	elements, _ := Decoded(from.UnderlyingValue()).(map[string]any)
 	return nonEmpty(elements)
 }
 
 // TextArguments converts the value of an attribute that has a text for each key.
 func TextArguments(from types.Map) topology.Arguments {
-	elements, _ := decoded(from).(map[string]any)
+	elements, _ := Decoded(from).(map[string]any)
 	return topology.Typed(nonEmpty(elements))
 }
 
@@ -36,8 +36,8 @@ func nonEmpty(elements map[string]any) topology.Arguments {
 	return elements
 }
 
-// decoded converts a value to the types of [topology.Arguments]. It is nil if the value is null or unknown.
-func decoded(value attr.Value) any {
+// Decoded converts a value to the types of [topology.Arguments]. It is nil if the value is null or unknown.
+func Decoded(value attr.Value) any {
 	if value == nil || value.IsNull() || value.IsUnknown() {
 		return nil
 	}
@@ -46,10 +46,12 @@ func decoded(value attr.Value) any {
 		return v.ValueString()
 	case types.Bool:
 		return v.ValueBool()
+	case types.Int64:
+		return v.ValueInt64()
 	case types.Number:
 		return decodedNumber(v.ValueBigFloat())
 	case types.Dynamic:
-		return decoded(v.UnderlyingValue())
+		return Decoded(v.UnderlyingValue())
 	case interface{ Attributes() map[string]attr.Value }:
 		return decodedTable(v.Attributes())
 	case types.Map:
@@ -57,7 +59,7 @@ func decoded(value attr.Value) any {
 	case interface{ Elements() []attr.Value }:
 		list := []any{}
 		for _, element := range v.Elements() {
-			list = append(list, decoded(element))
+			list = append(list, Decoded(element))
 		}
 		return list
 	}
@@ -67,7 +69,7 @@ func decoded(value attr.Value) any {
 func decodedTable(from map[string]attr.Value) map[string]any {
 	table := map[string]any{}
 	for key, element := range from {
-		if value := decoded(element); value != nil {
+		if value := Decoded(element); value != nil {
 			table[key] = value
 		}
 	}
@@ -87,7 +89,7 @@ func ArgumentsObject(arguments topology.Arguments) types.Dynamic {
 	if len(arguments) == 0 {
 		return types.DynamicNull()
 	}
-	return types.DynamicValue(encoded(map[string]any(arguments)))
+	return types.DynamicValue(Encoded(map[string]any(arguments)))
 }
 
 // TextArgumentsValue is the reverse of TextArguments, null for no arguments.
@@ -98,7 +100,8 @@ func TextArgumentsValue(arguments topology.Arguments) types.Map {
 	return MapValue(types.StringType, arguments, func(value any) attr.Value { return types.StringValue(topology.ValueText(value)) })
 }
 
-func encoded(value any) attr.Value {
+// Encoded is the reverse of [Decoded].
+func Encoded(value any) attr.Value {
 	switch v := value.(type) {
 	case string:
 		return types.StringValue(v)
@@ -112,14 +115,14 @@ func encoded(value any) attr.Value {
 		var of []attr.Type
 		var values []attr.Value
 		for _, element := range v {
-			values = append(values, encoded(element))
+			values = append(values, Encoded(element))
 			of = append(of, values[len(values)-1].Type(Background))
 		}
 		return types.TupleValueMust(of, values)
 	case map[string]any:
 		of, values := map[string]attr.Type{}, map[string]attr.Value{}
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			values[key] = encoded(v[key])
+			values[key] = Encoded(v[key])
 			of[key] = values[key].Type(Background)
 		}
 		return types.ObjectValueMust(of, values)

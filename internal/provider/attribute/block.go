@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
@@ -31,6 +32,23 @@ func Block(description string, attributes map[string]schema.Attribute, inPlaceOf
 		MarkdownDescription: description,
 		NestedObject:        schema.NestedBlockObject{Attributes: attributes},
 		Validators:          []validator.List{listvalidator.SizeAtMost(1), listvalidator.ConflictsWith(others...)},
+	}
+}
+
+// RequiredBlock describes a block that must be there once.
+func RequiredBlock(description string, attributes map[string]schema.Attribute) schema.Block {
+	return schema.ListNestedBlock{
+		MarkdownDescription: description,
+		NestedObject:        schema.NestedBlockObject{Attributes: attributes},
+		Validators:          []validator.List{listvalidator.IsRequired(), listvalidator.SizeBetween(1, 1)},
+	}
+}
+
+// TextOneOf describes a text that is one of several, with a default.
+func TextOneOf(byDefault, description string, texts ...string) schema.Attribute {
+	return schema.StringAttribute{
+		Optional: true, Computed: true, Default: stringdefault.StaticString(byDefault), Validators: OneOf(texts...),
+		MarkdownDescription: description,
 	}
 }
 

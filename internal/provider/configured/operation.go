@@ -14,18 +14,21 @@ type Kind string
 
 // The kinds, as messages name them.
 const (
-	Pipeline         Kind = "pipeline"
-	Attachment       Kind = "attachment"
-	DelayedExchange  Kind = "delayed exchange"
-	Exchange         Kind = "exchange"
-	Queue            Kind = "queue"
-	Binding          Kind = "binding"
-	Policy           Kind = "policy"
-	OperatorPolicy   Kind = "operator policy"
-	Vhost            Kind = "virtual host"
-	User             Kind = "user"
-	Permissions      Kind = "permissions"
-	TopicPermissions Kind = "topic permissions"
+	Pipeline           Kind = "pipeline"
+	Attachment         Kind = "attachment"
+	DelayedExchange    Kind = "delayed exchange"
+	Exchange           Kind = "exchange"
+	Queue              Kind = "queue"
+	Binding            Kind = "binding"
+	Policy             Kind = "policy"
+	OperatorPolicy     Kind = "operator policy"
+	Vhost              Kind = "virtual host"
+	User               Kind = "user"
+	Permissions        Kind = "permissions"
+	TopicPermissions   Kind = "topic permissions"
+	Parameter          Kind = "parameter"
+	Shovel             Kind = "shovel"
+	FederationUpstream Kind = "federation upstream"
 )
 
 // Key identifies a resource.

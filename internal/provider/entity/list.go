@@ -62,7 +62,11 @@ func (l *listing[M]) List(ctx context.Context, req list.ListRequest, stream *lis
 	}
 	stream.Results = func(push func(list.ListResult) bool) {
 		for _, parts := range found {
-			if !push(l.result(ctx, req, vhost, parts, fill)) {
+			result := l.result(ctx, req, vhost, parts, fill)
+			// A warning needs a result to be shown.
+			result.Diagnostics.Append(diags...)
+			diags = nil
+			if !push(result) {
 				return
 			}
 		}

@@ -3,6 +3,8 @@ package exchange
 
 import (
 	"context"
+	"maps"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -179,7 +181,10 @@ func (s store) Delete(ctx context.Context, id []string) error {
 	return s.run.Client.DeleteUnusedExchange(ctx, id[0], id[1])
 }
 
+// All leaves out the exchanges that each vhost has.
 func (s store) All(ctx context.Context, vhost string) ([][]string, error) {
 	all, err := s.run.Near(ctx, vhost, nil, nil)
-	return plain.Names(all.Exchanges), err
+	made := maps.Clone(all.Exchanges)
+	maps.DeleteFunc(made, func(name string, _ topology.Exchange) bool { return name == "" || strings.HasPrefix(name, "amq.") })
+	return plain.Names(made), err
 }

@@ -1,10 +1,12 @@
 package plain_test
 
 import (
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,7 +54,7 @@ func subjects(t *testing.T, b *brokertest.Broker, name string) map[string]subjec
 	if b.VersionAtLeast("3.11") {
 		vhost.others["default_queue_type"] = "quorum"
 	}
-	return map[string]subject{
+	all := map[string]subject{
 		"vhost": vhost,
 		"exchange": {
 			kind: "rabbitmq_exchange", config: map[string]any{"name": name, "vhost": v, "type": "topic"},
@@ -102,6 +104,59 @@ func subjects(t *testing.T, b *brokertest.Broker, name string) map[string]subjec
 			},
 		},
 	}
+	if b.HasPlugin(t, "rabbitmq_shovel") {
+		maps.Copy(all, parameters(v, name))
+	}
+	return all
+}
+
+// parameters need the plugins rabbitmq_shovel and rabbitmq_federation.
+func parameters(vhost, name string) map[string]subject {
+	config := func(attribute string, value any) map[string]any {
+		return map[string]any{"name": name, "vhost": vhost, attribute: []any{value}}
+	}
+	shovel := config("info", map[string]any{
+		"source_uri": "amqp://a:secret@localhost", "destination_uri": "amqp://b:secret@localhost",
+		"source_queue": name, "destination_queue": name,
+	})
+	upstream := config("definition", map[string]any{"uri": "amqp://a:secret@localhost"})
+	set := config("value", map[string]any{"upstream": name})
+	set["component"] = "federation-upstream-set"
+	return map[string]subject{
+		"parameter": {kind: "rabbitmq_parameter", config: set, others: map[string]any{
+			"value": []any{map[string]any{"upstream": name}, map[string]any{"upstream": "another", "max-hops": 2}},
+		}},
+		"shovel": {kind: "rabbitmq_shovel", config: shovel, others: eachIn("info",
+			map[string]any{"source_uri": nil, "source_uris": []any{"amqp://a:another@localhost", "amqp://"}},
+			map[string]any{"destination_uri": "amqp://b:another@localhost"},
+			map[string]any{"source_queue": nil, "source_exchange": name, "source_exchange_key": "a"},
+			map[string]any{"destination_queue": nil, "destination_exchange": name, "destination_exchange_key": "b"},
+			map[string]any{"ack_mode": "on-publish"}, map[string]any{"reconnect_delay": 7}, map[string]any{"source_delete_after": "1000"},
+			map[string]any{"source_prefetch_count": 10}, map[string]any{"destination_add_forward_headers": true},
+			map[string]any{"destination_add_timestamp_header": true},
+			map[string]any{"destination_publish_properties": map[string]any{"delivery_mode": "2", "content_type": "text/plain"}},
+			map[string]any{"prefetch_count": 7}, map[string]any{"delete_after": "never"}, map[string]any{"add_forward_headers": true},
+			map[string]any{
+				"source_protocol": "amqp10", "source_queue": nil, "source_address": name, "destination_protocol": "amqp10",
+				"destination_queue": nil, "destination_address": name, "destination_properties": map[string]any{"subject": "a"},
+				"destination_application_properties": map[string]any{"a": "b"}, "destination_message_annotations": map[string]any{"x-a": "b"},
+			},
+		)},
+		"federation upstream": {kind: "rabbitmq_federation_upstream", config: upstream, others: eachIn("definition",
+			map[string]any{"uri": "amqp://a:another@localhost"}, map[string]any{"ack_mode": "no-ack"}, map[string]any{"prefetch_count": 7},
+			map[string]any{"reconnect_delay": 8}, map[string]any{"trust_user_id": true}, map[string]any{"exchange": "a"},
+			map[string]any{"max_hops": 2}, map[string]any{"expires": 1000}, map[string]any{"message_ttl": 1000}, map[string]any{"queue": "b"},
+		)},
+	}
+}
+
+// eachIn has changes of attributes in a block.
+func eachIn(block string, changes ...map[string]any) map[string]any {
+	others := map[string]any{}
+	for _, change := range changes {
+		others[fmt.Sprintf("%s %v", block, change)] = change
+	}
+	return others
 }
 
 // bindingOthers has no arguments if the name has a ~, because the management API would fail on the binding.
@@ -151,8 +206,28 @@ func (s subject) core(config map[string]any) *acctest.Core {
 // with is the configuration with another value of an attribute.
 func (s subject) with(attribute string) map[string]any {
 	config := maps.Clone(s.config)
-	config[attribute] = s.others[attribute]
+	s.change(config, attribute)
 	return config
+}
+
+// change sets an attribute to its other value.
+func (s subject) change(config map[string]any, attribute string) {
+	name, _, inBlock := strings.Cut(attribute, " ")
+	if !inBlock {
+		config[name] = s.others[attribute]
+		return
+	}
+	block, _ := config[name].([]any)
+	content, _ := block[0].(map[string]any)
+	changes, _ := s.others[attribute].(map[string]any)
+	content = maps.Clone(content)
+	maps.Copy(content, changes)
+	config[name] = []any{content}
+}
+
+// secret reports whether an import leaves out a secret.
+func (s subject) secret() bool {
+	return slices.Contains([]string{"rabbitmq_user", "rabbitmq_shovel", "rabbitmq_federation_upstream"}, s.kind)
 }
 
 // taken is the configuration of somebody else, which the broker would accept in place of the object.
@@ -162,7 +237,9 @@ func (s subject) taken() map[string]any {
 	case "rabbitmq_exchange", "rabbitmq_queue": // the broker refuses other attributes
 	case "rabbitmq_binding": // other attributes make another binding
 	default:
-		maps.Copy(config, s.others)
+		for attribute := range s.others {
+			s.change(config, attribute)
+		}
 	}
 	return config
 }
@@ -181,7 +258,7 @@ func check(t *testing.T, s subject) {
 	for attribute := range s.others {
 		byHand := s.core(s.config)
 		require.NoError(t, byHand.Import(t.Context(), id))
-		if s.kind == "rabbitmq_user" { // whose password is not on the broker
+		if s.secret() {
 			byHand.MustApply(t)
 		}
 		byHand.RequireEmptyPlan(t)
@@ -215,6 +292,7 @@ func TestAcc_KilledAtAnyWrite(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{
 		"vhost", "exchange", "queue", "binding", "policy", "operator policy", "user", "permissions", "topic permissions",
+		"federation upstream",
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
@@ -248,7 +326,9 @@ func killedChange(t *testing.T, b *brokertest.Broker, s subject, kill acctest.Ki
 	c := s.core(s.config)
 	c.MustApply(t)
 	c.Config = maps.Clone(s.config)
-	maps.Copy(c.Config, s.others)
+	for attribute := range s.others {
+		s.change(c.Config, attribute)
+	}
 	writes := c.Killed(t, b, kill, acctest.Change(t))
 	finish(t, c)
 	require.NoError(t, c.Destroy(t.Context()))

@@ -7,6 +7,9 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 )
 
 // Names lists objects by name, as [Store.All] does.
@@ -16,6 +19,18 @@ func Names[T any](objects map[string]T) [][]string {
 		all = append(all, []string{name})
 	}
 	return all
+}
+
+// leftOut is a list's warning of objects that belong to other resources. It names the first ones.
+func leftOut(kind configured.Kind, others []string) diag.Diagnostic {
+	const shown = 50
+	named := preflight.Bullets(others[:min(shown, len(others))])
+	if more := len(others) - shown; more > 0 {
+		named += fmt.Sprintf("\nand %d more", more)
+	}
+	return diag.NewWarningDiagnostic("Objects of other resources are left out", fmt.Sprintf(
+		"Pipelines, attachments or delayed exchanges create, change and delete these objects (%s). List rabbitmq_retry_pipeline, "+
+			"rabbitmq_retry_attachment and rabbitmq_delayed_exchange instead.\n%s", kind, named))
 }
 
 // Lacks is the error if neither an attribute nor the block that can stand in its place is set.

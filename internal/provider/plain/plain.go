@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -174,7 +175,7 @@ func (r Resource[M, O, P]) Delete(ctx context.Context, state M) diag.Diagnostics
 	return nil
 }
 
-// List finds the objects of a vhost that belong to no other resource.
+// List finds the objects of a vhost that belong to no other resource. It warns of the others.
 func (r Resource[M, O, P]) List(
 	ctx context.Context, vhost string,
 ) (found [][]string, fill func(*M) diag.Diagnostics, diags diag.Diagnostics) {
@@ -182,15 +183,21 @@ func (r Resource[M, O, P]) List(
 	if err != nil {
 		return nil, nil, diag.Diagnostics{r.Cannot("list", err.Error()+".")}
 	}
-	if r.Owned != nil {
-		found = slices.DeleteFunc(found, func(parts []string) bool {
-			return r.CheckImport(ctx, append([]string{vhost}, parts...)).HasError()
-		})
+	var others []string
+	found = slices.DeleteFunc(found, func(parts []string) bool {
+		owned := r.CheckImport(ctx, append([]string{vhost}, parts...)).HasError()
+		if owned {
+			others = append(others, strings.Join(parts, "/"))
+		}
+		return owned
+	})
+	if len(others) > 0 {
+		diags.Append(leftOut(r.Name, others))
 	}
 	return found, func(m *M) diag.Diagnostics {
 		_, diags := r.Read(ctx, m)
 		return diags
-	}, nil
+	}, diags
 }
 
 func (r Resource[M, O, P]) store() Store[O] { return r.Store(r.Run) }

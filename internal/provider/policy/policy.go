@@ -38,6 +38,9 @@ var (
 	policies = plain.Kind[topology.Policy]{
 		Kind:  kind("policy", configured.Policy, policySchema),
 		Equal: topology.Policy.Equal,
+		Owned: func(id []string, _ topology.Policy, all topology.Vhost) preflight.Findings {
+			return preflight.CheckPolicy(id[1], all)
+		},
 		Store: func(run *configured.Provider) plain.Store[topology.Policy] {
 			return store{
 				run: run,

@@ -1,0 +1,7 @@
+terraform {
+  required_providers {
+    rabbitmq = {
+      source = "rabbitmq-retry/rabbitmq"
+    }
+  }
+}

@@ -1,0 +1,4 @@
+import {
+  to = rabbitmq_shovel.orders
+  id = "%2F/orders" # <vhost>/<name>, percent-encoded
+}

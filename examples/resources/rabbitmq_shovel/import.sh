@@ -1,0 +1,2 @@
+# <vhost>/<name>, percent-encoded: the shovel "orders" in the vhost "/".
+terraform import rabbitmq_shovel.orders %2F/orders

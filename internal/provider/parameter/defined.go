@@ -1,0 +1,170 @@
+package parameter
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/plain"
+)
+
+// defined is a resource, during one call from Terraform, whose block describes a parameter of one component.
+type defined[M any, P definedModel[M]] struct {
+	plain.Resource[M, any, P]
+	block
+	component string
+}
+
+// definedModel is the resource in Terraform's configuration, plan and state.
+type definedModel[M any] interface {
+	plain.Model[M, any]
+	// definition is the block.
+	definition() *types.List
+}
+
+// definedKind is a kind of parameters of one component.
+func definedKind(name string, kind configured.Kind, component string, b block, of func(context.Context) schema.Schema) plain.Kind[any] {
+	id := func(parts []string) broker.ParameterID {
+		return broker.ParameterID{Component: component, Vhost: parts[0], Name: parts[1]}
+	}
+	return plain.Kind[any]{
+		Kind: entity.Kind{
+			Type: name, Name: kind, Common: true, Schema: of,
+			Parts: []entity.Part{entity.VhostPart, {Name: "name", Description: "Name of the " + string(kind) + "."}},
+		},
+		Existed: func(ctx context.Context, run *configured.Provider, parts []string) (bool, error) {
+			return existed(ctx, run, id(parts))
+		},
+		Equal: b.equal,
+		Store: func(run *configured.Provider) plain.Store[any] {
+			return store{run, id, func(id broker.ParameterID) []string {
+				if id.Component != component {
+					return nil
+				}
+				return []string{id.Name}
+			}}
+		},
+	}
+}
+
+// TakeWriteOnly copies the write-only URIs, which neither plan nor state contains.
+func (d defined[M, P]) TakeWriteOnly(plan *M, config M) {
+	from, to := attributes(*P(&config).definition()), P(plan).definition()
+	*to = d.with(*to, func(name string, was attr.Value) attr.Value {
+		if isWriteOnly(name) {
+			return from[name]
+		}
+		return was
+	})
+}
+
+// Plan also refuses a new parameter without URIs.
+func (d defined[M, P]) Plan(ctx context.Context, plan, prior *M) diag.Diagnostics {
+	diags := d.Resource.Plan(ctx, plan, prior)
+	if end, lacks := d.lacksURIs(*P(plan).definition()); lacks && prior == nil {
+		diags.Append(noURI(d.name, end+"uri"))
+	}
+	return diags
+}
+
+// Update overwrites the parameter. URIs that are not configured stay as they are on the broker.
+func (d defined[M, P]) Update(ctx context.Context, plan, state *M) diag.Diagnostics {
+	P(plan).Compute(state)
+	planned, before := P(plan).definition(), *P(state).definition()
+	sameVersion := attributes(*planned)[urisVersion].Equal(attributes(before)[urisVersion])
+	if sameVersion {
+		*planned = d.withoutWriteOnly(*planned)
+	}
+	wanted := d.value(*planned)
+	if sameVersion && d.Equal(wanted, d.value(before)) {
+		return nil
+	}
+	id := d.ID(*plan)
+	switch live, exists, err := d.Run.Client.Parameter(ctx, broker.ParameterID{Component: d.component, Vhost: id[0], Name: id[1]}); {
+	case err != nil:
+		return d.Failed("change", *plan, err)
+	case !exists:
+		return d.Failed("change", *plan, errGone)
+	default:
+		d.keep(wanted, live)
+	}
+	if _, err := d.Store(d.Run).Put(ctx, id, wanted); err != nil {
+		return d.Failed("change", *plan, err)
+	}
+	return nil
+}
+
+// validate refuses URIs that are set twice, and write-only ones without a version.
+func (b block) validate(of types.List) diag.Diagnostics {
+	var diags diag.Diagnostics
+	all := attributes(of)
+	for _, end := range b.ends {
+		if all == nil {
+			break
+		}
+		set := 0
+		for _, form := range []string{"uri", "uris", "uris_wo"} {
+			if !all[end+form].IsNull() {
+				set++
+			}
+		}
+		if set > 1 {
+			diags.Append(severalURIs(b.name, end+"uri"))
+		}
+		if !all[end+"uris_wo"].IsNull() && all[urisVersion].IsNull() {
+			diags.Append(noVersion(b.name, end+"uris_wo"))
+		}
+	}
+	return diags
+}
+
+// uriAttributes describe the URIs of an end.
+func uriAttributes(end, of string) map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		end + "uri": schema.StringAttribute{
+			Optional: true, Sensitive: true,
+			MarkdownDescription: "URI of " + of + ", such as `amqps://user:password@host/vhost`. Without URIs, an existing resource keeps those that it has.",
+		},
+		end + "uris": schema.ListAttribute{
+			Optional: true, Sensitive: true, ElementType: types.StringType,
+			MarkdownDescription: "URIs of the nodes of " + of + ", of which the broker tries one after another.",
+		},
+		end + "uris_wo": schema.ListAttribute{
+			Optional: true, WriteOnly: true, ElementType: types.StringType,
+			MarkdownDescription: "Like `" + end + "uris`, but in no plan and state. Needs Terraform 1.11, and `" + urisVersion + "`.",
+		},
+	}
+}
+
+func versionAttribute() schema.Attribute {
+	return schema.Int64Attribute{Optional: true, MarkdownDescription: "Increase it to write the write-only URIs again."}
+}
+
+func optionalText(description string) schema.Attribute {
+	return schema.StringAttribute{Optional: true, MarkdownDescription: description}
+}
+
+func optionalNumber(description string) schema.Attribute {
+	return schema.Int64Attribute{Optional: true, MarkdownDescription: description}
+}
+
+func optionalFlag(description string) schema.Attribute {
+	return schema.BoolAttribute{Optional: true, MarkdownDescription: description}
+}
+
+func optionalTable(description string) schema.Attribute {
+	return schema.MapAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: description}
+}
+
+// ackMode describes when a message is acknowledged.
+func ackMode() schema.Attribute {
+	return attribute.TextOneOf("on-confirm", "When a message is acknowledged at its source: `on-confirm` (default), `on-publish` or `no-ack`. "+
+		"Only `on-confirm` loses no message.", "on-confirm", "on-publish", "no-ack")
+}

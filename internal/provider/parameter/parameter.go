@@ -1,0 +1,147 @@
+// Package parameter implements the resources rabbitmq_parameter, rabbitmq_shovel and rabbitmq_federation_upstream. On the broker, each
+// is one runtime parameter.
+package parameter
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/list"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/plain"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// New makes the resource rabbitmq_parameter.
+func New() resource.Resource { return entity.New(kind.Kind, of) }
+
+// NewList makes the list resource of parameters.
+func NewList() list.ListResource { return entity.NewList(kind.Kind, of) }
+
+var kind = plain.Kind[any]{
+	Kind: entity.Kind{
+		Type: "parameter", Name: configured.Parameter,
+		Parts: []entity.Part{
+			entity.VhostPart, {Name: "component", Description: "Component of the parameter."}, {Name: "name", Description: "Name of the parameter."},
+		},
+		Schema: parameterSchema,
+	},
+	Existed: func(ctx context.Context, run *configured.Provider, id []string) (bool, error) {
+		return existed(ctx, run, parameterOf(id))
+	},
+	Equal: func(wanted, live any) bool { return topology.Arguments{"": wanted}.Equal(topology.Arguments{"": live}) },
+	Store: func(run *configured.Provider) plain.Store[any] { return store{run, parameterOf, others} },
+}
+
+func of(run *configured.Provider) entity.Resource[model] {
+	return plain.Resource[model, any, *model]{Kind: kind, Run: run}
+}
+
+func parameterOf(id []string) broker.ParameterID {
+	return broker.ParameterID{Vhost: id[0], Component: id[1], Name: id[2]}
+}
+
+// resources are the resources that manage the parameters of a component.
+var resources = map[string]string{
+	broker.ShovelComponent: "rabbitmq_shovel", broker.FederationUpstreamComponent: "rabbitmq_federation_upstream",
+	"policy": "rabbitmq_policy", "operator_policy": "rabbitmq_operator_policy", "vhost-limits": "rabbitmq_vhost",
+}
+
+// others are the parameters that no other resource manages.
+func others(id broker.ParameterID) []string {
+	if resources[id.Component] != "" {
+		return nil
+	}
+	return []string{id.Component, id.Name}
+}
+
+func existed(ctx context.Context, run *configured.Provider, id broker.ParameterID) (bool, error) {
+	_, exists, err := run.Client.Parameter(ctx, id)
+	return exists, err
+}
+
+func parameterSchema(context.Context) schema.Schema {
+	return schema.Schema{
+		MarkdownDescription: "A runtime parameter of a plugin, such as a federation upstream set.\n\n" +
+			"Shovels and federation upstreams have resources of their own, which know what is secret.",
+		Attributes: map[string]schema.Attribute{
+			"name":  schema.StringAttribute{Required: true, MarkdownDescription: "Name of the parameter. Changing it replaces the parameter."},
+			"vhost": entity.Vhost("parameter"),
+			"component": schema.StringAttribute{
+				Required: true, MarkdownDescription: "Component, such as `federation-upstream-set`. Changing it replaces the parameter.",
+			},
+			"value": schema.DynamicAttribute{Required: true, MarkdownDescription: "Value, such as `[{ upstream = \"north\" }]`."},
+			"id":    attribute.ComputedString("`<vhost>/<component>/<name>`, percent-encoded, as an import takes it."),
+		},
+	}
+}
+
+// model is the resource in Terraform's configuration, plan and state.
+type model struct {
+	Name      types.String  `tfsdk:"name"`
+	Vhost     types.String  `tfsdk:"vhost"`
+	Component types.String  `tfsdk:"component"`
+	Value     types.Dynamic `tfsdk:"value"`
+	ID        types.String  `tfsdk:"id"`
+}
+
+func (m model) Identity() []types.String { return []types.String{m.Vhost, m.Component, m.Name} }
+
+func (m model) Validate(context.Context) diag.Diagnostics {
+	if other := resources[m.Component.ValueString()]; other != "" {
+		return diag.Diagnostics{otherResource(m.Component.ValueString(), other)}
+	}
+	return nil
+}
+
+func (m *model) Compute(*model) { m.ID = entity.ID(m.Identity()) }
+
+func (m *model) Object() any { return attribute.Decoded(m.Value) }
+
+func (m *model) Imported() bool { return m.ID.IsNull() }
+
+func (m *model) Show(live any) { m.Value = types.DynamicValue(attribute.Encoded(live)) }
+
+// store is the parameters of one or more components.
+type store struct {
+	run *configured.Provider
+	of  func(id []string) broker.ParameterID
+	// parts are a parameter's parts without the vhost, nil if it is of another component.
+	parts func(broker.ParameterID) []string
+}
+
+func (s store) Live(ctx context.Context, id []string) (any, bool, error) {
+	all, err := configured.Once(ctx, s.run, "parameters", s.run.Client.Parameters)
+	value, exists := all[s.of(id)]
+	return value, exists, err
+}
+
+func (s store) Put(ctx context.Context, id []string, value any) (bool, error) {
+	created, err := s.run.Client.PutParameter(ctx, s.of(id), value)
+	return created, explained(s.of(id).Component, err)
+}
+
+func (s store) Delete(ctx context.Context, id []string) error {
+	return s.run.Client.DeleteParameter(ctx, s.of(id))
+}
+
+func (s store) All(ctx context.Context, vhost string) ([][]string, error) {
+	all, err := configured.Once(ctx, s.run, "parameters", s.run.Client.Parameters)
+	var found [][]string
+	for id := range all {
+		if parts := s.parts(id); parts != nil && id.Vhost == vhost {
+			found = append(found, parts)
+		}
+	}
+	slices.SortFunc(found, func(a, b []string) int { return strings.Compare(strings.Join(a, "/"), strings.Join(b, "/")) })
+	return found, err
+}
