@@ -23,8 +23,10 @@ func TestAcc_ExamplesCanBePlanned(t *testing.T) {
 	t.Parallel()
 	brokertest.WithoutVhost(t)
 	provider := terraformtest.BuildProvider(t)
-	secrets := []string{"TF_VAR_password=secret", `TF_VAR_passwords={publisher="a", consumer="b", sidecar="c", operator="d"}`,
-		`TF_VAR_uris={source=["amqp://"], destination=["amqp://"]}`, "TF_VAR_north_uri=amqp://"}
+	secrets := []string{
+		"TF_VAR_password=secret", `TF_VAR_passwords={publisher="a", consumer="b", sidecar="c", operator="d"}`,
+		`TF_VAR_uris={source=["amqp://"], destination=["amqp://"]}`, "TF_VAR_north_uri=amqp://",
+	}
 	for _, example := range rootModules(t) {
 		t.Run(example, func(t *testing.T) {
 			t.Parallel()

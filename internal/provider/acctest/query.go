@@ -44,7 +44,8 @@ func (p *Process) Query(ctx context.Context, kind string, config map[string]any)
 		}
 		state, _ := decoded.(map[string]any)
 		listed.Resource.Config = generated(p.schemas.ResourceSchemas[kind].Block, state)
-		if err := listed.Resource.imported(ctx, p.server, &tfprotov6.ImportResourceStateRequest{TypeName: kind, Identity: result.Identity}); err != nil {
+		request := &tfprotov6.ImportResourceStateRequest{TypeName: kind, Identity: result.Identity}
+		if err := listed.Resource.imported(ctx, p.server, request); err != nil {
 			return nil, fmt.Errorf("%s: %w", listed.Name, err)
 		}
 		all = append(all, listed)

@@ -1,6 +1,8 @@
 package parameter
 
 import (
+	"context"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -94,9 +96,7 @@ func (b block) comparable(value, wanted any) map[string]any {
 	for name, byDefault := range b.defaults {
 		table[b.key(name)] = byDefault
 	}
-	for key, element := range from {
-		table[key] = element
-	}
+	maps.Copy(table, from)
 	for _, end := range b.ends {
 		key := b.key(end + "uri")
 		if table[key] = uris(from[key]); configured[key] == nil {
@@ -137,8 +137,8 @@ func (b block) lacksURIs(of types.List) (end string, lacks bool) {
 }
 
 // withoutWriteOnly is a block without write-only URIs.
-func (b block) withoutWriteOnly(of types.List) types.List {
-	return b.with(of, func(name string, was attr.Value) attr.Value {
+func (b block) withoutWriteOnly(ctx context.Context, of types.List) types.List {
+	return b.with(ctx, of, func(name string, was attr.Value) attr.Value {
 		if isWriteOnly(name) {
 			return types.ListNull(types.StringType)
 		}
@@ -147,8 +147,8 @@ func (b block) withoutWriteOnly(of types.List) types.List {
 }
 
 // with is a block with other values.
-func (b block) with(of types.List, value func(name string, was attr.Value) attr.Value) types.List {
-	kind, _ := of.ElementType(attribute.Background).(types.ObjectType)
+func (b block) with(ctx context.Context, of types.List, value func(name string, was attr.Value) attr.Value) types.List {
+	kind, _ := of.ElementType(ctx).(types.ObjectType)
 	values, was := map[string]attr.Value{}, attributes(of)
 	for name, of := range kind.AttrTypes {
 		before := was[name]
@@ -163,7 +163,7 @@ func (b block) with(of types.List, value func(name string, was attr.Value) attr.
 // shown is a block that shows a live table. URIs are shown if they are configured.
 func (b block) shown(of types.List, live any) types.List {
 	table, _ := live.(map[string]any)
-	return b.with(of, func(name string, was attr.Value) attr.Value {
+	return b.with(attribute.Background, of, func(name string, was attr.Value) attr.Value {
 		value, has := table[b.keyOf(name)]
 		if !has {
 			value = b.defaults[name]

@@ -57,7 +57,7 @@ func definedKind(name string, kind configured.Kind, component string, b block, o
 // TakeWriteOnly copies the write-only URIs, which neither plan nor state contains.
 func (d defined[M, P]) TakeWriteOnly(plan *M, config M) {
 	from, to := attributes(*P(&config).definition()), P(plan).definition()
-	*to = d.with(*to, func(name string, was attr.Value) attr.Value {
+	*to = d.with(attribute.Background, *to, func(name string, was attr.Value) attr.Value {
 		if isWriteOnly(name) {
 			return from[name]
 		}
@@ -80,7 +80,7 @@ func (d defined[M, P]) Update(ctx context.Context, plan, state *M) diag.Diagnost
 	planned, before := P(plan).definition(), *P(state).definition()
 	sameVersion := attributes(*planned)[urisVersion].Equal(attributes(before)[urisVersion])
 	if sameVersion {
-		*planned = d.withoutWriteOnly(*planned)
+		*planned = d.withoutWriteOnly(ctx, *planned)
 	}
 	wanted := d.value(*planned)
 	if sameVersion && d.Equal(wanted, d.value(before)) {
@@ -130,7 +130,8 @@ func uriAttributes(end, of string) map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		end + "uri": schema.StringAttribute{
 			Optional: true, Sensitive: true,
-			MarkdownDescription: "URI of " + of + ", such as `amqps://user:password@host/vhost`. Without URIs, an existing resource keeps those that it has.",
+			MarkdownDescription: "URI of " + of + ", such as `amqps://user:password@host/vhost`. " +
+				"Without URIs, an existing resource keeps those that it has.",
 		},
 		end + "uris": schema.ListAttribute{
 			Optional: true, Sensitive: true, ElementType: types.StringType,
@@ -165,6 +166,6 @@ func optionalTable(description string) schema.Attribute {
 
 // ackMode describes when a message is acknowledged.
 func ackMode() schema.Attribute {
-	return attribute.TextOneOf("on-confirm", "When a message is acknowledged at its source: `on-confirm` (default), `on-publish` or `no-ack`. "+
-		"Only `on-confirm` loses no message.", "on-confirm", "on-publish", "no-ack")
+	return attribute.TextOneOf("on-confirm", "When a message is acknowledged at its source: "+
+		"`on-confirm` (default), `on-publish` or `no-ack`. Only `on-confirm` loses no message.", "on-confirm", "on-publish", "no-ack")
 }

@@ -32,7 +32,8 @@ var upstreamBlock = block{
 	},
 }
 
-var upstreams = definedKind("federation_upstream", configured.FederationUpstream, broker.FederationUpstreamComponent, upstreamBlock, upstreamSchema)
+var upstreams = definedKind("federation_upstream", configured.FederationUpstream, broker.FederationUpstreamComponent,
+	upstreamBlock, upstreamSchema)
 
 func ofUpstream(run *configured.Provider) entity.Resource[upstream] {
 	return defined[upstream, *upstream]{

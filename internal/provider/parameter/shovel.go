@@ -82,7 +82,8 @@ func shovelSchema(context.Context) schema.Schema {
 		maps.Copy(info, uriAttributes(end+"_", of))
 	}
 	return schema.Schema{
-		MarkdownDescription: "A dynamic shovel, which moves messages from one queue or exchange to another. Needs the broker's plugin `rabbitmq_shovel`.",
+		MarkdownDescription: "A dynamic shovel, which moves messages from one queue or exchange to another. " +
+			"Needs the broker's plugin `rabbitmq_shovel`.",
 		Attributes: map[string]schema.Attribute{
 			"name":  schema.StringAttribute{Required: true, MarkdownDescription: "Name of the shovel. Changing it replaces the shovel."},
 			"vhost": entity.Vhost("shovel"),

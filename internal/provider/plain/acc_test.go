@@ -129,13 +129,11 @@ func parameters(vhost, name string) map[string]subject {
 		"shovel": {kind: "rabbitmq_shovel", config: shovel, others: eachIn("info",
 			map[string]any{"source_uri": nil, "source_uris": []any{"amqp://a:another@localhost", "amqp://"}},
 			map[string]any{"destination_uri": "amqp://b:another@localhost"},
-			map[string]any{"source_queue": nil, "source_exchange": name, "source_exchange_key": "a"},
-			map[string]any{"destination_queue": nil, "destination_exchange": name, "destination_exchange_key": "b"},
-			map[string]any{"ack_mode": "on-publish"}, map[string]any{"reconnect_delay": 7}, map[string]any{"source_delete_after": "1000"},
-			map[string]any{"source_prefetch_count": 10}, map[string]any{"destination_add_forward_headers": true},
-			map[string]any{"destination_add_timestamp_header": true},
-			map[string]any{"destination_publish_properties": map[string]any{"delivery_mode": "2", "content_type": "text/plain"}},
-			map[string]any{"prefetch_count": 7}, map[string]any{"delete_after": "never"}, map[string]any{"add_forward_headers": true},
+			map[string]any{
+				"source_queue": nil, "source_exchange": name, "source_exchange_key": "a", "source_delete_after": "1000",
+				"destination_queue": nil, "destination_exchange": name, "destination_exchange_key": "b", "ack_mode": "on-publish",
+				"destination_publish_properties": map[string]any{"delivery_mode": "2", "content_type": "text/plain"},
+			},
 			map[string]any{
 				"source_protocol": "amqp10", "source_queue": nil, "source_address": name, "destination_protocol": "amqp10",
 				"destination_queue": nil, "destination_address": name, "destination_properties": map[string]any{"subject": "a"},
@@ -143,9 +141,11 @@ func parameters(vhost, name string) map[string]subject {
 			},
 		)},
 		"federation upstream": {kind: "rabbitmq_federation_upstream", config: upstream, others: eachIn("definition",
-			map[string]any{"uri": "amqp://a:another@localhost"}, map[string]any{"ack_mode": "no-ack"}, map[string]any{"prefetch_count": 7},
-			map[string]any{"reconnect_delay": 8}, map[string]any{"trust_user_id": true}, map[string]any{"exchange": "a"},
-			map[string]any{"max_hops": 2}, map[string]any{"expires": 1000}, map[string]any{"message_ttl": 1000}, map[string]any{"queue": "b"},
+			map[string]any{"uri": "amqp://a:another@localhost"},
+			map[string]any{
+				"ack_mode": "no-ack", "prefetch_count": 7, "reconnect_delay": 8, "trust_user_id": true, "exchange": "a",
+				"max_hops": 2, "expires": 1000, "message_ttl": 1000, "queue": "b",
+			},
 		)},
 	}
 }
