@@ -2,7 +2,6 @@ package broker
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 )
 
@@ -26,7 +25,7 @@ func (c *Client) VhostSettings(ctx context.Context) (map[string]VhostSettings, e
 	if err := c.noteNodes(ctx, listed); err != nil {
 		return nil, err
 	}
-	limits, err := c.vhostLimits(ctx)
+	limits, err := c.limits(ctx, vhostLimits)
 	if err != nil {
 		return nil, err
 	}
@@ -40,31 +39,6 @@ func (c *Client) VhostSettings(ctx context.Context) (map[string]VhostSettings, e
 	return all, nil
 }
 
-// vhostLimits lists the limits of vhosts that have some.
-func (c *Client) vhostLimits(ctx context.Context) (map[string]map[string]int64, error) {
-	var listed []struct {
-		Vhost string `json:"vhost"`
-		Value limits `json:"value"`
-	}
-	err := c.get(ctx, path("vhost-limits"), &listed)
-	all := map[string]map[string]int64{}
-	for _, of := range listed {
-		all[of.Vhost] = of.Value
-	}
-	return all, err
-}
-
-// limits are the limits of a vhost. If all have been removed, brokers send an empty list.
-type limits map[string]int64
-
-// UnmarshalJSON reads the limits.
-func (l *limits) UnmarshalJSON(text []byte) error {
-	if string(text) == "[]" {
-		return nil
-	}
-	return json.Unmarshal(text, (*map[string]int64)(l))
-}
-
 // PutVhost creates or changes a vhost, without its limits, and reports whether it is new.
 func (c *Client) PutVhost(ctx context.Context, name string, settings VhostSettings) (bool, error) {
 	body := map[string]any{"description": settings.Description, "tags": settings.Tags, "tracing": settings.Tracing}
@@ -74,17 +48,6 @@ func (c *Client) PutVhost(ctx context.Context, name string, settings VhostSettin
 	}
 	status, err := c.do(ctx, http.MethodPut, path("vhosts", name), body, nil)
 	return status == http.StatusCreated, err
-}
-
-// PutVhostLimit sets a limit of a vhost.
-func (c *Client) PutVhostLimit(ctx context.Context, vhost, limit string, value int64) error {
-	_, err := c.do(ctx, http.MethodPut, path("vhost-limits", vhost, limit), map[string]any{"value": value}, nil)
-	return err
-}
-
-// DeleteVhostLimit removes a limit of a vhost.
-func (c *Client) DeleteVhostLimit(ctx context.Context, vhost, limit string) error {
-	return c.delete(ctx, path("vhost-limits", vhost, limit))
 }
 
 // DeleteVhost deletes a vhost with everything in it.

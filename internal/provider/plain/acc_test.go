@@ -99,7 +99,7 @@ func subjects(t *testing.T, b *brokertest.Broker, name string) map[string]subjec
 				"permissions": map[string]any{v: map[string]any{"configure": "^$", "write": "^$", "read": ".*"}},
 			},
 			others: map[string]any{
-				"password": "another", "tags": []any{"monitoring"},
+				"password": "another", "tags": []any{"monitoring"}, "max_connections": 10, "max_channels": 0,
 				"permissions": map[string]any{v: map[string]any{"configure": "^$", "write": "^$", "read": "^a"}},
 			},
 		},

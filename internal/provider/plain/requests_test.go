@@ -169,7 +169,7 @@ func TestAcc_RequestsOfPlainResources(t *testing.T) {
 	users := accounts(b.Vhost, endpoint)
 	_, writes = applied(t, &c, users)
 	require.Equal(t, 4, writes)
-	const kinds = 4 // limits of vhosts, users, permissions, topic permissions
+	const kinds = 5 // limits of vhosts, users, limits of users, permissions, topic permissions
 	requirePlan(t, &c, slices.Concat(users, objects), 8+kinds)
 
 	all := slices.Concat(objects, second, users)

@@ -26,7 +26,7 @@ func userSchema(context.Context) schema.Schema {
 	}
 	notEmpty := stringvalidator.LengthAtLeast(1) // the broker stores an empty password, but refuses to log in with it
 	return schema.Schema{
-		MarkdownDescription: "A user, with its permissions.\n\n" +
+		MarkdownDescription: "A user, with its permissions and limits.\n\n" +
 			"Without a password, the user can only log in with a certificate or another mechanism. A change of tags or permissions keeps " +
 			"the password, and so does removing it from the configuration. The user that Terraform runs as keeps its password and the " +
 			"tag `administrator`, and is not deleted: such changes fail.",
@@ -66,7 +66,9 @@ func userSchema(context.Context) schema.Schema {
 					"expressions for the names of the queues and exchanges that the user can declare, delete (`configure`), publish to, " +
 					"bind (`write`), consume and bind from (`read`). Permissions in other virtual hosts are left alone.",
 			},
-			"id": attribute.ComputedString("The name."),
+			"max_connections": attribute.Limit("The most connections that the user can open. Default: no limit."),
+			"max_channels":    attribute.Limit("The most channels that the user can open. Default: no limit."),
+			"id":              attribute.ComputedString("The name."),
 		},
 	}
 }

@@ -69,6 +69,8 @@ type user struct {
 	// written says that the user has a password that only the broker knows.
 	written     bool
 	permissions map[string]broker.Permission
+	// limits have the keys max-connections and max-channels.
+	limits map[string]int64
 }
 
 // equal compares users. Permissions of other vhosts do not count.
@@ -78,7 +80,7 @@ func equal(wanted, live user) bool {
 			return false
 		}
 	}
-	return slices.Equal(wanted.Tags, live.Tags) && wanted.samePassword(live)
+	return slices.Equal(wanted.Tags, live.Tags) && maps.Equal(wanted.limits, live.limits) && wanted.samePassword(live)
 }
 
 // samePassword reports whether the live hash is as wanted, as far as the configuration and the broker say.
@@ -104,9 +106,13 @@ func (s store) Live(ctx context.Context, id []string) (user, bool, error) {
 	if err != nil {
 		return user{}, false, err
 	}
+	limits, err := configured.Once(ctx, s.run, "user limits", s.run.Client.UserLimits)
+	if err != nil {
+		return user{}, false, err
+	}
 	permissions, err := configured.Once(ctx, s.run, "permissions", s.run.Client.Permissions)
 	account, exists := accounts[id[0]]
-	return user{Account: account, permissions: permissionsOf(id[0], permissions)}, exists, err
+	return user{Account: account, permissions: permissionsOf(id[0], permissions), limits: limits[id[0]]}, exists, err
 }
 
 // permissionsOf are the permissions of one user by vhost.
@@ -120,24 +126,24 @@ func permissionsOf(name string, all map[broker.Grant]broker.Permission) map[stri
 	return permissions
 }
 
-// Put creates a user with its permissions. If they fail, it deletes the user again, because Terraform would not know of it.
+// Put creates a user with its permissions and limits. If they fail, it deletes the user again, because Terraform would not know of it.
 func (s store) Put(ctx context.Context, id []string, wanted user) (bool, error) {
 	created, err := s.run.Client.PutAccount(ctx, id[0], wanted.Account, wanted.password)
 	if err != nil || !created {
 		return false, err
 	}
-	if err := s.permit(ctx, id[0], wanted.permissions, nil); err != nil {
+	if err := s.allow(ctx, id[0], wanted, user{}); err != nil {
 		return false, errors.Join(err, s.Delete(ctx, id))
 	}
 	return true, nil
 }
 
-// permit writes the permissions that differ.
-func (s store) permit(ctx context.Context, name string, wanted, before map[string]broker.Permission) error {
-	var failed []error
-	for _, vhost := range slices.Sorted(maps.Keys(wanted)) {
-		if was, had := before[vhost]; !had || was != wanted[vhost] {
-			_, err := s.run.Client.PutPermission(ctx, broker.Grant{Vhost: vhost, User: name}, wanted[vhost])
+// allow writes the permissions and limits that differ.
+func (s store) allow(ctx context.Context, name string, wanted, before user) error {
+	failed := []error{s.run.Client.PutUserLimits(ctx, name, before.limits, wanted.limits)}
+	for _, vhost := range slices.Sorted(maps.Keys(wanted.permissions)) {
+		if was, had := before.permissions[vhost]; !had || was != wanted.permissions[vhost] {
+			_, err := s.run.Client.PutPermission(ctx, broker.Grant{Vhost: vhost, User: name}, wanted.permissions[vhost])
 			failed = append(failed, err)
 		}
 	}
@@ -207,7 +213,7 @@ func (u users) Update(ctx context.Context, plan, state *model) diag.Diagnostics 
 			return u.Failed("change", *plan, err)
 		}
 	}
-	if err := (store{u.Run}).permit(ctx, name, wanted.permissions, before.permissions); err != nil {
+	if err := (store{u.Run}).allow(ctx, name, wanted, before); err != nil {
 		return u.Failed("change", *plan, err)
 	}
 	return nil
@@ -229,7 +235,7 @@ func (u users) requireFree(ctx context.Context, plan model, wanted, before user)
 	return nil
 }
 
-// change is the user to write, nil if only permissions change. The API replaces the whole user. To keep a password, it gets the hash
+// change is the user to write, nil if only permissions or limits change. The API replaces the whole user. To keep a password, it gets the hash
 // that the broker has now.
 func (u users) change(ctx context.Context, plan, state *model) (*user, error) {
 	wanted, before := plan.Object(), state.Object()
@@ -301,6 +307,8 @@ type model struct {
 	PasswordHash      types.String `tfsdk:"password_hash"`
 	Tags              types.Set    `tfsdk:"tags"`
 	Permissions       types.Map    `tfsdk:"permissions"`
+	MaxConnections    types.Int64  `tfsdk:"max_connections"`
+	MaxChannels       types.Int64  `tfsdk:"max_channels"`
 	ID                types.String `tfsdk:"id"`
 }
 
@@ -318,6 +326,7 @@ func (m *model) Compute(*model) { m.ID = entity.ID(m.Identity()) }
 func (m *model) Object() user {
 	u := user{Account: broker.Account{Tags: attribute.Texts(m.Tags), PasswordHash: m.PasswordHash.ValueString()}}
 	u.written = attribute.Known(m.PasswordWOVersion)
+	u.limits = attribute.Limits(map[string]types.Int64{"max-connections": m.MaxConnections, "max-channels": m.MaxChannels})
 	for _, password := range []types.String{m.Password, m.PasswordWO} {
 		if attribute.Known(password) {
 			u.password = password.ValueStringPointer()
@@ -346,6 +355,8 @@ func (m *model) Imported() bool { return m.ID.IsNull() }
 // Show also shows that the user has another password: as an empty one, or as a missing version.
 func (m *model) Show(live user) {
 	m.Tags = types.SetValueMust(types.StringType, attribute.StringValues(live.Tags))
+	m.MaxConnections = attribute.LimitValue(live.limits, "max-connections")
+	m.MaxChannels = attribute.LimitValue(live.limits, "max-channels")
 	if attribute.Known(m.Password) && !matches(live.Account, m.Password.ValueString()) {
 		m.Password = types.StringValue("")
 	}

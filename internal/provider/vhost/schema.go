@@ -3,13 +3,11 @@ package vhost
 import (
 	"context"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/setdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
@@ -43,8 +41,8 @@ func vhostSchema(context.Context) schema.Schema {
 				Optional: true, Computed: true, Default: booldefault.StaticBool(false),
 				MarkdownDescription: "Whether the broker copies each message to the exchange `amq.rabbitmq.trace`. Default: `false`.",
 			},
-			"max_connections": limit("The most connections that the virtual host accepts. Default: no limit."),
-			"max_queues":      limit("The most queues that the virtual host can have. Default: no limit."),
+			"max_connections": attribute.Limit("The most connections that the virtual host accepts. Default: no limit."),
+			"max_queues":      attribute.Limit("The most queues that the virtual host can have. Default: no limit."),
 			"force_destroy": schema.BoolAttribute{
 				Optional: true,
 				MarkdownDescription: "Whether a destroy also deletes the queues in the virtual host, with their messages. " +
@@ -70,11 +68,5 @@ func (m unlessConfigured) MarkdownDescription(ctx context.Context) string { retu
 func (unlessConfigured) PlanModifyString(_ context.Context, req planmodifier.StringRequest, resp *planmodifier.StringResponse) {
 	if req.ConfigValue.IsNull() {
 		resp.PlanValue = req.StateValue
-	}
-}
-
-func limit(description string) schema.Attribute {
-	return schema.Int64Attribute{
-		Optional: true, Validators: []validator.Int64{int64validator.AtLeast(0)}, MarkdownDescription: description,
 	}
 }

@@ -3,7 +3,6 @@ package vhost
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 
@@ -122,23 +121,7 @@ func (s store) Put(ctx context.Context, id []string, wanted broker.VhostSettings
 			return false, keptQueueType(now.DefaultQueueType)
 		}
 	}
-	return created, s.putLimits(ctx, id[0], before.Limits, wanted.Limits)
-}
-
-// putLimits changes the limits that differ.
-func (s store) putLimits(ctx context.Context, vhost string, before, wanted map[string]int64) error {
-	var failed []error
-	for limit, value := range wanted {
-		if was, isSet := before[limit]; !isSet || was != value {
-			failed = append(failed, s.run.Client.PutVhostLimit(ctx, vhost, limit, value))
-		}
-	}
-	for limit := range before {
-		if _, stays := wanted[limit]; !stays {
-			failed = append(failed, s.run.Client.DeleteVhostLimit(ctx, vhost, limit))
-		}
-	}
-	return errors.Join(failed...)
+	return created, s.run.Client.PutVhostLimits(ctx, id[0], before.Limits, wanted.Limits)
 }
 
 func (s store) Delete(ctx context.Context, id []string) error {
@@ -172,15 +155,10 @@ func (m *model) Compute(*model) { m.ID = entity.ID(m.Identity()) }
 func (m *model) Imported() bool { return m.ID.IsNull() }
 
 func (m *model) Object() broker.VhostSettings {
-	limits := map[string]int64{}
-	for limit, value := range map[string]types.Int64{"max-connections": m.MaxConnections, "max-queues": m.MaxQueues} {
-		if attribute.Known(value) {
-			limits[limit] = value.ValueInt64()
-		}
-	}
 	return broker.VhostSettings{
 		Description: m.Description.ValueString(), Tags: attribute.Texts(m.Tags),
-		DefaultQueueType: m.DefaultQueueType.ValueString(), Tracing: m.Tracing.ValueBool(), Limits: limits,
+		DefaultQueueType: m.DefaultQueueType.ValueString(), Tracing: m.Tracing.ValueBool(),
+		Limits: attribute.Limits(map[string]types.Int64{"max-connections": m.MaxConnections, "max-queues": m.MaxQueues}),
 	}
 }
 
@@ -188,13 +166,5 @@ func (m *model) Show(live broker.VhostSettings) {
 	m.Description, m.Tracing = types.StringValue(live.Description), types.BoolValue(live.Tracing)
 	m.Tags = types.SetValueMust(types.StringType, attribute.StringValues(live.Tags))
 	m.DefaultQueueType = attribute.TextValue(live.DefaultQueueType)
-	m.MaxConnections, m.MaxQueues = limitValue(live.Limits, "max-connections"), limitValue(live.Limits, "max-queues")
-}
-
-func limitValue(limits map[string]int64, limit string) types.Int64 {
-	value, isSet := limits[limit]
-	if !isSet {
-		return types.Int64Null()
-	}
-	return types.Int64Value(value)
+	m.MaxConnections, m.MaxQueues = attribute.LimitValue(live.Limits, "max-connections"), attribute.LimitValue(live.Limits, "max-queues")
 }
