@@ -53,11 +53,13 @@ func (p *Process) Query(ctx context.Context, kind string, config map[string]any)
 	return all, nil
 }
 
-// generated is the configuration that Terraform generates from a state. It leaves secrets out.
+// generated is the configuration that Terraform generates from a state. It leaves out secrets and empty texts.
 func generated(of *tfprotov6.SchemaBlock, state map[string]any) map[string]any {
 	config := map[string]any{}
 	for _, attribute := range of.Attributes {
-		if value := state[attribute.Name]; value != nil && (attribute.Optional || attribute.Required) && !attribute.Sensitive {
+		value := state[attribute.Name]
+		left := attribute.Sensitive || attribute.Computed && !attribute.Optional || attribute.Optional && value == ""
+		if value != nil && !left {
 			config[attribute.Name] = value
 		}
 	}

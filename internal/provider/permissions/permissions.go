@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
@@ -81,8 +82,8 @@ func (r resources) Create(ctx context.Context, plan *model) diag.Diagnostics {
 func permissionsSchema(context.Context) schema.Schema {
 	pattern := func(description string) schema.Attribute {
 		return schema.StringAttribute{
-			Optional: true, Computed: true,
-			MarkdownDescription: description + " `^$` matches no name. Required without a block `permissions`.",
+			Optional: true, Computed: true, Default: stringdefault.StaticString(""), // as RabbitMQ reads it
+			MarkdownDescription: description + " Default: no name.",
 		}
 	}
 	inBlock := func(description string) schema.Attribute {
@@ -135,18 +136,7 @@ type patterns struct {
 
 func (m model) Identity() []types.String { return []types.String{m.Vhost, m.User} }
 
-func (m model) Validate(context.Context) diag.Diagnostics {
-	if !m.Permissions.IsNull() {
-		return nil
-	}
-	var diags diag.Diagnostics
-	for name, value := range map[string]types.String{"configure": m.Configure, "write": m.Write, "read": m.Read} {
-		if value.IsNull() {
-			diags.Append(plain.Lacks(name, "permissions"))
-		}
-	}
-	return diags
-}
+func (m model) Validate(context.Context) diag.Diagnostics { return nil }
 
 func (m *model) Compute(*model) {
 	m.ID = entity.ID(m.Identity())
