@@ -235,8 +235,8 @@ func (u users) requireFree(ctx context.Context, plan model, wanted, before user)
 	return nil
 }
 
-// change is the user to write, nil if only permissions or limits change. The API replaces the whole user. To keep a password, it gets the hash
-// that the broker has now.
+// change is the user to write, nil if only permissions or limits change. The API replaces the whole user. To keep a password, it gets the
+// hash that the broker has now.
 func (u users) change(ctx context.Context, plan, state *model) (*user, error) {
 	wanted, before := plan.Object(), state.Object()
 	if !sets(plan.PasswordWOVersion, state.PasswordWOVersion) && !sets(plan.Password, state.Password) {
