@@ -63,6 +63,9 @@ func (b bindings) Create(ctx context.Context, plan *model) diag.Diagnostics {
 	if err != nil {
 		return b.Failed("create", *plan, err)
 	}
+	turn := b.turn(ctx, *plan)
+	turn.Lock()
+	defer turn.Unlock()
 	if diags := b.bind(ctx, plan); diags.HasError() {
 		return diags
 	}
@@ -71,7 +74,26 @@ func (b bindings) Create(ctx context.Context, plan *model) diag.Diagnostics {
 	if _, exists := before.LoadOrStore(own, true); exists && !again {
 		return diag.Diagnostics{b.Exists(*plan)}
 	}
+	turn.made = true
 	return nil
+}
+
+// turn lets one resource at a time make or delete the same binding.
+type turn struct {
+	sync.Mutex
+	// made says that a resource has made the binding in this apply, and needs it.
+	made bool
+}
+
+// turn is the turn of a binding. If keys move from one resource to another, as when a list used with count loses its first one, a
+// resource gives up what another has already made.
+func (b bindings) turn(ctx context.Context, m model) *turn {
+	all, _ := configured.Once(ctx, b.Run, configured.Lasting+"turns", func(context.Context) (*sync.Map, error) { return &sync.Map{}, nil })
+	of := m.Object()
+	of.PropertiesKey = ""
+	found, _ := all.LoadOrStore(key(append([]string{m.Vhost.ValueString(), of.RoutingKey, of.Arguments.Key()}, parts(of)...)), &turn{})
+	own, _ := found.(*turn)
+	return own
 }
 
 // before has the keys of a vhost's bindings from before this apply, and of those that the apply has created.
@@ -120,7 +142,12 @@ func (b bindings) Update(ctx context.Context, plan, state *model) diag.Diagnosti
 	if plan.Object().Equal(state.Object()) {
 		return nil
 	}
-	if diags := b.bind(ctx, plan); diags.HasError() {
+	turn := b.turn(ctx, *plan)
+	turn.Lock()
+	diags := b.bind(ctx, plan)
+	turn.made = turn.made || !diags.HasError()
+	turn.Unlock()
+	if diags.HasError() {
 		return diags
 	}
 	return b.Delete(ctx, *state)
@@ -128,6 +155,12 @@ func (b bindings) Update(ctx context.Context, plan, state *model) diag.Diagnosti
 
 // Delete unbinds, and remembers it for a creation of the same binding.
 func (b bindings) Delete(ctx context.Context, state model) diag.Diagnostics {
+	turn := b.turn(ctx, state)
+	turn.Lock()
+	defer turn.Unlock()
+	if turn.made {
+		return nil
+	}
 	diags := b.Resource.Delete(ctx, state)
 	if !diags.HasError() {
 		b.deleted(ctx, state.Vhost.ValueString()).Store(key(b.ID(state)[1:]), true)

@@ -8,7 +8,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
@@ -39,11 +38,8 @@ func bindingSchema(context.Context) schema.Schema {
 				Optional: true, Computed: true, Default: stringdefault.StaticString(""),
 				MarkdownDescription: "Routing key. Default: the empty text. A change makes the new binding first, and then deletes the old one.",
 			},
-			"arguments": schema.DynamicAttribute{
-				Optional:            true,
-				Validators:          []validator.Dynamic{dynamicvalidator.ConflictsWith(path.MatchRoot("arguments_json"))},
-				MarkdownDescription: "Arguments, such as `{ x-match = \"all\", type = \"order\" }`.",
-			},
+			"arguments": attribute.Table("Arguments, such as `{ x-match = \"all\", type = \"order\" }`.",
+				dynamicvalidator.ConflictsWith(path.MatchRoot("arguments_json"))),
 			"arguments_json": schema.StringAttribute{
 				Optional: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Arguments as JSON.",
 			},

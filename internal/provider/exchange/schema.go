@@ -33,11 +33,8 @@ func exchangeSchema(context.Context) schema.Schema {
 			"durable":     attribute.Flag(true, "Whether the exchange survives a restart of the broker. Default: `true`."),
 			"auto_delete": attribute.Flag(false, "Whether the broker deletes the exchange once its last binding is gone. Default: `false`."),
 			"internal":    attribute.Flag(false, "Whether only bindings can publish to the exchange, and clients cannot. Default: `false`."),
-			"arguments": schema.DynamicAttribute{
-				Optional:            true,
-				MarkdownDescription: "Arguments, such as `{ alternate-exchange = \"orders.unrouted\" }`.",
-			},
-			"id": attribute.ComputedString("`<vhost>/<name>`, percent-encoded, as an import takes it."),
+			"arguments":   attribute.Table("Arguments, such as `{ alternate-exchange = \"orders.unrouted\" }`."),
+			"id":          attribute.ComputedString("`<vhost>/<name>`, percent-encoded, as an import takes it."),
 		},
 		Blocks: map[string]schema.Block{
 			"settings": attribute.Block("The attributes as the provider `cyrilgdn/rabbitmq` has them.", map[string]schema.Attribute{

@@ -9,11 +9,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/problem"
 )
 
-func otherResource(component, resource string) diag.Diagnostic {
-	return diag.NewAttributeErrorDiagnostic(path.Root("component"), "Another resource manages this component",
-		fmt.Sprintf("For parameters of the component %q, use the resource %s.", component, resource))
+func otherResource(component, resource string) problem.Problem {
+	return problem.New(problem.Path{"component"}, "Another resource manages this component",
+		"For parameters of the component %q, use the resource %s.", component, resource)
 }
 
 func noURI(block, attribute string) diag.Diagnostic {

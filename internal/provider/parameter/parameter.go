@@ -14,10 +14,12 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/problem"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/plain"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -31,7 +33,9 @@ var kind = plain.Kind[any]{
 	Kind: entity.Kind{
 		Type: "parameter", Name: configured.Parameter,
 		Parts: []entity.Part{
-			entity.VhostPart, {Name: "component", Description: "Component of the parameter."}, {Name: "name", Description: "Name of the parameter."},
+			entity.VhostPart,
+			{Name: "component", Description: "Component of the parameter.", Check: ofOther},
+			{Name: "name", Description: "Name of the parameter."},
 		},
 		Schema: parameterSchema,
 	},
@@ -97,8 +101,13 @@ type model struct {
 func (m model) Identity() []types.String { return []types.String{m.Vhost, m.Component, m.Name} }
 
 func (m model) Validate(context.Context) diag.Diagnostics {
-	if other := resources[m.Component.ValueString()]; other != "" {
-		return diag.Diagnostics{otherResource(m.Component.ValueString(), other)}
+	return report.Errors(ofOther(m.Component.ValueString()))
+}
+
+// ofOther finds that another resource manages a component.
+func ofOther(component string) []problem.Problem {
+	if other := resources[component]; other != "" {
+		return []problem.Problem{otherResource(component, other)}
 	}
 	return nil
 }

@@ -69,7 +69,11 @@ func (r resources) Create(ctx context.Context, plan *model) diag.Diagnostics {
 		return r.Failed("create", *plan, err)
 	}
 	all := broker.Permission{Configure: ".*", Write: ".*", Read: ".*"}
-	if self.Name != plan.User.ValueString() || plan.Object() != all {
+	live, exists, err := r.Run.Client.Permission(ctx, grant(r.ID(*plan)))
+	switch {
+	case err != nil:
+		return r.Failed("create", *plan, err)
+	case self.Name != plan.User.ValueString() || plan.Object() != all || exists && live != all:
 		return r.Resource.Create(ctx, plan)
 	}
 	plan.Compute(nil)

@@ -2,12 +2,14 @@ package permissions
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/list"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
@@ -58,7 +60,7 @@ func topicSchema(context.Context) schema.Schema {
 		Blocks: map[string]schema.Block{
 			"permissions": schema.SetNestedBlock{
 				MarkdownDescription: "The permissions at one topic exchange.",
-				Validators:          []validator.Set{setvalidator.SizeAtLeast(1)},
+				Validators:          []validator.Set{setvalidator.IsRequired(), setvalidator.SizeAtLeast(1)},
 				NestedObject: schema.NestedBlockObject{Attributes: map[string]schema.Attribute{
 					"exchange": required("Name of the exchange."),
 					"write":    required("Regular expression for the routing keys that the user can publish with."),
@@ -86,7 +88,19 @@ type atExchange struct {
 
 func (m topicModel) Identity() []types.String { return []types.String{m.Vhost, m.User} }
 
-func (m topicModel) Validate(context.Context) diag.Diagnostics { return nil }
+func (m topicModel) Validate(ctx context.Context) diag.Diagnostics {
+	var blocks []atExchange
+	_ = m.Permissions.ElementsAs(ctx, &blocks, false)
+	seen := map[string]bool{}
+	for _, b := range blocks {
+		if name := b.Exchange.ValueString(); seen[name] {
+			return diag.Diagnostics{diag.NewAttributeErrorDiagnostic(path.Root("permissions"), "Topic permissions are set twice",
+				fmt.Sprintf("Two blocks name the exchange %q. Keep one of them.", name))}
+		}
+		seen[b.Exchange.ValueString()] = attribute.Known(b.Exchange)
+	}
+	return nil
+}
 
 func (m *topicModel) Compute(*topicModel) { m.ID = entity.ID(m.Identity()) }
 
@@ -122,13 +136,15 @@ func (s topicStore) Live(ctx context.Context, id []string) (byExchange, bool, er
 }
 
 // Put writes the permissions that differ. The broker can only delete all of a user's topic permissions in a vhost, so those that
-// stay are then written again at once.
+// stay are then written again at once. The broker has accepted them before.
 func (s topicStore) Put(ctx context.Context, id []string, wanted byExchange) (bool, error) {
 	live, err := s.run.Client.TopicPermissionsOf(ctx, grant(id))
 	if err != nil {
 		return false, err
 	}
-	isNew := len(live) == 0
+	if err := s.write(ctx, id, wanted, live); err != nil {
+		return false, err
+	}
 	for exchange := range live {
 		if _, stays := wanted[exchange]; stays {
 			continue
@@ -136,18 +152,22 @@ func (s topicStore) Put(ctx context.Context, id []string, wanted byExchange) (bo
 		if err := s.run.Client.DeleteTopicPermissions(ctx, grant(id)); err != nil {
 			return false, err
 		}
-		live = nil
-		break
+		return false, s.write(ctx, id, wanted, nil)
 	}
+	return len(live) == 0, nil
+}
+
+// write writes the permissions that differ from those before.
+func (s topicStore) write(ctx context.Context, id []string, wanted, before byExchange) error {
 	for _, exchange := range slices.Sorted(maps.Keys(wanted)) {
-		if was, has := live[exchange]; has && was == wanted[exchange] {
+		if was, has := before[exchange]; has && was == wanted[exchange] {
 			continue
 		}
 		if err := s.run.Client.PutTopicPermission(ctx, grant(id), exchange, wanted[exchange]); err != nil {
-			return false, err
+			return err
 		}
 	}
-	return isNew, nil
+	return nil
 }
 
 func (s topicStore) Delete(ctx context.Context, id []string) error {

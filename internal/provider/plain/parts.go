@@ -33,6 +33,11 @@ func leftOut(kind configured.Kind, others []string) diag.Diagnostic {
 			"rabbitmq_retry_attachment and rabbitmq_delayed_exchange instead.\n%s", kind, named))
 }
 
+func notAName(attribute, value string) diag.Diagnostic {
+	return diag.NewAttributeErrorDiagnostic(path.Root(attribute), "Not a name", fmt.Sprintf(
+		"The management API cannot address an object whose %s is %q. Choose another name.", attribute, value))
+}
+
 // Lacks is the error if neither an attribute nor the block that can stand in its place is set.
 func Lacks(attribute, block string) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(path.Root(attribute), "Missing "+attribute,

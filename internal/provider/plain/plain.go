@@ -16,6 +16,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -74,9 +75,23 @@ type Resource[M, O any, P Model[M, O]] struct {
 // Identity has the values of the kind's parts.
 func (r Resource[M, O, P]) Identity(m M) []types.String { return P(&m).Identity() }
 
-// Validate checks each attribute by itself.
+// Validate checks each attribute by itself. It refuses names that no request can have.
 func (r Resource[M, O, P]) Validate(ctx context.Context, m M) diag.Diagnostics {
-	return P(&m).Validate(ctx)
+	var diags diag.Diagnostics
+	for i, value := range P(&m).Identity() {
+		if attribute.Known(value) {
+			diags.Append(r.unaddressable(i, value.ValueString())...)
+		}
+	}
+	return append(diags, P(&m).Validate(ctx)...)
+}
+
+// unaddressable refuses a part of an identity that would make a request one for another object.
+func (r Resource[M, O, P]) unaddressable(part int, value string) diag.Diagnostics {
+	if value != "" && value != "." && value != ".." {
+		return nil
+	}
+	return diag.Diagnostics{notAName(r.Parts[part].Name, value)}
 }
 
 // Plan sets the computed attributes, and refuses an object that belongs to another resource.
@@ -145,6 +160,11 @@ func (r Resource[M, O, P]) Read(ctx context.Context, state *M) (exists bool, dia
 
 // CheckImport refuses an object that belongs to another resource. It implements [entity.ImportChecker].
 func (r Resource[M, O, P]) CheckImport(ctx context.Context, id []string) diag.Diagnostics {
+	for i, value := range id {
+		if diags := r.unaddressable(i, value); diags.HasError() {
+			return diags
+		}
+	}
 	if r.Owned == nil {
 		return nil
 	}
@@ -185,7 +205,11 @@ func (r Resource[M, O, P]) List(
 	}
 	var others []string
 	found = slices.DeleteFunc(found, func(parts []string) bool {
-		owned := r.CheckImport(ctx, append([]string{vhost}, parts...)).HasError()
+		id := parts
+		if r.InVhost() {
+			id = append([]string{vhost}, parts...)
+		}
+		owned := r.CheckImport(ctx, id).HasError()
 		if owned {
 			others = append(others, strings.Join(parts, "/"))
 		}

@@ -50,11 +50,8 @@ func describe(kind, description, applyTo string, values ...string) schema.Schema
 			"priority": schema.Int64Attribute{
 				Optional: true, Computed: true, Default: int64default.StaticInt64(0), MarkdownDescription: "Priority. Default: `0`.",
 			},
-			"definition": schema.DynamicAttribute{
-				Optional: true,
-				MarkdownDescription: "Settings, such as `{ max-length = 100000, overflow = \"reject-publish\" }`. " +
-					"Required without a block `policy`.",
-			},
+			"definition": attribute.Table("Settings, such as `{ max-length = 100000, overflow = \"reject-publish\" }`. " +
+				"Required without a block `policy`."),
 			"id": attribute.ComputedString("`<vhost>/<name>`, percent-encoded, as an import takes it."),
 		},
 		Blocks: map[string]schema.Block{

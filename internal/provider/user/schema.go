@@ -2,8 +2,10 @@ package user
 
 import (
 	"context"
+	"regexp"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -55,6 +57,8 @@ func userSchema(context.Context) schema.Schema {
 			},
 			"tags": schema.SetAttribute{
 				Optional: true, Computed: true, ElementType: types.StringType,
+				Validators: []validator.Set{setvalidator.ValueStringsAre(
+					stringvalidator.RegexMatches(regexp.MustCompile(`^[^,]+$`), "must not contain a comma, which separates tags"))},
 				Default:             setdefault.StaticValue(types.SetValueMust(types.StringType, nil)),
 				MarkdownDescription: "Tags, such as `monitoring`. Default: none. Changing them keeps the password.",
 			},

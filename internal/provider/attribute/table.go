@@ -1,0 +1,36 @@
+package attribute
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+// Table describes an attribute that has a value of any type for each key.
+func Table(description string, also ...validator.Dynamic) schema.Attribute {
+	return schema.DynamicAttribute{Optional: true, MarkdownDescription: description, Validators: append(also, isTable{})}
+}
+
+// isTable refuses a value without keys.
+type isTable struct{}
+
+// Description describes the validator.
+func (isTable) Description(context.Context) string { return "must have a value for each key" }
+
+// MarkdownDescription describes the validator.
+func (t isTable) MarkdownDescription(ctx context.Context) string { return t.Description(ctx) }
+
+// ValidateDynamic checks a known value.
+func (isTable) ValidateDynamic(_ context.Context, req validator.DynamicRequest, resp *validator.DynamicResponse) {
+	value := req.ConfigValue.UnderlyingValue()
+	if value == nil || !Known(value) {
+		return
+	}
+	switch value.(type) {
+	case types.Object, types.Map:
+	default:
+		resp.Diagnostics.AddAttributeError(req.Path, "Not a table", "Write a value for each key, such as { x-max-length = 10 }.")
+	}
+}
