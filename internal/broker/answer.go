@@ -109,30 +109,49 @@ func (a answer) lookAt() string {
 	return lookAtEndpoint
 }
 
-// reason returns the broker's reason. It is usually a string, and a list in some answers of 4.3. ours reports whether
-// the answer has RabbitMQ's form.
+// reason returns the broker's reason. ours reports whether the answer has RabbitMQ's form.
 func (a answer) reason() (text string, ours bool) {
 	var body struct {
-		Error  string `json:"error"`
-		Reason any    `json:"reason"`
+		Error  any `json:"error"`
+		Reason any `json:"reason"`
 	}
-	if err := json.Unmarshal(a.content, &body); err != nil || body.Error == "" {
+	if err := json.Unmarshal(a.content, &body); err != nil {
 		return "", false
 	}
-	if a.status == http.StatusNotFound && (body.Reason == nil || !slices.Contains(notFound, body.Error)) {
+	kind, isText := erlangText(body.Error)
+	if !isText || kind == "" {
+		return "", false
+	}
+	if a.status == http.StatusNotFound && (body.Reason == nil || !slices.Contains(notFound, kind)) {
 		return "", false
 	}
 	if body.Reason == nil {
-		return body.Error, true
+		return kind, true
 	}
-	if text, isText := body.Reason.(string); isText {
+	if text, isText := erlangText(body.Reason); isText {
 		return strings.TrimSpace(html.UnescapeString(text)), true // before 4.3, quoted text is escaped for HTML
 	}
 	list, err := json.Marshal(body.Reason)
 	if err != nil {
-		return body.Error, true
+		return kind, true
 	}
 	return string(list), true
+}
+
+// erlangText is a text, which some answers have as a list of characters.
+func erlangText(value any) (text string, is bool) {
+	if text, is = value.(string); is {
+		return text, true
+	}
+	characters, _ := value.([]any)
+	for _, element := range characters {
+		character, isNumber := element.(float64)
+		if !isNumber {
+			return "", false
+		}
+		text += string(rune(character))
+	}
+	return text, len(characters) > 0
 }
 
 // notFormed reports whether a declaration failed as the function [notFormed] describes.

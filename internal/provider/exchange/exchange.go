@@ -48,6 +48,7 @@ var kind = plain.Kind[topology.Exchange]{
 func of(run *configured.Provider) entity.Resource[model] {
 	return exchanges{plain.Recreated[model, topology.Exchange, *model]{
 		Resource: plain.Resource[model, topology.Exchange, *model]{Kind: kind, Run: run}, Want: want,
+		Interrupt: func(state *model) { state.ID = types.StringNull() },
 	}}
 }
 

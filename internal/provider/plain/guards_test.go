@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -120,11 +121,13 @@ func TestAcc_ExchangeIsRecreatedWithItsBindings(t *testing.T) {
 		writes := c.Killed(t, b, acctest.At(write), acctest.Change(t))
 		c.MustApply(t)
 		c.RequireEmptyPlan(t)
-		c.Config["type"] = "direct"
-		c.MustApply(t)
-		require.NoError(t, before.RequireSame(acctest.List(t, b)))
+		require.NoError(t, bindings(before).RequireSame(bindings(acctest.List(t, b))))
 		return writes
 	})
+}
+
+func bindings(all acctest.Listing) acctest.Listing {
+	return slices.DeleteFunc(all, func(line string) bool { return !strings.HasPrefix(line, "bindings ") })
 }
 
 func TestAcc_QueueIsRecreatedWithItsBindings(t *testing.T) {
@@ -141,9 +144,7 @@ func TestAcc_QueueIsRecreatedWithItsBindings(t *testing.T) {
 		c.Config["arguments"] = map[string]any{"x-max-length": 10}
 		writes := c.Killed(t, b, acctest.At(write), acctest.Change(t))
 		c.Settled(t)
-		c.Config["arguments"] = nil
-		c.Settled(t)
-		require.NoError(t, before.RequireSame(acctest.List(t, b)))
+		require.NoError(t, bindings(before).RequireSame(bindings(acctest.List(t, b))))
 		return writes
 	})
 }

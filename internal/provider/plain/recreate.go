@@ -19,16 +19,63 @@ type Recreated[M, O any, P Model[M, O]] struct {
 	Resource[M, O, P]
 	// Want adds the planned object to a change of its vhost, and the live one if it exists.
 	Want func(change *apply.Change, name string, planned O)
+	// Interrupt makes a state differ from each plan.
+	Interrupt func(state *M)
 	// Kept is the error if messages prevent the re-creation. It can be nil.
 	Kept func(M, *apply.KeptError) diag.Diagnostic
 }
 
-// Update re-creates the object.
+// Read also shows that a re-creation was interrupted, so that the next apply restores the bindings.
+func (r Recreated[M, O, P]) Read(ctx context.Context, state *M) (exists bool, diags diag.Diagnostics) {
+	exists, diags = r.Resource.Read(ctx, state)
+	if !exists || diags.HasError() {
+		return exists, diags
+	}
+	interrupted, err := r.interrupted(ctx, r.ID(*state))
+	switch {
+	case err != nil:
+		return exists, append(diags, r.Failed("read", *state, err)...)
+	case interrupted:
+		r.Interrupt(state)
+		diags.Append(wasInterrupted(r.Describe(P(state).Identity())))
+	}
+	return exists, diags
+}
+
+// interrupted reports whether a re-creation has left notes of an object's bindings.
+func (r Recreated[M, O, P]) interrupted(ctx context.Context, id []string) (bool, error) {
+	all, err := configured.Once(ctx, r.Run, "interrupted "+id[0], func(ctx context.Context) (map[string]bool, error) {
+		vhost, err := r.Run.Near(ctx, id[0], nil, nil)
+		names := map[string]bool{}
+		for _, b := range vhost.Bindings {
+			if original, isNote := (recreating{}).Notes().Noted(b); isNote {
+				names["exchange "+original.Source], names[destinationKind(original)+" "+original.Destination] = true, true
+			}
+		}
+		return names, err
+	})
+	return all[string(r.Name)+" "+id[1]], err
+}
+
+func destinationKind(b topology.Binding) string {
+	if b.ToExchange {
+		return string(configured.Exchange)
+	}
+	return string(configured.Queue)
+}
+
+func wasInterrupted(object string) diag.Diagnostic {
+	return diag.NewWarningDiagnostic("Bindings are missing", object+" was re-created, but not all of its bindings. The apply restores them.")
+}
+
+// Update re-creates the object, or restores the bindings that an interrupted re-creation left out.
 func (r Recreated[M, O, P]) Update(ctx context.Context, plan, state *M) diag.Diagnostics {
 	P(plan).Compute(state)
 	id, object := r.ID(*plan), P(plan).Object()
 	if r.Equal(object, P(state).Object()) {
-		return nil
+		if noted, err := hasNotes(ctx, r.Run, id[0]); err != nil || !noted {
+			return nil
+		}
 	}
 	all, diags := CheckApply(ctx, r.Run, id[0], func(all topology.Vhost) preflight.Findings { return r.Owned(id, object, all) })
 	if diags.HasError() {

@@ -1,6 +1,7 @@
 package plain_test
 
 import (
+	"net/http"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -76,6 +77,26 @@ func TestAcc_OtherPermissionsOfTerraformsUserStay(t *testing.T) {
 	_, err := core("rabbitmq_permissions", everything).PlanAndApply(t.Context())
 	require.ErrorContains(t, err, "exists already")
 	other.RequireEmptyPlan(t)
+}
+
+// RabbitMQ writes some errors as lists of characters.
+func TestAcc_ErrorsAreText(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	c := core("rabbitmq_vhost", map[string]any{"name": b.Vhost + ".slow"})
+	c.Endpoint = b.Behind(t, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
+		if r.Method != http.MethodPut {
+			api.ServeHTTP(w, r)
+			return
+		}
+		w.WriteHeader(http.StatusInternalServerError)
+		_, _ = w.Write([]byte(`{"error":[69,114,114,111,114],"reason":"failed to set up vhost"}`)) // as of 3.10
+	})
+	_, err := c.PlanAndApply(t.Context())
+	require.ErrorContains(t, err, "500 Internal Server Error: failed to set up vhost")
+	c = core("rabbitmq_policy", map[string]any{"name": "p", "vhost": b.Vhost, "pattern": "(", "definition": map[string]any{"max-length": 1}})
+	_, err = c.PlanAndApply(t.Context())
+	require.ErrorContains(t, err, "400 Bad Request: Validation failed")
 }
 
 func TestAcc_RefusedByValidation(t *testing.T) {

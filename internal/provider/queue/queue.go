@@ -61,6 +61,7 @@ func equal(wanted, live topology.Queue) bool {
 func of(run *configured.Provider) entity.Resource[model] {
 	return queues{plain.Recreated[model, topology.Queue, *model]{
 		Resource: plain.Resource[model, topology.Queue, *model]{Kind: kind, Run: run}, Want: want, Kept: changeWouldLose,
+		Interrupt: func(state *model) { state.ID = types.StringNull() },
 	}}
 }
 
