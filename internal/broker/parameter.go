@@ -29,7 +29,7 @@ type parameterInfo struct {
 
 func (i parameterInfo) value() any { return topology.DecodedArguments(map[string]any{"": i.Value})[""] }
 
-// Parameters lists the runtime parameters of all components that the user can see. Policies are none of them.
+// Parameters lists the runtime parameters of all components that the user can see, without policies.
 func (c *Client) Parameters(ctx context.Context) (map[ParameterID]any, error) {
 	var listed []parameterInfo
 	err := c.get(ctx, path("parameters"), &listed)

@@ -135,7 +135,7 @@ func uriAttributes(end, of string) map[string]schema.Attribute {
 		},
 		end + "uris": schema.ListAttribute{
 			Optional: true, Sensitive: true, ElementType: types.StringType,
-			MarkdownDescription: "URIs of the nodes of " + of + ", of which the broker tries one after another.",
+			MarkdownDescription: "URIs of the nodes of " + of + ". The broker tries one after another.",
 		},
 		end + "uris_wo": schema.ListAttribute{
 			Optional: true, WriteOnly: true, ElementType: types.StringType,
