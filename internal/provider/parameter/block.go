@@ -9,13 +9,14 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // block maps the attributes of a nested block to a parameter's value, which is a table.
 type block struct {
-	name string
+	name, component string
 	// key is the key in the table for an attribute.
 	key func(attribute string) string
 	// ends begin the names of the attributes with URIs: uri, uris and uris_wo.
@@ -37,6 +38,11 @@ func attributes(of types.List) map[string]attr.Value {
 	}
 	object, _ := elements[0].(types.Object)
 	return object.Attributes()
+}
+
+// id is the parameter with these parts of an identity.
+func (b block) id(parts []string) broker.ParameterID {
+	return broker.ParameterID{Component: b.component, Vhost: parts[0], Name: parts[1]}
 }
 
 // value is the table that the attributes describe. It has no URIs unless they are configured.
@@ -136,11 +142,11 @@ func (b block) lacksURIs(of types.List) (end string, lacks bool) {
 	return "", false
 }
 
-// withoutWriteOnly is a block without write-only URIs.
-func (b block) withoutWriteOnly(ctx context.Context, of types.List) types.List {
+// withWriteOnly is a block with the write-only URIs of another one.
+func (b block) withWriteOnly(ctx context.Context, of types.List, from map[string]attr.Value) types.List {
 	return b.with(ctx, of, func(name string, was attr.Value) attr.Value {
 		if isWriteOnly(name) {
-			return types.ListNull(types.StringType)
+			return from[name]
 		}
 		return was
 	})
@@ -153,7 +159,7 @@ func (b block) with(ctx context.Context, of types.List, value func(name string, 
 	for name, of := range kind.AttrTypes {
 		before := was[name]
 		if before == nil {
-			before = nullOf(of)
+			before = as(of, nil)
 		}
 		values[name] = value(name, before)
 	}
@@ -191,9 +197,6 @@ func shownURI(was attr.Value, live any) attr.Value {
 	}
 	return types.StringValue("")
 }
-
-// nullOf is the null value of a type.
-func nullOf(of attr.Type) attr.Value { return as(of, nil) }
 
 // as is a decoded value as a type of the attributes, null if it has another shape.
 func as(of attr.Type, value any) attr.Value {

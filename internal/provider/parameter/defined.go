@@ -3,7 +3,6 @@ package parameter
 import (
 	"context"
 
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -19,7 +18,6 @@ import (
 type defined[M any, P definedModel[M]] struct {
 	plain.Resource[M, any, P]
 	block
-	component string
 }
 
 // definedModel is the resource in Terraform's configuration, plan and state.
@@ -30,22 +28,19 @@ type definedModel[M any] interface {
 }
 
 // definedKind is a kind of parameters of one component.
-func definedKind(name string, kind configured.Kind, component string, b block, of func(context.Context) schema.Schema) plain.Kind[any] {
-	id := func(parts []string) broker.ParameterID {
-		return broker.ParameterID{Component: component, Vhost: parts[0], Name: parts[1]}
-	}
+func definedKind(name string, kind configured.Kind, b block, of func(context.Context) schema.Schema) plain.Kind[any] {
 	return plain.Kind[any]{
 		Kind: entity.Kind{
 			Type: name, Name: kind, Common: true, Schema: of,
 			Parts: []entity.Part{entity.VhostPart, {Name: "name", Description: "Name of the " + string(kind) + "."}},
 		},
 		Existed: func(ctx context.Context, run *configured.Provider, parts []string) (bool, error) {
-			return existed(ctx, run, id(parts))
+			return existed(ctx, run, b.id(parts))
 		},
 		Equal: b.equal,
 		Store: func(run *configured.Provider) plain.Store[any] {
-			return store{run, id, func(id broker.ParameterID) []string {
-				if id.Component != component {
+			return store{run, b.id, func(id broker.ParameterID) []string {
+				if id.Component != b.component {
 					return nil
 				}
 				return []string{id.Name}
@@ -56,13 +51,8 @@ func definedKind(name string, kind configured.Kind, component string, b block, o
 
 // TakeWriteOnly copies the write-only URIs, which neither plan nor state contains.
 func (d defined[M, P]) TakeWriteOnly(plan *M, config M) {
-	from, to := attributes(*P(&config).definition()), P(plan).definition()
-	*to = d.with(attribute.Background, *to, func(name string, was attr.Value) attr.Value {
-		if isWriteOnly(name) {
-			return from[name]
-		}
-		return was
-	})
+	planned := P(plan).definition()
+	*planned = d.withWriteOnly(attribute.Background, *planned, attributes(*P(&config).definition()))
 }
 
 // Plan also refuses a new parameter without URIs.
@@ -80,14 +70,14 @@ func (d defined[M, P]) Update(ctx context.Context, plan, state *M) diag.Diagnost
 	planned, before := P(plan).definition(), *P(state).definition()
 	sameVersion := attributes(*planned)[urisVersion].Equal(attributes(before)[urisVersion])
 	if sameVersion {
-		*planned = d.withoutWriteOnly(ctx, *planned)
+		*planned = d.withWriteOnly(ctx, *planned, attributes(before)) // there are none in a state
 	}
 	wanted := d.value(*planned)
 	if sameVersion && d.Equal(wanted, d.value(before)) {
 		return nil
 	}
 	id := d.ID(*plan)
-	switch live, exists, err := d.Run.Client.Parameter(ctx, broker.ParameterID{Component: d.component, Vhost: id[0], Name: id[1]}); {
+	switch live, exists, err := d.Run.Client.Parameter(ctx, d.id(id)); {
 	case err != nil:
 		return d.Failed("change", *plan, err)
 	case !exists:

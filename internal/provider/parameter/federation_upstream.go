@@ -26,19 +26,17 @@ func NewFederationUpstream() resource.Resource { return entity.New(upstreams.Kin
 func NewFederationUpstreamList() list.ListResource { return entity.NewList(upstreams.Kind, ofUpstream) }
 
 var upstreamBlock = block{
-	name: "definition", ends: []string{""}, key: func(name string) string { return strings.ReplaceAll(name, "_", "-") },
+	name: "definition", component: broker.FederationUpstreamComponent, ends: []string{""},
+	key: func(name string) string { return strings.ReplaceAll(name, "_", "-") },
 	defaults: map[string]any{
 		"ack_mode": "on-confirm", "prefetch_count": int64(1000), "reconnect_delay": int64(5), "max_hops": int64(1), "trust_user_id": false,
 	},
 }
 
-var upstreams = definedKind("federation_upstream", configured.FederationUpstream, broker.FederationUpstreamComponent,
-	upstreamBlock, upstreamSchema)
+var upstreams = definedKind("federation_upstream", configured.FederationUpstream, upstreamBlock, upstreamSchema)
 
 func ofUpstream(run *configured.Provider) entity.Resource[upstream] {
-	return defined[upstream, *upstream]{
-		plain.Resource[upstream, any, *upstream]{Kind: upstreams, Run: run}, upstreamBlock, broker.FederationUpstreamComponent,
-	}
+	return defined[upstream, *upstream]{plain.Resource[upstream, any, *upstream]{Kind: upstreams, Run: run}, upstreamBlock}
 }
 
 func upstreamSchema(context.Context) schema.Schema {

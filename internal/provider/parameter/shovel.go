@@ -26,17 +26,17 @@ func NewShovel() resource.Resource { return entity.New(shovels.Kind, ofShovel) }
 func NewShovelList() list.ListResource { return entity.NewList(shovels.Kind, ofShovel) }
 
 var shovelBlock = block{
-	name: "info", ends: []string{"source_", "destination_"}, key: shovelKey,
+	name: "info", component: broker.ShovelComponent, ends: []string{"source_", "destination_"}, key: shovelKey,
 	defaults: map[string]any{
 		"ack_mode": "on-confirm", "reconnect_delay": int64(1), "source_protocol": "amqp091", "destination_protocol": "amqp091",
 		"destination_add_timestamp_header": false,
 	},
 }
 
-var shovels = definedKind("shovel", configured.Shovel, broker.ShovelComponent, shovelBlock, shovelSchema)
+var shovels = definedKind("shovel", configured.Shovel, shovelBlock, shovelSchema)
 
 func ofShovel(run *configured.Provider) entity.Resource[shovel] {
-	return defined[shovel, *shovel]{plain.Resource[shovel, any, *shovel]{Kind: shovels, Run: run}, shovelBlock, broker.ShovelComponent}
+	return defined[shovel, *shovel]{plain.Resource[shovel, any, *shovel]{Kind: shovels, Run: run}, shovelBlock}
 }
 
 var shovelWords = strings.NewReplacer("source_", "src-", "destination_", "dest-", "_arguments", "-args", "_", "-")
