@@ -127,7 +127,7 @@ type BoundError struct {
 	Bindings []topology.Binding
 	// Unbound are bindings of others that a killed apply left unbound. Only an apply restores them.
 	Unbound []topology.Binding
-	// releasable says that the owner can release one of the queues to others.
+	// releasable says that a pipeline can release one of the queues to others.
 	releasable bool
 }
 
@@ -168,7 +168,7 @@ func (c Change) bound(going topology.Topology, bindings []topology.Binding) *Bou
 	for _, b := range bindings {
 		if leadsInto(b, going) && c.foreign(b) {
 			found.Bindings = append(found.Bindings, b)
-			found.releasable = found.releasable || !b.ToExchange && slices.Contains(c.SharedQueues, b.Destination)
+			found.releasable = found.releasable || !b.ToExchange && !c.RestoresBindings() && slices.Contains(c.SharedQueues, b.Destination)
 		}
 	}
 	if !c.takesBindings() {

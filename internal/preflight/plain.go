@@ -29,6 +29,17 @@ func CheckBinding(b topology.Binding, vhost topology.Vhost) Findings {
 		func(n pipeline.Names) bool { return n.OwnsBinding(b) }, func(n delayed.Names) bool { return n.OwnsBinding(b) }))
 }
 
+// SharedBinding finds that a binding exists, which an update would then share with its owner.
+func SharedBinding(b topology.Binding, vhost topology.Vhost) Findings {
+	var f Findings
+	if slices.ContainsFunc(vhost.Bindings, b.Equal) {
+		f.warn(Path{"routing_key"}, "Binding exists already", "The binding %q is on the broker already. If another resource gives it up in "+
+			"the same apply, as with a list used with count, it stays. Otherwise this resource shares it with its owner, and deletes it "+
+			"when it is destroyed. Then choose another routing key.", b)
+	}
+	return f
+}
+
 // CheckPolicy finds that a policy belongs to a pipeline, an attachment or a delayed exchange.
 func CheckPolicy(name string, vhost topology.Vhost) Findings {
 	return ownedBy("name", "policy", name, ownerOfObject(vhost.Topology,

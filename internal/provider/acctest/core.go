@@ -130,6 +130,7 @@ type Planned struct {
 	Refreshed, After map[string]any
 	// Replaces says that the existing resource would be destroyed first.
 	Replaces bool
+	Warnings []string
 
 	instance
 	replace []*tftypes.AttributePath
@@ -241,6 +242,9 @@ func (c *Core) planFrom(ctx context.Context, running *process, prior instance) (
 	p := Planned{
 		instance: instance{response.PlannedState, response.PlannedPrivate, response.PlannedIdentity},
 		replace:  response.RequiresReplace,
+	}
+	for _, warning := range response.Diagnostics {
+		p.Warnings = append(p.Warnings, warning.Detail)
 	}
 	if p.Refreshed, err = plain(running.stateType, prior.state); err == nil {
 		p.After, err = plain(running.stateType, response.PlannedState)

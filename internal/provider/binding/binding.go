@@ -4,7 +4,6 @@ package binding
 import (
 	"context"
 	"strings"
-	"sync"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -57,63 +56,61 @@ type bindings struct {
 	plain.Resource[model, topology.Binding, *model]
 }
 
+// Plan also warns if an update would share a binding that exists.
+func (b bindings) Plan(ctx context.Context, plan, prior *model) diag.Diagnostics {
+	diags := b.Resource.Plan(ctx, plan, prior)
+	if prior == nil || !plan.PropertiesKey.IsUnknown() || !attribute.AllKnown(plan.RoutingKey, plan.Arguments, plan.ArgumentsJSON) {
+		return diags
+	}
+	wanted := plan.Object()
+	return append(diags, plain.CheckPlan(ctx, b.Run, plan.Vhost.ValueString(), func(all topology.Vhost) preflight.Findings {
+		return preflight.SharedBinding(wanted, all)
+	})...)
+}
+
 // Create binds. The broker does not say whether a binding existed before, so the bindings are listed before the first one is made.
 func (b bindings) Create(ctx context.Context, plan *model) diag.Diagnostics {
 	before, err := b.before(ctx, plan.Vhost.ValueString())
 	if err != nil {
 		return b.Failed("create", *plan, err)
 	}
-	turn := b.turn(ctx, *plan)
+	turn := b.turn(*plan)
 	turn.Lock()
 	defer turn.Unlock()
 	if diags := b.bind(ctx, plan); diags.HasError() {
 		return diags
 	}
-	own := key(b.ID(*plan)[1:])
-	_, again := b.deleted(ctx, plan.Vhost.ValueString()).LoadAndDelete(own)
-	if _, exists := before.LoadOrStore(own, true); exists && !again {
-		return diag.Diagnostics{b.Exists(*plan)}
+	if exists := before[key(b.ID(*plan)[1:])] || turn.Last == configured.Made; exists && turn.Last != configured.Deleted {
+		if !turn.AwaitDeletion(ctx) {
+			turn.Last = configured.Refused
+			return diag.Diagnostics{b.Exists(*plan)}
+		}
+		if diags := b.bind(ctx, plan); diags.HasError() {
+			return diags
+		}
 	}
-	turn.made = true
+	turn.Last = configured.Made
 	return nil
-}
-
-// turn lets one resource at a time make or delete the same binding.
-type turn struct {
-	sync.Mutex
-	// made says that a resource has made the binding in this apply, and needs it.
-	made bool
 }
 
 // turn is the turn of a binding. If keys move from one resource to another, as when a list used with count loses its first one, a
 // resource gives up what another has already made.
-func (b bindings) turn(ctx context.Context, m model) *turn {
-	all, _ := configured.Once(ctx, b.Run, configured.Lasting+"turns", func(context.Context) (*sync.Map, error) { return &sync.Map{}, nil })
+func (b bindings) turn(m model) *configured.Turn {
 	of := m.Object()
 	of.PropertiesKey = ""
-	found, _ := all.LoadOrStore(key(append([]string{m.Vhost.ValueString(), of.RoutingKey, of.Arguments.Key()}, parts(of)...)), &turn{})
-	own, _ := found.(*turn)
-	return own
+	return b.Run.Turn(key(append([]string{m.Vhost.ValueString(), of.RoutingKey, of.Arguments.Key()}, parts(of)...)))
 }
 
-// before has the keys of a vhost's bindings from before this apply, and of those that the apply has created.
-func (b bindings) before(ctx context.Context, vhost string) (*sync.Map, error) {
-	return configured.Once(ctx, b.Run, configured.Lasting+"bindings "+vhost, func(ctx context.Context) (*sync.Map, error) {
-		var ids sync.Map
+// before has the keys of a vhost's bindings from before this apply.
+func (b bindings) before(ctx context.Context, vhost string) (map[string]bool, error) {
+	return configured.Once(ctx, b.Run, configured.Lasting+"bindings "+vhost, func(ctx context.Context) (map[string]bool, error) {
 		bindings, err := b.Run.Client.Bindings(ctx, vhost)
+		keys := make(map[string]bool, len(bindings))
 		for _, live := range bindings {
-			ids.Store(key(parts(live)), true)
+			keys[key(parts(live))] = true
 		}
-		return &ids, err
+		return keys, err
 	})
-}
-
-// deleted has the keys of the bindings that this apply has deleted and not made again.
-func (b bindings) deleted(ctx context.Context, vhost string) *sync.Map {
-	keys, _ := configured.Once(ctx, b.Run, configured.Lasting+"deleted bindings "+vhost, func(context.Context) (*sync.Map, error) {
-		return &sync.Map{}, nil
-	})
-	return keys
 }
 
 // parts are the parts of the identity without the vhost.
@@ -142,10 +139,12 @@ func (b bindings) Update(ctx context.Context, plan, state *model) diag.Diagnosti
 	if plan.Object().Equal(state.Object()) {
 		return nil
 	}
-	turn := b.turn(ctx, *plan)
+	turn := b.turn(*plan)
 	turn.Lock()
 	diags := b.bind(ctx, plan)
-	turn.made = turn.made || !diags.HasError()
+	if !diags.HasError() {
+		turn.Last = configured.Made
+	}
 	turn.Unlock()
 	if diags.HasError() {
 		return diags
@@ -153,17 +152,20 @@ func (b bindings) Update(ctx context.Context, plan, state *model) diag.Diagnosti
 	return b.Delete(ctx, *state)
 }
 
-// Delete unbinds, and remembers it for a creation of the same binding.
+// Delete unbinds, unless another resource of this apply needs the binding.
 func (b bindings) Delete(ctx context.Context, state model) diag.Diagnostics {
-	turn := b.turn(ctx, state)
+	turn := b.turn(state)
 	turn.Lock()
 	defer turn.Unlock()
-	if turn.made {
+	switch turn.Last {
+	case configured.Made:
 		return nil
+	case configured.Refused:
+		return diag.Diagnostics{b.NotDeleted(state.Identity())}
 	}
 	diags := b.Resource.Delete(ctx, state)
 	if !diags.HasError() {
-		b.deleted(ctx, state.Vhost.ValueString()).Store(key(b.ID(state)[1:]), true)
+		turn.Last = configured.Deleted
 	}
 	return diags
 }

@@ -101,6 +101,7 @@ func (s *Provider) Refreshes(key Key) {
 		s.operation = newOperation()
 	}
 	s.operation.refreshed[key] = true
+	clear(s.turns)
 }
 
 // Plans notes that a resource is planned. Within an operation, Terraform plans a resource once, apart from the creation of a

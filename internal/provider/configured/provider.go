@@ -26,6 +26,7 @@ type Provider struct {
 	lastEnd   time.Time
 	fresh     map[string]*freshListings
 	making    map[string]chan struct{}
+	turns     map[any]*Turn
 	// list asks the broker.
 	list func(ctx context.Context, vhost string) (topology.Vhost, error)
 }
@@ -42,6 +43,7 @@ func New(client *broker.Client, times apply.Times) *Provider {
 	return &Provider{
 		Client: client, Applier: apply.New(client, times), list: client.List,
 		operation: newOperation(), fresh: map[string]*freshListings{}, making: map[string]chan struct{}{},
+		turns: map[any]*Turn{},
 	}
 }
 

@@ -131,6 +131,12 @@ func (k Kind) Describe(identity []types.String) string {
 	return named
 }
 
+// NotDeleted is the error of a deletion after the creation of the same object failed in the same apply.
+func (k Kind) NotDeleted(identity []types.String) diag.Diagnostic {
+	return k.Cannot("delete", k.Describe(identity)+" was not deleted, since this apply failed to create it for another resource. "+
+		"If the resource has another address now, add a moved block. Otherwise apply again.")
+}
+
 // Cannot is the error of a failed action, such as "create".
 func (k Kind) Cannot(action, detail string) diag.Diagnostic {
 	return diag.NewErrorDiagnostic(fmt.Sprintf("Cannot %s the %s", action, k.Name), detail)

@@ -126,13 +126,25 @@ func (e *entity[M]) Create(ctx context.Context, req resource.CreateRequest, resp
 	}
 	of := e.particular()
 	resp.Diagnostics.Append(takeWriteOnly(ctx, of, &plan, req.Config)...)
+	turn := e.turn(of.Identity(plan))
+	turn.Lock()
+	defer turn.Unlock()
 	resp.Diagnostics.Append(of.Create(ctx, &plan)...)
 	if resp.Diagnostics.HasError() {
+		turn.Last = configured.Refused
 		return
 	}
 	resp.Diagnostics.Append(resp.Private.SetKey(ctx, createdKey, createdValue)...)
 	resp.Diagnostics.Append(e.setParts(ctx, resp.Identity, of.Identity(plan))...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
+}
+
+// turn is the turn of an object. A creation with an identity that the broker completes has its own.
+func (e *entity[M]) turn(identity []types.String) *configured.Turn {
+	if !Known(identity) {
+		return &configured.Turn{}
+	}
+	return e.provider.Turn(e.key(identity))
 }
 
 // takeWriteOnly completes a plan with the write-only attributes of the configuration.
@@ -196,13 +208,23 @@ func (e *entity[M]) Update(ctx context.Context, req resource.UpdateRequest, resp
 	resp.Diagnostics.Append(resp.State.Set(ctx, after)...)
 }
 
-// Delete removes the resource.
+// Delete removes the resource, unless the same apply failed to create it for another address.
 func (e *entity[M]) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	defer e.provider.Call()()
 	var state M
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	resp.Diagnostics.Append(e.beginWrite(ctx, true)...)
-	if !resp.Diagnostics.HasError() {
-		resp.Diagnostics.Append(e.particular().Delete(ctx, state)...)
+	if resp.Diagnostics.HasError() {
+		return
 	}
+	of := e.particular()
+	identity := of.Identity(state)
+	turn := e.turn(identity)
+	turn.Lock()
+	defer turn.Unlock()
+	if turn.Last == configured.Refused {
+		resp.Diagnostics.Append(e.NotDeleted(identity))
+		return
+	}
+	resp.Diagnostics.Append(of.Delete(ctx, state)...)
 }

@@ -2,6 +2,7 @@ package plain_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,36 +14,120 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/registry"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
-// The commands of the guide take over a whole state of another provider.
-func TestAcc_GuideOnMovingAsPrinted(t *testing.T) {
-	t.Parallel()
+// guideOnMoving has the code blocks of the guide, by language.
+func guideOnMoving(t *testing.T) map[string][]string {
+	t.Helper()
 	content, err := os.ReadFile("../../../docs/guides/moving-from-another-provider.md")
 	require.NoError(t, err)
-	commands := regexp.MustCompile("(?ms)^```shell\n(.*?)^```$").FindAllStringSubmatch(string(content), -1)
-	require.Len(t, commands, 1)
-	// No registry is asked here.
-	script := strings.Replace(commands[0][1], "terraform init", ": terraform init", 1)
+	blocks := map[string][]string{}
+	for _, found := range regexp.MustCompile("(?ms)^```([a-z]+)\n(.*?)^```$").FindAllStringSubmatch(string(content), -1) {
+		blocks[found[1]] = append(blocks[found[1]], found[2])
+	}
+	return blocks
+}
 
-	b := brokertest.New(t)
-	makeMoving(t, b)
-	cli := terraformtest.New(t, terraformtest.BuildProvider(t))
-	cli.Write(t, "main.tf", terraformtest.Required)
-	cli.Write(t, "terraform.tfstate", stateOfAnother(t, b))
-	cli.Write(t, "broker.tf.json", string(asJSON(t, map[string]any{"resource": movingByType(t, b)})))
+const another = "cyrilgdn/rabbitmq"
+
+// takingOver is a CLI in a directory with the state of another provider in one module. This provider also stands in for the other one,
+// which tests cannot install.
+func takingOver(t *testing.T, b *brokertest.Broker, inModule string) *terraformtest.CLI {
+	t.Helper()
+	provider := terraformtest.BuildProvider(t)
+	cli := terraformtest.New(t, "")
+	cli.Write(t, "cli.rc", fmt.Sprintf("provider_installation {\n dev_overrides {\n %q = %q\n %q = %q\n }\n direct {}\n}\n",
+		registry.Source, provider, another, provider))
+	cli.Env = append(cli.Env, "TF_CLI_CONFIG_FILE="+filepath.Join(cli.Dir, "cli.rc"))
+	cli.Write(t, "terraform.tfstate", stateOfAnother(t, b, inModule))
+	return cli
+}
+
+// runs runs commands of the guide. No registry is asked here.
+func runs(t *testing.T, cli *terraformtest.CLI, commands string) {
+	t.Helper()
 	programs := t.TempDir()
 	require.NoError(t, os.Symlink(os.Getenv("TF_ACC_TERRAFORM_PATH"), filepath.Join(programs, "terraform")))
-	command := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", script)
+	command := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", strings.Replace(commands, "terraform init", ": terraform init", 1))
 	command.Dir, command.Env = cli.Dir, append(slices.Clip(cli.Env), "PATH="+programs+":"+os.Getenv("PATH"))
 	output, err := command.CombinedOutput()
 	require.NoError(t, err, string(output))
 	require.Contains(t, string(output), "No changes.")
 }
 
+func TestAcc_GuideOnMovingAsPrinted(t *testing.T) {
+	t.Parallel()
+	guide := guideOnMoving(t)
+	require.Len(t, guide["shell"], 2)
+	b := brokertest.New(t)
+	makeMoving(t, b)
+	resources := byType(moving(t, b))
+	plan := func(t *testing.T, cli *terraformtest.CLI) {
+		t.Helper()
+		printed, code := cli.Exit(t, "plan", "-detailed-exitcode", "-input=false")
+		require.Zero(t, code, printed)
+	}
+	t.Run("a whole state, and back", func(t *testing.T) {
+		t.Parallel()
+		cli := takingOver(t, b, "")
+		cli.Write(t, "broker.tf.json", string(asJSON(t, map[string]any{"resource": resources})))
+		required := guide["terraform"][0]
+		cli.Write(t, "main.tf", required)
+		runs(t, cli, guide["shell"][0])
+		require.Equal(t, map[string]bool{registry.Source: true}, providersIn(t, cli))
+		cli.Write(t, "main.tf", strings.Replace(required, registry.Source, another, 1))
+		runs(t, cli, guide["shell"][1])
+		require.Equal(t, map[string]bool{another: true}, providersIn(t, cli))
+	})
+	t.Run("one resource after another", func(t *testing.T) {
+		t.Parallel()
+		cli := takingOver(t, b, "")
+		cli.Write(t, "main.tf", guide["terraform"][1])
+		mixed := moving(t, b)
+		for address, config := range mixed {
+			if !strings.HasPrefix(address, "rabbitmq_exchange.") {
+				config["provider"] = "old"
+			}
+		}
+		cli.Write(t, "broker.tf.json", string(asJSON(t, map[string]any{"resource": byType(mixed)})))
+		plan(t, cli)
+		cli.Run(t, "apply", "-auto-approve", "-input=false")
+		require.Equal(t, map[string]bool{registry.Source: true, another: true}, providersIn(t, cli))
+		cli.Write(t, "broker.tf.json", string(asJSON(t, map[string]any{"resource": resources})))
+		plan(t, cli)
+	})
+	t.Run("a module of others", func(t *testing.T) {
+		t.Parallel()
+		cli := takingOver(t, b, "module.theirs")
+		required := guide["terraform"][0]
+		cli.Write(t, "main.tf", required+"module \"theirs\" {\n  source = \"./theirs\"\n}\n")
+		require.NoError(t, os.Mkdir(filepath.Join(cli.Dir, "theirs"), 0o700))
+		cli.Write(t, "theirs/broker.tf.json", string(asJSON(t, map[string]any{"resource": resources})))
+		for _, source := range []string{another, registry.Source} {
+			cli.Write(t, "theirs/main.tf", strings.Replace(required, registry.Source, source, 1))
+			cli.Run(t, "get")
+			plan(t, cli)
+		}
+	})
+}
+
+// providersIn are the sources of the providers in a state.
+func providersIn(t *testing.T, cli *terraformtest.CLI) map[string]bool {
+	t.Helper()
+	var state struct{ Resources []struct{ Provider string } }
+	require.NoError(t, json.Unmarshal([]byte(cli.Run(t, "state", "pull")), &state))
+	found := map[string]bool{}
+	for _, r := range state.Resources {
+		_, source, _ := strings.Cut(strings.TrimSuffix(r.Provider, `"]`), "/")
+		found[source] = true
+	}
+	return found
+}
+
 // stateOfAnother is a state file that another provider has written.
-func stateOfAnother(t *testing.T, b *brokertest.Broker) string {
+func stateOfAnother(t *testing.T, b *brokertest.Broker, module string) string {
 	t.Helper()
 	text, err := states.ReadFile("testdata/states/cyrilgdn-1.10-on-3.10.json")
 	require.NoError(t, err)
@@ -57,28 +142,31 @@ func stateOfAnother(t *testing.T, b *brokertest.Broker) string {
 		if _, has := moving(t, b)[s.Type+"."+s.Name]; !has {
 			continue
 		}
-		resources = append(resources, map[string]any{
-			"mode": "managed", "type": s.Type, "name": s.Name, "provider": `provider["` + host + `/cyrilgdn/rabbitmq"]`,
+		stored := map[string]any{
+			"mode": "managed", "type": s.Type, "name": s.Name, "provider": fmt.Sprintf("provider[%q]", host+"/"+another),
 			"instances": []any{map[string]any{"schema_version": s.Version, "attributes": s.Attributes}},
-		})
+		}
+		if module != "" {
+			stored["module"] = module
+		}
+		resources = append(resources, stored)
 	}
 	return string(asJSON(t, map[string]any{
 		"version": 4, "terraform_version": "1.11.4", "serial": 1, "lineage": "other", "resources": resources,
 	}))
 }
 
-// movingByType are the configurations of [moving], by type and name.
-func movingByType(t *testing.T, b *brokertest.Broker) map[string]map[string]any {
-	t.Helper()
-	byType := map[string]map[string]any{}
-	for address, config := range moving(t, b) {
+// byType groups the configurations of [moving] by type and name.
+func byType(all map[string]map[string]any) map[string]map[string]any {
+	grouped := map[string]map[string]any{}
+	for address, config := range all {
 		kind, name, _ := strings.Cut(address, ".")
-		if byType[kind] == nil {
-			byType[kind] = map[string]any{}
+		if grouped[kind] == nil {
+			grouped[kind] = map[string]any{}
 		}
-		byType[kind][name] = config
+		grouped[kind][name] = config
 	}
-	return byType
+	return grouped
 }
 
 func asJSON(t *testing.T, value any) []byte {

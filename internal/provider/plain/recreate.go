@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
@@ -73,10 +75,15 @@ func (r Recreated[M, O, P]) Update(ctx context.Context, plan, state *M) diag.Dia
 	P(plan).Compute(state)
 	id, object := r.ID(*plan), P(plan).Object()
 	if r.Equal(object, P(state).Object()) {
-		if noted, err := hasNotes(ctx, r.Run, id[0]); err != nil || !noted {
+		noted, err := hasNotes(ctx, r.Run, id[0])
+		switch {
+		case err != nil:
+			return r.Failed("change", *plan, err)
+		case !noted:
 			return nil
 		}
 	}
+	defer r.apart(ctx, id[0])()
 	all, diags := CheckApply(ctx, r.Run, id[0], func(all topology.Vhost) preflight.Findings { return r.Owned(id, object, all) })
 	if diags.HasError() {
 		return diags
@@ -84,16 +91,32 @@ func (r Recreated[M, O, P]) Update(ctx context.Context, plan, state *M) diag.Dia
 	return r.restored(ctx, *plan, all)
 }
 
+// apart keeps the re-creation of an exchange apart from all others in its vhost, since both would move the bindings between them. Queues
+// are re-created at the same time, as their proofs take long.
+func (r Recreated[M, O, P]) apart(ctx context.Context, vhost string) (ended func()) {
+	turn, _ := configured.Once(ctx, r.Run, configured.Lasting+"re-creations "+vhost, func(context.Context) (*sync.RWMutex, error) {
+		return &sync.RWMutex{}, nil
+	})
+	if r.Name == configured.Exchange {
+		turn.Lock()
+		return turn.Unlock
+	}
+	turn.RLock()
+	return turn.RUnlock
+}
+
 // Create also restores the bindings of an object that a killed re-creation left unbound.
 func (r Recreated[M, O, P]) Create(ctx context.Context, plan *M) diag.Diagnostics {
-	diags := r.Resource.Create(ctx, plan)
-	if diags.HasError() {
-		return diags
-	}
 	vhost := r.ID(*plan)[0]
-	if noted, err := hasNotes(ctx, r.Run, vhost); err != nil || !noted {
+	noted, err := hasNotes(ctx, r.Run, vhost)
+	if err != nil && !broker.IsNotFound(err) {
+		return r.Failed("create", *plan, err)
+	}
+	diags := r.Resource.Create(ctx, plan)
+	if diags.HasError() || !noted {
 		return diags
 	}
+	defer r.apart(ctx, vhost)()
 	all, more := Fresh(ctx, r.Run, vhost)
 	if diags.Append(more...); !diags.HasError() {
 		diags.Append(r.restored(ctx, *plan, all)...)

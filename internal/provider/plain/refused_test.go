@@ -1,10 +1,14 @@
 package plain_test
 
 import (
+	"fmt"
+	"maps"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
@@ -39,6 +43,122 @@ func TestAcc_BindingsThatPassKeysOn(t *testing.T) {
 			c.RequireEmptyPlan(t)
 		}
 	}
+}
+
+// If a resource gets another address without a moved block, an apply creates and deletes one object.
+func TestAcc_ObjectOfTwoAddressesStays(t *testing.T) {
+	t.Parallel()
+	for kind, config := range map[string]map[string]any{
+		"rabbitmq_policy":  {"pattern": "^x$", "definition": map[string]any{"max-length": 1}},
+		"rabbitmq_binding": {"source": "amq.direct"},
+	} {
+		names := "name"
+		if kind == "rabbitmq_binding" {
+			names = "destination"
+		}
+		of := func(b *brokertest.Broker, name string) *acctest.Core {
+			at := maps.Clone(config)
+			at["vhost"], at[names] = b.Vhost, name
+			c := core(kind, at)
+			c.MayReplace = true
+			return c
+		}
+		for _, createdFirst := range []bool{true, false} {
+			t.Run(fmt.Sprint(kind, createdFirst), func(t *testing.T) {
+				t.Parallel()
+				b := brokertest.New(t)
+				b.DeclareQueue(t, "one", "quorum", nil)
+				b.DeclareQueue(t, "two", "quorum", nil)
+				goes, comes := of(b, "one"), of(b, "one")
+				goes.MustApply(t)
+				goes.Config[names] = "two"
+				deletion, err := goes.Plan(t.Context())
+				require.NoError(t, err)
+				creation, err := comes.Plan(t.Context())
+				require.NoError(t, err)
+				goes.Process = &acctest.Process{}
+				comes.Process = goes.Process
+				if !createdFirst {
+					require.NoError(t, goes.Apply(t.Context(), deletion))
+					require.NoError(t, comes.Apply(t.Context(), creation))
+					return
+				}
+				before := acctest.List(t, b)
+				require.ErrorContains(t, comes.Apply(t.Context(), creation), "exists already")
+				require.ErrorContains(t, goes.Apply(t.Context(), deletion), "add a moved block")
+				require.NoError(t, before.RequireSame(acctest.List(t, b)))
+			})
+		}
+	}
+}
+
+func TestAcc_PlanWarnsOfASharedBinding(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	b.DeclareQueue(t, "q", "quorum", nil)
+	c := core("rabbitmq_binding", map[string]any{"vhost": b.Vhost, "source": "amq.direct", "destination": "q", "routing_key": "own"})
+	c.MustApply(t)
+	bind(t, b, "amq.direct", "theirs")
+	for key, warnings := range map[string]int{"theirs": 1, "new": 0} {
+		c.Config["routing_key"] = key
+		plan, err := c.Plan(t.Context())
+		require.NoError(t, err)
+		require.Len(t, plan.Warnings, warnings, key)
+	}
+}
+
+// An exchange and a queue that somebody has bound are re-created in one apply.
+func TestAcc_BothEndsAreRecreated(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	exchange := core("rabbitmq_exchange", map[string]any{"name": "e", "vhost": b.Vhost, "type": "direct"})
+	queue := core("rabbitmq_queue", map[string]any{"name": "q", "vhost": b.Vhost})
+	exchange.MustApply(t)
+	queue.MustApply(t)
+	bind(t, b, "e", "one")
+	acctest.AwaitCount(t, b, "q", 0)
+	before := bindings(acctest.List(t, b))
+	exchange.Config["type"] = "topic"
+	queue.Config["arguments"] = map[string]any{"x-max-length": 10}
+	ends, apply := []*acctest.Core{queue, exchange}, &acctest.Process{}
+	var plans []acctest.Planned
+	for _, c := range ends {
+		plan, err := c.Plan(t.Context())
+		require.NoError(t, err)
+		plans = append(plans, plan)
+		c.Process = apply
+	}
+	_, err := apply.Data(t.Context(), "rabbitmq_exchange", map[string]any{"name": "e", "vhost": b.Vhost}) // starts it
+	require.NoError(t, err)
+	var all errgroup.Group
+	for i, c := range ends {
+		all.Go(func() error { return c.Apply(t.Context(), plans[i]) })
+	}
+	require.NoError(t, all.Wait())
+	require.NoError(t, before.RequireSame(bindings(acctest.List(t, b))))
+	for _, c := range ends {
+		c.Process = nil
+		c.RequireEmptyPlan(t)
+	}
+}
+
+// An update that cannot read the notes of an interrupted re-creation does not pass for one that restored its bindings.
+func TestAcc_UnreadableNotesAreAnError(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	c := core("rabbitmq_queue", map[string]any{"name": "q", "vhost": b.Vhost})
+	c.MustApply(t)
+	c.Config["force_destroy"] = true
+	plan, err := c.Plan(t.Context())
+	require.NoError(t, err)
+	c.Endpoint = b.Behind(t, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
+		if strings.HasSuffix(r.URL.Path, "/bindings/source") {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		api.ServeHTTP(w, r)
+	})
+	require.ErrorContains(t, c.Apply(t.Context(), plan), "503")
 }
 
 func TestAcc_FailedTopicPermissionsKeepTheOthers(t *testing.T) {
