@@ -262,7 +262,7 @@ func TestNamesDecideNothing(t *testing.T) {
 		"purge in doubt":    {400, reason("failed to perform operation on " + queue + " due to timeout"), unanswered},
 		"binding in doubt":  {400, reason("Could not add binding due to timeout"), unanswered},
 		"node in doubt":     {400, reason("Request to node rabbit@one failed with {'EXIT',{{timeout,{gen_server,call,[<<\\\"%[1]s\\\">>]}},[]}}"), unanswered},
-		"crash":             {400, reason("Request to node rabbit@one failed with {'EXIT',{function_clause,[<<\\\"%[1]s\\\">>]}}"), verdict{}},
+		"crash":             {400, reason("Request to node rabbit@one failed with {'EXIT',{function_clause,[<<\\\"%[1]s\\\">>]}}"), unanswered},
 		"not formed": {
 			400, reason("Cannot declare quorum " + queue + " on node 'rabbit@one' with leader on node 'rabbit@one': cluster_not_formed"),
 			verdict{notFormed: true},

@@ -52,7 +52,7 @@ func IsNotEmpty(err error) bool {
 func IsUnauthorized(err error) bool { return hasStatus(err, http.StatusUnauthorized) }
 
 // IsUnanswered reports whether the outcome of a write is unknown. Either there was no answer, or another server
-// reported a success. Or a cluster without majority answered, and the write can still take effect.
+// reported a success. Or a cluster without majority or after a crash answered, and the write can still take effect.
 func IsUnanswered(err error) bool {
 	var answer *Error
 	if !errors.As(err, &answer) {
@@ -64,14 +64,15 @@ func IsUnanswered(err error) bool {
 	case answer.Foreign:
 		return answer.Status < http.StatusMultipleChoices
 	default:
-		return answer.Status == http.StatusBadRequest && outOfTime.MatchString(answer.Reason)
+		return answer.Status == http.StatusBadRequest && inDoubt.MatchString(answer.Reason)
 	}
 }
 
-// outOfTime matches the reasons of 400 answers to a write that did not finish in time, such as in a cluster without
-// majority. RabbitMQ quotes names, so no name can imitate such a reason.
-var outOfTime = regexp.MustCompile(`((operation|store) timed out|due to( a)? timeout)$|` +
-	`^Request to node \S+ failed with (\{'EXIT',)?\{*timeout\b`)
+// inDoubt matches the reasons of 400 answers to a write whose outcome is unknown. It did not finish in time, such as in a
+// cluster without majority, or a process of the broker crashed meanwhile. RabbitMQ quotes names, so no name can imitate
+// such a reason.
+var inDoubt = regexp.MustCompile(`((operation|store) timed out|due to( a)? timeout)$|` +
+	`^Request to node \S+ failed with (\{'EXIT',|\{*timeout\b)`)
 
 func hasStatus(err error, status int) bool {
 	var answer *Error

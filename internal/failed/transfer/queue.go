@@ -121,14 +121,23 @@ func (q Queue) message(conn amqpconn.Raw, d *amqp.Delivery) failed.Message {
 }
 
 // settled counts the messages once the count is stable. Messages that were just put back return bit by bit, and the queue
-// counts their consumer for a moment longer.
+// counts their consumer for a moment longer. A quorum queue counts 0 if its leader is too busy to answer, so it is also
+// asked for a message.
 func (q Queue) settled(ctx context.Context, conn amqpconn.Raw) (Count, error) {
 	began := time.Now()
 	for before := 0; ; {
 		count, err := q.CountOver(ctx, conn)
-		late := time.Since(began)
-		if err != nil || late > sharing || count.Consumers == 0 && (count.Ready > 0 && count.Ready == before || late > settling) {
+		late, looksEmpty := time.Since(began), count == (Count{})
+		isStable := count.Consumers == 0 && count.Ready > 0 && (count.Ready == before || late > settling)
+		switch {
+		case err != nil, isStable, late > sharing && !looksEmpty:
 			return count, err
+		case late > settling && looksEmpty:
+			holds := false
+			if err := q.First(ctx, conn, func(*failed.Entry) { holds = true }); err != nil || !holds {
+				return count, err
+			}
+			began = time.Now()
 		}
 		before = count.Ready
 		select {
