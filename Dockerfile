@@ -7,7 +7,7 @@ RUN go mod download
 COPY cmd cmd
 COPY internal internal
 RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH \
-    go build -trimpath -ldflags "-s -w -X main.version=$VERSION" -o /rabbitmq-retry ./cmd/rabbitmq-retry
+    go build -trimpath -ldflags "-s -w -X github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/release.version=$VERSION" -o /rabbitmq-retry ./cmd/rabbitmq-retry
 
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/

@@ -13,10 +13,8 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/registry"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/release"
 )
-
-// version is set by the linker.
-var version = "dev"
 
 func main() {
 	attachable := flag.Bool("debug", false, "keep running, so that a debugger can be attached")
@@ -25,7 +23,7 @@ func main() {
 	if !*attachable {
 		silenceUnreadLogs()
 	}
-	err := providerserver.Serve(context.Background(), provider.New(version), providerserver.ServeOpts{
+	err := providerserver.Serve(context.Background(), provider.New(release.Version()), providerserver.ServeOpts{
 		Address: "registry.terraform.io/" + registry.Source,
 		Debug:   *attachable,
 	})

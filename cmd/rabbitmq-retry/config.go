@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/release"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/reload"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
@@ -42,9 +43,12 @@ queues and exchanges on the broker.`,
 
 // options returns the worker's options, and the configuration's bytes as they were read.
 func (o *workerOptions) options() (options worker.Options, config []byte, err error) {
-	options = worker.Options{Brokers: o.connection.Brokers, Prefetch: o.prefetch, DrainTimeout: o.drainTimeout, Version: version}
+	options = worker.Options{Brokers: o.connection.Brokers, Prefetch: o.prefetch, DrainTimeout: o.drainTimeout, Version: release.Version()}
 	if options.Config, config, err = o.config.Read(); err != nil {
 		return options, nil, err
+	}
+	if len(options.Config.Pipelines)+len(options.Config.DelayedExchanges) == 0 && !o.check {
+		return options, nil, fmt.Errorf("nothing in the configuration can be run: %w", options.Config.Err())
 	}
 	if _, err := o.connection.Brokers(); err != nil {
 		return options, nil, err

@@ -17,6 +17,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/command"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/release"
 )
 
 func main() {
@@ -45,9 +46,6 @@ const (
 	// exitFound means that the command worked, and found a problem on the broker.
 	exitFound = 4
 )
-
-// version is set by the release build with -ldflags "-X main.version=...".
-var version = "dev"
 
 // run executes the command and returns the exit code.
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
@@ -84,8 +82,10 @@ to the failed queue.`,
 		SilenceUsage:  true,
 	}
 	cli.ShowConnectionLast(root)
-	root.AddCommand(newWorkerCommand(getenv), command.NewFailed(getenv, version), command.NewStatus(getenv, version),
+	root.AddCommand(newWorkerCommand(getenv), command.NewFailed(getenv, release.Version()), command.NewStatus(getenv, release.Version()),
 		newAuditCommand(getenv), newConfigCommand(), newVersionCommand())
+	root.Version = release.Version()
+	root.SetVersionTemplate("{{.Version}}\n")
 	return root
 }
 
@@ -95,7 +95,7 @@ func newVersionCommand() *cobra.Command {
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), version)
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), release.Version())
 			return err
 		},
 	}

@@ -70,7 +70,7 @@ func TestWrongUsageExitsWithTwo(t *testing.T) {
 		"missing file":          {good, []string{"worker", "--config", "/none"}, "--config: open /none"},
 		"empty file":            {good, []string{"worker", "--config", os.DevNull}, "the file is empty"},
 		"missing URI file":      {good, []string{"worker", "--uri-file", "/none"}, "--uri-file: open /none"},
-		"wrong configuration":   {only(cli.EnvConfigJSON, `{"pipelines":[{"version":1,"delays":["x"],"max_attempts":2,"vhost":"/"}]}`), []string{"worker"}, "$RABBITMQ_RETRY_CONFIG_JSON: pipelines[0].delays[0]:"},
+		"wrong configuration":   {only(cli.EnvConfigJSON, `{"pipelines":[{"version":1,"delays":["x"],"max_attempts":2,"vhost":"/"}]}`), []string{"worker"}, "nothing in the configuration can be run: pipelines[0].delays[0]:"},
 		"file of the variable":  {with(only(cli.EnvConfig, "/none"), cli.EnvURI, "amqp://127.0.0.1:1"), []string{"worker"}, "$RABBITMQ_RETRY_CONFIG: open /none"},
 		"JSON for a file":       {only(cli.EnvConfig, goodConfig), []string{"worker"}, "must be the name of a file, but is JSON; use $RABBITMQ_RETRY_CONFIG_JSON for JSON"},
 		"both variables":        {with(good, cli.EnvConfig, "/none"), []string{"worker"}, "$RABBITMQ_RETRY_CONFIG and $RABBITMQ_RETRY_CONFIG_JSON are both set"},

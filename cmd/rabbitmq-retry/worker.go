@@ -13,6 +13,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/release"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 )
 
@@ -100,7 +101,7 @@ func (o *workerOptions) run(ctx context.Context, cmd *cobra.Command) error {
 		return cli.Runtime(worker.Check(ctx, options, cmd.OutOrStdout()))
 	}
 	options.Logger = o.logger(cmd.ErrOrStderr())
-	options.Metrics = metrics.New(version)
+	options.Metrics = metrics.New(release.Version())
 	options.Configs = o.follow(ctx, config, hangups, options)
 	stop, err := o.serve(ctx, options.Metrics, options.Logger)
 	if err != nil {

@@ -195,9 +195,10 @@ const (
 	returnNowhere = "Queue %q dead-letters to pipeline %q, but %q leads nowhere with the key %q. " +
 		"After the delay its messages are dropped, or stay pending dead letters in the retry queues."
 
-	definitionUnreadable = "The definition of pipeline %q is damaged: %s. " +
+	definitionUnreadable = "The definition of pipeline %q cannot be read: %s. " +
 		"Messages are still retried, but the pipeline cannot be imported."
-	definitionUnreadableRemedy = "Run terraform apply: the plan shows the binding and restores it. " +
+	definitionUnreadableRemedy = "If a newer release wrote it, upgrade. " +
+		"Otherwise run terraform apply: the plan shows the binding and restores it. " +
 		`If no state has the pipeline, write the definition again, as the guide "Import" says.`
 )
 
@@ -266,7 +267,7 @@ const (
 		"If it is no operator policy, a lower priority also helps."
 	delayedQueueOwn = "Run terraform apply: the plan shows the queue, and replaces it once it is empty."
 
-	delayDefinitionUnreadable = "The definition of delayed exchange %q is damaged: %s. " +
+	delayDefinitionUnreadable = "The definition of delayed exchange %q cannot be read: %s. " +
 		"Messages are still delayed, but the delayed exchange cannot be imported."
 )
 

@@ -35,6 +35,7 @@ type Client struct {
 	username string
 	password string
 	headers  map[string]string
+	agent    string
 	http     *http.Client
 
 	requests     limiter
@@ -66,6 +67,7 @@ func New(config Config) (*Client, error) {
 		username: config.Username,
 		password: config.Password,
 		headers:  config.Headers,
+		agent:    config.UserAgent,
 		http:     repeating(&http.Client{Transport: whole{transport}, Timeout: requestTimeout, CheckRedirect: notFollowed}),
 
 		requests:     make(limiter, requestsAtOnce),
@@ -211,6 +213,9 @@ func (c *Client) request(ctx context.Context, method, path string, body any) (*h
 	}
 	request.SetBasicAuth(c.username, c.password)
 	request.Header.Set("Content-Type", "application/json")
+	if c.agent != "" {
+		request.Header.Set("User-Agent", c.agent)
+	}
 	for name, value := range c.headers {
 		request.Header.Set(name, value)
 	}
@@ -257,6 +262,8 @@ type Config struct {
 	Certificates certificates.Set
 	Proxy        string
 	Headers      map[string]string
+	// UserAgent names the program to the broker and to proxies.
+	UserAgent string
 }
 
 func (c Config) transport() (*http.Transport, error) {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/release"
 )
 
 // Environment variables, with the same names as the provider's.
@@ -46,6 +47,7 @@ func (e *Endpoint) Client() (*broker.Client, error) {
 		Username:     cmp.Or(e.username, e.Getenv(EnvUsername)),
 		Password:     cmp.Or(e.password, e.Getenv(EnvPassword)),
 		Certificates: certificates,
+		UserAgent:    "rabbitmq-retry/" + release.Version(),
 	}
 	if config.Endpoint == "" {
 		return nil, fmt.Errorf("no broker: set %s, or write --endpoint", EnvEndpoint)

@@ -41,9 +41,16 @@ func (e Exchange) Definition() Definition {
 func (d Definition) String() string { return stored.Text(d) }
 
 // ParseDefinition reads the text that String wrote. The error says what is wrong with the argument.
-func ParseDefinition(text string) (Definition, error) {
+func ParseDefinition(text string) (Definition, error) { return parseDefinition(text, stored.Parse) }
+
+// parseToReplace is [ParseDefinition] for an apply that writes the definition again.
+func parseToReplace(text string) (Definition, error) {
+	return parseDefinition(text, stored.ParseToReplace)
+}
+
+func parseDefinition(text string, parse func(text string, version int, definition any) error) (Definition, error) {
 	var d Definition
-	if err := stored.Parse(text, definitionVersion, &d); err != nil {
+	if err := parse(text, definitionVersion, &d); err != nil {
 		return d, err
 	}
 	return d, d.check()
@@ -89,9 +96,9 @@ func FindDefinition(n Names, vhost topology.Topology) (Definition, error) {
 	return stored.Find(n.definitionPlace(), vhost, ParseDefinition)
 }
 
-// DamagedDefinition returns an error if a definition is invalid or from a newer release.
-func DamagedDefinition(n Names, vhost topology.Topology) error {
-	_, err := stored.All(n.definitionPlace(), vhost, ParseDefinition)
+// CheckReplaceable returns an error if a definition is invalid, or *release.NewerError if an apply would drop what a newer release wrote.
+func CheckReplaceable(n Names, vhost topology.Topology) error {
+	_, err := stored.All(n.definitionPlace(), vhost, parseToReplace)
 	return err
 }
 

@@ -87,14 +87,19 @@ var (
 	queueInfo  = gauge("queue_info", "Always 1: a queue of the configuration, and what it is for.", append(flowLabels(), "queue", "role")...)
 	generation = gauge("config_generation", "How many configurations have been at work; 1 since the start.")
 	reloaded   = gauge("config_last_reload_successful",
-		"1 if the last configuration that was read is at work, 0 if it was refused and the previous one stays at work.")
+		"1 if the last configuration that was read is at work. 0 if all of it or one of its elements was refused, and the previous one stays.")
+	refusedElement = gauge("config_element_refused",
+		"Always 1: an element of the configuration that this release cannot run. It runs as before, or is off since the start.",
+		flowLabels()...)
 	reloadedAt     = gauge("config_last_reload_success_timestamp_seconds", "When the configuration at work was read.")
 	build          = gauge("build_info", "Always 1.", "version", "goversion")
 	countersByName = []metric{
 		received, redeliveries, retried, rescued, failed, detoured, postponed, delivered, refused, setAside, returned, nacked, restarts,
 	}
 	// collected are the metrics of a [collector].
-	collected = []metric{ready, connected, consuming, blocked, inFlight, backlog, oldest, queueInfo, generation, reloaded, reloadedAt}
+	collected = []metric{
+		ready, connected, consuming, blocked, inFlight, backlog, oldest, queueInfo, generation, reloaded, refusedElement, reloadedAt,
+	}
 )
 
 func (m metric) desc() *prometheus.Desc {

@@ -121,15 +121,18 @@ func (s *Set) Statuses() []Status {
 type config struct {
 	generation int
 	loadedAt   time.Time
-	refused    bool
+	// unusable says that the latest configuration as a whole cannot be used.
+	unusable bool
+	// refused are the elements that cannot be used.
+	refused []workerconfig.Refused
 }
 
-// ConfigLoaded notes that a configuration with these pipelines and delayed exchanges is at work from now on. It forgets
-// all others.
-func (s *Set) ConfigLoaded(pipelines []*deadletter.Pipeline, exchanges []*delaying.Exchange) {
+// ConfigLoaded notes that these pipelines and delayed exchanges are at work from now on, and which elements of the
+// configuration are refused. It forgets all others.
+func (s *Set) ConfigLoaded(pipelines []*deadletter.Pipeline, exchanges []*delaying.Exchange, refused []workerconfig.Refused) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.config = config{generation: s.config.generation + 1, loadedAt: time.Now()}
+	s.config = config{generation: s.config.generation + 1, loadedAt: time.Now(), refused: refused}
 	kept := map[workerconfig.ID]bool{}
 	for _, p := range pipelines {
 		kept[p.ID()] = true
@@ -158,5 +161,12 @@ func (s *Set) ConfigLoaded(pipelines []*deadletter.Pipeline, exchanges []*delayi
 func (s *Set) ConfigRead(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.config.refused = err != nil
+	s.config.unusable = err != nil
+}
+
+// Refused are the elements of the configuration that are refused.
+func (s *Set) Refused() []workerconfig.Refused {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.config.refused
 }

@@ -3,6 +3,7 @@ package metrics
 import (
 	"errors"
 	"fmt"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -14,6 +15,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delaying"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/rules"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 func newPipeline(t testing.TB, name string, delays ...string) *deadletter.Pipeline {
@@ -56,7 +59,8 @@ func values(t *testing.T, s *Set) map[string]float64 {
 func TestCatalogueIsWhatIsExported(t *testing.T) {
 	t.Parallel()
 	s := New("1.2.3")
-	s.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders", "5s")}, []*delaying.Exchange{newExchange(t, "events")})
+	s.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders", "5s")}, []*delaying.Exchange{newExchange(t, "events")},
+		[]workerconfig.Refused{{ID: workerconfig.ID{Kind: rules.Pipeline, Name: "bills", Vhost: "/"}, Err: errors.New("newer")}})
 	s.Pipeline(newPipeline(t, "orders", "5s")).Enter(Consuming)
 	families, err := s.Gatherer().Gather()
 	require.NoError(t, err)
@@ -83,7 +87,7 @@ func TestCatalogueIsWhatIsExported(t *testing.T) {
 func TestReloadKeepsTheCountsOfPipelinesThatStay(t *testing.T) {
 	t.Parallel()
 	s := New("")
-	s.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders", "5s"), newPipeline(t, "mails", "5s")}, nil)
+	s.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders", "5s"), newPipeline(t, "mails", "5s")}, nil, nil)
 	orders := s.Pipeline(newPipeline(t, "orders", "5s"))
 	orders.Received()
 	mails := s.Pipeline(newPipeline(t, "mails", "5s"))
@@ -93,7 +97,7 @@ func TestReloadKeepsTheCountsOfPipelinesThatStay(t *testing.T) {
 		t.Errorf("after a refused configuration: %v", got)
 	}
 
-	s.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders", "5s", "1m", "2m"), newPipeline(t, "bills", "5s")}, nil)
+	s.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders", "5s", "1m", "2m"), newPipeline(t, "bills", "5s")}, nil, nil)
 	if s.Pipeline(newPipeline(t, "orders", "1m")) != orders {
 		t.Error("the pipeline's counts begin again")
 	}
@@ -134,8 +138,8 @@ func TestReloadKeepsTheCountsOfPipelinesThatStay(t *testing.T) {
 func TestQueuesAndTheirRoles(t *testing.T) {
 	t.Parallel()
 	s := New("")
-	s.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders", "5s")}, []*delaying.Exchange{newExchange(t, "events")})
-	s.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders", "0s", "1m", "1m")}, []*delaying.Exchange{newExchange(t, "events")})
+	s.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders", "5s")}, []*delaying.Exchange{newExchange(t, "events")}, nil)
+	s.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders", "0s", "1m", "1m")}, []*delaying.Exchange{newExchange(t, "events")}, nil)
 	roles := map[string]int{}
 	for series := range values(t, s) {
 		if labels, found := strings.CutPrefix(series, queueInfo.Name); found {
@@ -216,5 +220,19 @@ func BenchmarkMessage(b *testing.B) {
 		p.Received()
 		retry.Answered(time.Since(published), true, false)
 		p.Retried("", 5*time.Second)
+	}
+}
+
+// Dashboards and alerts rely on the metrics of 0.1 and on their labels.
+func TestMetricsOf01Stay(t *testing.T) {
+	t.Parallel()
+	lines, err := os.ReadFile("testdata/of-0.1.txt")
+	require.NoError(t, err)
+	var now []string
+	for _, m := range catalogue() {
+		now = append(now, strings.TrimSpace(fmt.Sprint(m.Name, " ", m.Type, " ", strings.Join(m.Labels, ", "))))
+	}
+	for line := range strings.Lines(string(lines)) {
+		require.Contains(t, now, strings.TrimSpace(line))
 	}
 }

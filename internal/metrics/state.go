@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/rules"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 // Stage is how far a session has come.
@@ -147,8 +148,15 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	}
 	if config := c.set.config; config.generation > 0 {
 		export(generation, float64(config.generation))
-		export(reloaded, number(!config.refused))
+		export(reloaded, number(!config.unusable && len(config.refused) == 0))
 		export(reloadedAt, float64(config.loadedAt.UnixMilli())/1000)
+		unique := map[workerconfig.ID]bool{}
+		for _, r := range config.refused {
+			unique[r.ID] = true
+		}
+		for id := range unique {
+			export(refusedElement, 1, string(id.Kind), id.Name, id.Vhost)
+		}
 	}
 	now := time.Now()
 	for _, f := range c.set.flows {

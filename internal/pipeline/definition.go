@@ -101,9 +101,16 @@ func (d Definition) describe(p *Pipeline) {
 func (d Definition) String() string { return stored.Text(d) }
 
 // ParseDefinition reads the text that String wrote. The error says what is wrong with the argument.
-func ParseDefinition(text string) (Definition, error) {
+func ParseDefinition(text string) (Definition, error) { return parseDefinition(text, stored.Parse) }
+
+// parseToReplace is [ParseDefinition] for an apply that writes the definition again.
+func parseToReplace(text string) (Definition, error) {
+	return parseDefinition(text, stored.ParseToReplace)
+}
+
+func parseDefinition(text string, parse func(text string, version int, definition any) error) (Definition, error) {
 	var d Definition
-	if err := stored.Parse(text, definitionVersion, &d); err != nil {
+	if err := parse(text, definitionVersion, &d); err != nil {
 		return d, err
 	}
 	d.PolicyDefinition = topology.DecodedArguments(d.PolicyDefinition)

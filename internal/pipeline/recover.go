@@ -62,6 +62,12 @@ func Definitions(n Names, vhost topology.Topology) ([]Definition, error) {
 	return stored.All(n.definitionPlace(), vhost, ParseDefinition)
 }
 
+// CheckReplaceable returns an error if a definition is invalid, or *release.NewerError if an apply would drop what a newer release wrote.
+func CheckReplaceable(n Names, vhost topology.Topology) error {
+	_, err := stored.All(n.definitionPlace(), vhost, parseToReplace)
+	return err
+}
+
 func recoverWorkQueue(p Pipeline, name string, shared topology.Matcher, vhost topology.Topology) WorkQueue {
 	policy, hasPolicy := policyOf(p.Names(), name, shared, vhost)
 	live := vhost.Queues[name]

@@ -1,11 +1,13 @@
 package preflight
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/release"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -27,9 +29,7 @@ func CheckLive(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vho
 	checkAlternateExchanges(&f, own, vhost)
 	checkListeners(&f, p, vhost)
 	checkNotes(&f, own.kind, p.Names().Notes().Garbled(vhost.Topology, p.Names().OwnsExchange))
-	if _, err := pipeline.Definitions(p.Names(), vhost.Topology); err != nil && prior != nil {
-		f.warn(Path{"name"}, "Damaged definition", damagedDefinition, err)
-	}
+	checkDefinition(&f, pipeline.CheckReplaceable(p.Names(), vhost.Topology), prior != nil)
 	checkCluster(&f, p, vhost)
 	checkExisting(&f, p, prior, vhost.Topology)
 	return f.inOrder()
@@ -110,6 +110,23 @@ func appendCommon[W, L any](found []string, kind string, wanted map[string]W, li
 	return found
 }
 
-const damagedDefinition = "The definition on the broker differs from the applied one: %s. " +
-	"Apply restores it from the configuration, and deletes nothing else. " +
-	"If a newer release of the provider has written it, use that release instead."
+// checkDefinition refuses to replace the definition of a newer release, and warns of a damaged one.
+func checkDefinition(f *Findings, err error, exists bool) {
+	newer := (*release.NewerError)(nil)
+	switch {
+	case errors.As(err, &newer):
+		f.refuse(Path{"name"}, NewerDefinition, newerDefinition, err)
+	case err != nil && exists:
+		f.warn(Path{"name"}, "Damaged definition", damagedDefinition, err)
+	}
+}
+
+// NewerDefinition is the summary of an error about a definition that this release must not replace or delete.
+const NewerDefinition = "Definition of a newer release"
+
+const (
+	newerDefinition = "A newer release of the provider manages these objects: %s. This release would drop the settings that it does not " +
+		"know, so nothing was changed."
+	damagedDefinition = "The definition on the broker differs from the applied one: %s. " +
+		"Apply restores it from the configuration, and deletes nothing else."
+)

@@ -27,9 +27,7 @@ func CheckLiveDelayedExchange(e delayed.Exchange, prior *delayed.Exchange, vhost
 	if prior != nil && prior.Type != e.Type {
 		checkChangeOfType(&f, n, vhost.Topology)
 	}
-	if err := delayed.DamagedDefinition(n, vhost.Topology); err != nil && prior != nil {
-		f.warn(Path{"name"}, "Damaged definition", damagedDefinition, err)
-	}
+	checkDefinition(&f, delayed.CheckReplaceable(n, vhost.Topology), prior != nil)
 	return f.inOrder()
 }
 

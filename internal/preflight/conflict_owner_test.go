@@ -105,16 +105,19 @@ func TestCallsThatChangeWithAMove(t *testing.T) {
 	}
 }
 
-// If there is a state, a manually changed definition is only a warning, because the apply restores it.
+// If there is a state, a manually changed definition is only a warning, because the apply restores it. It would lose what a newer
+// release has written.
 func TestCheckLiveFindsDamagedDefinitions(t *testing.T) {
 	t.Parallel()
 	p := one(pipeline.WorkQueue{Type: topology.Quorum})
 	own := p.Definition().String()
 	for definition, says := range map[any]string{
-		own:      "",
+		own: "",
+		strings.Replace(own, `{`, `{"min_reader":"0.1","newer":1,`, 1): NewerDefinition + ": was written by a newer release",
+		strings.Replace(own, `{`, `{"min_reader":"0.3","newer":1,`, 1): NewerDefinition + ": needs release 0.3 or later",
 		"{":      "cannot be read",
 		int64(7): "is no text",
-		strings.Replace(own, `"version":1`, `"version":2`, 1):           "has version 2",
+		strings.Replace(own, `"version":1`, `"version":2`, 1):           NewerDefinition + ": has version 2",
 		strings.Replace(own, `{`, `{"engine":"x",`, 1):                  "has an engine \"x\"",
 		strings.Replace(own, `{`, `{"name":"of another pipeline",`, 1):  `unknown field "name"`,
 		strings.Replace(own, `"rejected"`, `"rejected","somewhere"`, 1): `"somewhere"`,
@@ -123,13 +126,20 @@ func TestCheckLiveFindsDamagedDefinitions(t *testing.T) {
 		vhost.Bindings = []topology.Binding{{
 			Source: "orders.failed", Destination: "orders.failed", Arguments: topology.Arguments{pipeline.DefinitionArgument: definition},
 		}}
+		summary, text, isError := strings.Cut(says, ": ")
+		cause := Notice
+		if isError {
+			cause = Wrong
+		} else {
+			summary, text = "Damaged definition", says
+		}
 		var found string
-		for _, w := range CheckLive(p, &p, vhost).Of(Notice) {
-			if w.Summary == "Damaged definition" {
+		for _, w := range CheckLive(p, &p, vhost).Of(cause) {
+			if w.Summary == summary {
 				found = w.Detail
 			}
 		}
-		if (says == "") != (found == "") || !strings.Contains(found, says) {
+		if (says == "") != (found == "") || !strings.Contains(found, text) {
 			t.Errorf("%v: %q instead of %q", definition, found, says)
 		}
 	}
@@ -151,6 +161,8 @@ func TestCheckLiveAttachmentComparesEngines(t *testing.T) {
 		"another under way":  {[]any{readable, counting}, `Write engine = "consumer"`},
 		"native":             {[]any{strings.Replace(counting, "consumer", "native", 1)}, "List the queue in the work_queues of the pipeline"},
 		"one of tomorrow":    {[]any{strings.Replace(counting, "consumer", "x", 1)}, `has an engine "x"`},
+		"newer, readable":    {[]any{strings.Replace(readable, `{`, `{"min_reader":"0.1","newer":[1],`, 1)}, ""},
+		"newer":              {[]any{strings.Replace(readable, `{`, `{"min_reader":"0.3","newer":[1],`, 1)}, "needs release 0.3 or later"},
 		"unreadable":         {[]any{"{"}, "cannot be read"},
 		"one unreadable":     {[]any{readable, int64(7)}, "is no text"},
 	} {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/rules"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 // lastAnswers is how long a stopping server lets requests finish.
@@ -71,15 +72,15 @@ const mostScrapes = 4
 // Handler answers /healthz, /readyz and /metrics. The worker is stopping once the context is done.
 //
 // /healthz only says that the process runs, since orchestrators kill a process that fails it. A worker that waits for
-// its broker holds messages, and after a restart the broker would only deliver them again. /readyz reports any problem
-// with the broker.
+// its broker holds messages, and after a restart the broker would only deliver them again. /readyz fails if nothing is
+// consumed. Its body has the problems of each pipeline and delayed exchange.
 func Handler(stopping context.Context, set *metrics.Set) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "ok\n")
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, judge(stopping.Err() != nil, set.Statuses()))
+		answer(w, judge(stopping.Err() != nil, set.Statuses(), set.Refused()))
 	})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(set.Gatherer(), promhttp.HandlerOpts{MaxRequestsInFlight: mostScrapes}))
 	return mux
@@ -91,14 +92,25 @@ type readiness struct {
 	Stopping         bool             `json:"stopping,omitempty"`
 	Pipelines        []metrics.Status `json:"pipelines"`
 	DelayedExchanges []metrics.Status `json:"delayed_exchanges"`
+	// Refused are elements of the configuration.
+	Refused []refusal `json:"refused,omitempty"`
 }
 
-func judge(stopping bool, statuses []metrics.Status) readiness {
-	r := readiness{
-		Ready: !stopping && len(statuses) > 0, Stopping: stopping, Pipelines: []metrics.Status{}, DelayedExchanges: []metrics.Status{},
+// refusal is an element that the worker cannot run. It runs as before, or is off since the start.
+type refusal struct {
+	Kind    rules.Kind `json:"kind"`
+	Name    string     `json:"name"`
+	Vhost   string     `json:"vhost"`
+	Problem string     `json:"problem"`
+}
+
+func judge(stopping bool, statuses []metrics.Status, refused []workerconfig.Refused) readiness {
+	r := readiness{Stopping: stopping, Pipelines: []metrics.Status{}, DelayedExchanges: []metrics.Status{}}
+	for _, e := range refused {
+		r.Refused = append(r.Refused, refusal{e.ID.Kind, e.ID.Name, e.ID.Vhost, e.Err.Error()})
 	}
 	for _, s := range statuses {
-		r.Ready = r.Ready && s.Ready
+		r.Ready = r.Ready || !stopping && s.State == metrics.Consuming.String()
 		if s.Kind == rules.DelayedExchange {
 			r.DelayedExchanges = append(r.DelayedExchanges, s)
 		} else {

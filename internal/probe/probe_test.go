@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 
@@ -35,7 +36,7 @@ func newPipeline(t *testing.T, name string) *deadletter.Pipeline {
 	return p
 }
 
-func TestReadyMeansEveryPipeline(t *testing.T) {
+func TestReadyMeansThatAnInboxIsConsumed(t *testing.T) {
 	t.Parallel()
 	set := metrics.New("1.2.3")
 	ctx, stop := context.WithCancel(t.Context())
@@ -55,21 +56,44 @@ func TestReadyMeansEveryPipeline(t *testing.T) {
 	}
 	expect("before there is a configuration", http.StatusServiceUnavailable)
 	orders, mails := newPipeline(t, "orders"), newPipeline(t, "mails")
-	set.ConfigLoaded([]*deadletter.Pipeline{orders, mails}, nil)
+	set.ConfigLoaded([]*deadletter.Pipeline{orders, mails}, nil, nil)
 	expect("before the first session", http.StatusServiceUnavailable, `"state": "disconnected"`)
 	set.Pipeline(orders).Enter(metrics.Consuming)
 	set.Pipeline(mails).Restarted(errors.New("no queue 'mails.inbox'"))
-	expect("with one of two", http.StatusServiceUnavailable, `"state": "consuming"`, "no queue 'mails.inbox'")
+	expect("with one of two", http.StatusOK, `"state": "consuming"`, "no queue 'mails.inbox'")
 	set.Pipeline(mails).Enter(metrics.Consuming)
 	expect("with both", http.StatusOK, `"ready": true`)
 	stop()
 	expect("stopping", http.StatusServiceUnavailable, `"stopping": true`)
 }
 
+// Orchestrators and scripts rely on the keys of 0.1.
+func TestReadinessOf01Stays(t *testing.T) {
+	t.Parallel()
+	var before, now readyz
+	written, err := os.ReadFile("testdata/readyz-of-0.1.json")
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(written, &before))
+	set := metrics.New("")
+	orders := newPipeline(t, "orders")
+	set.ConfigLoaded([]*deadletter.Pipeline{orders}, nil, nil)
+	set.Pipeline(orders).Enter(metrics.Consuming)
+	_, body := get(t, probe.Handler(t.Context(), set), "/readyz")
+	require.NoError(t, json.Unmarshal([]byte(body), &now))
+	before.Pipelines[0]["vhost"], before.DelayedExchanges = "/", []map[string]any{}
+	require.Equal(t, before, now)
+}
+
+type readyz struct {
+	Ready            bool
+	Pipelines        []map[string]any
+	DelayedExchanges []map[string]any `json:"delayed_exchanges"`
+}
+
 func TestMetricsAreInPrometheusFormat(t *testing.T) {
 	t.Parallel()
 	set := metrics.New("1.2.3")
-	set.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders")}, nil)
+	set.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders")}, nil, nil)
 	status, body := get(t, probe.Handler(t.Context(), set), "/metrics")
 	for _, want := range []string{
 		"# TYPE rabbitmq_retry_messages_received_total counter\n",

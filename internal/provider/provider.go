@@ -114,6 +114,7 @@ func (p rabbitMQ) Configure(ctx context.Context, req provider.ConfigureRequest, 
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	config.UserAgent = "terraform-provider-rabbitmq/" + p.version
 	client, err := broker.New(config)
 	if err != nil {
 		resp.Diagnostics.Append(invalid(err))

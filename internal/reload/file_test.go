@@ -115,7 +115,7 @@ func TestWrongFilesAreRefusedOnce(t *testing.T) {
 	wrong := map[string]struct{ content, want string }{
 		"empty":        {"", "the file is empty"},
 		"half-written": {config("second")[:40], "the configuration is not JSON"},
-		"wrong":        {strings.Replace(config("second"), "5s", "soon", 1), `pipelines[0].delays[0]: "soon" is not a duration`},
+		"wrong":        {strings.Replace(config("second"), `"version":1`, `"version":2`, 1), `pipelines[0].version: 2 is not a version`},
 	}
 	for name, test := range wrong {
 		t.Run(name, func(t *testing.T) {

@@ -81,7 +81,7 @@ func (f *follower) look(ctx context.Context, asked bool) {
 	switch {
 	case err != nil:
 		f.Logger.Error("configuration refused: the one before stays in force", "error", err, "generation", f.generation)
-	case bytes.Equal(data, f.inForce):
+	case bytes.Equal(data, f.inForce) && len(config.Refused) == 0:
 		f.Logger.Info("the configuration is already in force", "file", f.Path, "generation", f.generation)
 	default:
 		select {
@@ -92,7 +92,7 @@ func (f *follower) look(ctx context.Context, asked bool) {
 		f.inForce = data
 		f.generation++
 		f.Logger.Info("configuration reloaded", "file", f.Path, "generation", f.generation, "pipelines", len(config.Pipelines),
-			"delayed_exchanges", len(config.DelayedExchanges))
+			"delayed_exchanges", len(config.DelayedExchanges), "refused", len(config.Refused))
 	}
 	f.Report(Outcome{Generation: f.generation, Err: err})
 }

@@ -29,7 +29,12 @@ type Process struct {
 // Launch runs a command in an environment, with its output in the log. The process is killed when the test ends.
 func Launch(t testing.TB, log *Log, env []string, args ...string) (*Process, error) {
 	t.Helper()
-	p := &Process{Cmd: exec.CommandContext(t.Context(), terraformtest.BuildSidecar(t), args...), Log: log, Ended: make(chan struct{})}
+	return launch(t, terraformtest.BuildSidecar(t), log, env, args...)
+}
+
+func launch(t testing.TB, binary string, log *Log, env []string, args ...string) (*Process, error) {
+	t.Helper()
+	p := &Process{Cmd: exec.CommandContext(t.Context(), binary, args...), Log: log, Ended: make(chan struct{})}
 	p.Env, p.Stdout, p.Stderr = env, log, log
 	if err := p.Start(); err != nil {
 		return nil, err
@@ -46,7 +51,13 @@ func Launch(t testing.TB, log *Log, env []string, args ...string) (*Process, err
 // the test ends.
 func Start(t testing.TB, env []string, args ...string) *Process {
 	t.Helper()
-	p, err := Launch(t, &Log{}, env, append([]string{"worker"}, args...)...)
+	return StartBinary(t, terraformtest.BuildSidecar(t), env, args...)
+}
+
+// StartBinary is [Start] with a binary of another release.
+func StartBinary(t testing.TB, binary string, env []string, args ...string) *Process {
+	t.Helper()
+	p, err := launch(t, binary, &Log{}, env, append([]string{"worker"}, args...)...)
 	require.NoError(t, err)
 	brokertest.Eventually(t, func() error {
 		if p.Log.Count("msg=consuming")+p.Log.Count(`"msg":"consuming"`) == 0 {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/release"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -33,26 +34,56 @@ func Fits(text string) bool {
 	return err == nil && len(text) <= MaxDefinition && len(sent) <= maxDefinitionSent
 }
 
-// Parse reads a definition of this version. The error says what is wrong with the argument.
+// Parse reads a definition of this version. With a min_reader that this release reads, it ignores unknown keys. The error says what is
+// wrong with the argument. It is a *release.NewerError if only a later release reads the definition.
 func Parse(text string, version int, definition any) error {
-	var versioned struct{ Version int }
-	if err := json.Unmarshal([]byte(text), &versioned); err != nil {
-		return fmt.Errorf("cannot be read: %w", err)
+	known, err := parse(text, version, definition)
+	if err == nil && !known {
+		decoder := json.NewDecoder(strings.NewReader(text))
+		decoder.UseNumber()
+		err = decoder.Decode(definition)
 	}
-	switch versioned.Version {
+	return err
+}
+
+// ParseToReplace is Parse for an owner, whose next change would drop unknown keys. They are a *release.NewerError.
+func ParseToReplace(text string, version int, definition any) error {
+	known, err := parse(text, version, definition)
+	if err == nil && !known {
+		return &release.NewerError{}
+	}
+	return err
+}
+
+// parse reads a definition, unless it has unknown keys that this release can ignore.
+func parse(text string, version int, definition any) (known bool, err error) {
+	var head struct {
+		Version   int
+		MinReader *string `json:"min_reader"`
+	}
+	if err := json.Unmarshal([]byte(text), &head); err != nil {
+		return false, fmt.Errorf("cannot be read: %w", err)
+	}
+	if head.MinReader != nil {
+		if err := release.Check(*head.MinReader); err != nil {
+			return false, err
+		}
+	}
+	switch head.Version {
 	case version:
 	case 0:
-		return errors.New("has no version")
+		return false, errors.New("has no version")
 	default:
-		return fmt.Errorf("has version %d, but this release knows version %d only: upgrade", versioned.Version, version)
+		return false, fmt.Errorf("has version %d: it %w", head.Version, &release.NewerError{})
 	}
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()
-	decoder.DisallowUnknownFields() // otherwise the next change would silently drop unknown keys
-	if err := decoder.Decode(definition); err != nil {
-		return fmt.Errorf("was made by a newer release, which needs an upgrade, or by hand: %w", err)
+	decoder.DisallowUnknownFields()
+	err = decoder.Decode(definition)
+	if err != nil && head.MinReader == nil {
+		return false, fmt.Errorf("was changed by hand: %w", err)
 	}
-	return nil
+	return err == nil, nil
 }
 
 // Place is where an owner's definition is stored: an argument of the binding from an exchange to a queue. The exchange
@@ -101,10 +132,11 @@ func Find[D any](p Place, vhost topology.Topology, parse func(string) (D, error)
 	return read(p, found[0], parse)
 }
 
-// Recover calls Find for an import. If the definition is damaged, the error also says how to restore it.
+// Recover calls Find for an import. If the definition is damaged, the error also says how to restore it. An apply must not replace the
+// definition of a newer release.
 func Recover[D any](p Place, vhost topology.Topology, parse func(string) (D, error)) (D, error) {
 	definition, err := Find(p, vhost, parse)
-	if err != nil && len(p.values(vhost)) > 0 {
+	if newer := (*release.NewerError)(nil); err != nil && !errors.As(err, &newer) && len(p.values(vhost)) > 0 {
 		err = fmt.Errorf("%w.\n\nIf a Terraform state has the %s, run terraform apply there, which restores the definition. "+
 			"If no state has it, write the definition again, as the guide \"Import\" says", err, p.Owner)
 	}

@@ -1,8 +1,11 @@
 package worker_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -15,6 +18,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/probe"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/reload"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/sidecartest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -259,7 +263,7 @@ func TestProcessReloadsItsFile(t *testing.T) {
 	comesBackAfter(100)
 
 	file.replace(t, configOf(t, withDelays(short, "100ms", "soon")))
-	const refused = `configuration refused: the one before stays in force" error="` // the file's name follows
+	const refused = `element of the configuration refused: its previous configuration stays in force" error="`
 	w.Log.Await(t, refused, 1)
 	w.Log.Await(t, `pipelines[0].delays[1]: \"soon\" is not a duration`, 1)
 	comesBackAfter(100)
@@ -267,7 +271,7 @@ func TestProcessReloadsItsFile(t *testing.T) {
 	w.Log.Await(t, refused, 2)
 
 	file.replace(t, configOf(t, long))
-	w.Log.Await(t, "generation=2", 1)
+	w.Log.Await(t, "generation=4", 1)
 	w.Log.Await(t, "msg=\"configuration changed\"", 1)
 	comesBackAfter(200)
 	w.Signal(t, syscall.SIGHUP)
@@ -277,6 +281,53 @@ func TestProcessReloadsItsFile(t *testing.T) {
 	if log := w.Log; log.Count("msg=consuming") != 1 || log.Count(refused) != 2 {
 		t.Errorf("the log:\n%s", log)
 	}
+}
+
+// An element that only a newer release reads keeps its previous configuration. After a start it is off. The other one follows the file.
+func TestNewerElementIsRefusedAlone(t *testing.T) {
+	t.Parallel()
+	p := newPipeline(t, "orders", []string{"100ms", "200ms"}, 3, "orders.created")
+	q := p.other(t)
+	comesBackAfter := func(pipeline string, ms int64) {
+		p.Publish(t, pipeline+".dlx", "", amqp.Publishing{Headers: amqp.Table{"retry-queue": pipeline + ".created"}})
+		require.Equal(t, ms, p.await(t, pipeline+".created").Headers["retry-delay-ms"], pipeline)
+	}
+	short := withDelays(p.spec.Worker(), "100ms")
+	both := configOf(t, withDelays(p.spec.Worker(), "200ms"), q.spec.Worker())
+	newer := bytes.Replace(both, []byte(`{"version":1,"name":"orders"`), []byte(`{"min_reader":"0.9","newer":true,"version":1,"name":"orders"`), 1)
+	require.NotEqual(t, both, newer)
+	const problem = "pipelines[0]: needs release 0.9 or later, and this one reads up to 0.1: upgrade"
+	expectRefused := func(r *running) {
+		t.Helper()
+		w := httptest.NewRecorder()
+		probe.Handler(t.Context(), r.seen).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", http.NoBody))
+		require.Equal(t, http.StatusOK, w.Code)
+		require.Contains(t, w.Body.String(), problem)
+		w = httptest.NewRecorder()
+		probe.Handler(t.Context(), r.seen).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody))
+		require.Contains(t, w.Body.String(), `rabbitmq_retry_config_element_refused{kind="pipeline",name="orders"`)
+	}
+
+	file := newConfigFile(t, short)
+	r := p.workFrom(t, p.URI, file, short)
+	comesBackAfter("orders", 100)
+	file.replace(t, newer)
+	r.Log.Await(t, problem, 1)
+	comesBackAfter("other", 100)
+	comesBackAfter("orders", 100)
+	expectRefused(r)
+	file.replace(t, both)
+	file.awaitGeneration(t, 3)
+	comesBackAfter("orders", 200)
+	r.stop(t)
+
+	r = p.workOn(t, p.URI, newer, func(context.Context, *worker.Options) {})
+	r.Log.Await(t, "it is off", 1)
+	comesBackAfter("other", 100)
+	expectRefused(r)
+	inbox, err := p.Channel(t).QueueDeclarePassive("orders.inbox", true, false, false, false, nil)
+	require.NoError(t, err)
+	require.Zero(t, inbox.Consumers)
 }
 
 func TestHangUpWithoutAFile(t *testing.T) {

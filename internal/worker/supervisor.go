@@ -68,30 +68,64 @@ func compileList[W any, C session.Config](
 	return list, nil
 }
 
-// follow puts a configuration in force. An invalid configuration changes nothing.
+// add adds a valid element.
+func (c *compiled) add(flow session.Config) {
+	switch flow := flow.(type) {
+	case *deadletter.Pipeline:
+		c.pipelines = append(c.pipelines, flow)
+	case *delaying.Exchange:
+		c.exchanges = append(c.exchanges, flow)
+	}
+	c.flows = append(c.flows, flow)
+}
+
+// follow puts a configuration in force. An invalid configuration changes nothing. A refused element keeps its previous configuration
+// if it has one.
 func (s *supervisor) follow(ctx context.Context, config workerconfig.Config) error {
 	valid, err := compile(config)
 	if err != nil {
 		return err
 	}
-	s.options.Metrics.ConfigLoaded(valid.pipelines, valid.exchanges)
 	wanted := map[workerconfig.ID]bool{}
 	for _, c := range valid.flows {
-		id := c.ID()
-		wanted[id] = true
-		if r, ok := s.runners[id]; ok {
-			r.change(c)
-		} else {
-			s.runners[id] = s.start(ctx, c)
-		}
+		wanted[c.ID()] = true
 	}
+	stays := s.staysRefused(config.Refused)
 	for id, r := range s.runners {
-		if !wanted[id] {
+		switch {
+		case wanted[id]:
+		case stays(id):
+			valid.add(r.config)
+		default:
 			r.stop()
 			delete(s.runners, id)
 		}
 	}
+	s.options.Metrics.ConfigLoaded(valid.pipelines, valid.exchanges, config.Refused)
+	for _, c := range valid.flows {
+		if r, ok := s.runners[c.ID()]; ok {
+			r.change(c)
+		} else {
+			s.runners[c.ID()] = s.start(ctx, c)
+		}
+	}
 	return nil
+}
+
+// staysRefused logs refused elements, and returns which runners can be theirs.
+func (s *supervisor) staysRefused(refused []workerconfig.Refused) func(workerconfig.ID) bool {
+	all, unidentified := map[workerconfig.ID]bool{}, false
+	for _, r := range refused {
+		all[r.ID] = true
+		unidentified = unidentified || !r.Identified()
+		consequence := "it is off"
+		if _, runs := s.runners[r.ID]; runs {
+			consequence = "its previous configuration stays in force"
+		}
+		s.options.Logger.Error("element of the configuration refused: "+consequence, "error", r.Err,
+			"kind", r.ID.Kind, "name", r.ID.Name, "vhost", r.ID.Vhost)
+	}
+	return func(id workerconfig.ID) bool { return unidentified || all[id] }
 }
 
 func (s *supervisor) start(ctx context.Context, c session.Config) *runner {

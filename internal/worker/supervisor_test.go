@@ -16,6 +16,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/rules"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker/session"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
@@ -101,6 +102,17 @@ func TestSupervisorFollowsTheConfiguration(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 		s.expect(t, map[string]int{"b": 1, "c": 1})
+
+		refused := func(of workerconfig.ID) workerconfig.Config {
+			config := configured("5s", "e")
+			config.Refused = []workerconfig.Refused{{ID: of, Err: errors.New("newer")}}
+			return config
+		}
+		follow(refused(workerconfig.ID{Kind: rules.Pipeline})) // it can be b or c
+		s.expect(t, map[string]int{"b": 1, "c": 1, "e": 0})
+		follow(refused(workerconfig.ID{Kind: rules.Pipeline, Name: "b", Vhost: "/"}))
+		time.Sleep(20 * time.Second)
+		s.expect(t, map[string]int{"b": 1, "e": 0})
 
 		began := time.Now()
 		cancel()

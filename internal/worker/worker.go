@@ -98,7 +98,10 @@ func Check(ctx context.Context, o Options, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	var failed error
+	ok := len(o.Config.Refused) == 0
+	for _, r := range o.Config.Refused {
+		_, _ = fmt.Fprintf(out, "%s: error: %v\n", r.ID, r.Err)
+	}
 	for _, c := range valid.flows {
 		say := func(format string, values ...any) {
 			_, _ = fmt.Fprintf(out, "%s: %s\n", c.ID(), fmt.Sprintf(format, values...))
@@ -109,7 +112,7 @@ func Check(ctx context.Context, o Options, out io.Writer) error {
 		}
 		severity := "warning"
 		if err != nil {
-			severity, failed = "error", errors.New("the worker cannot run all pipelines and delayed exchanges")
+			severity, ok = "error", false
 		}
 		for _, reason := range unserved {
 			say("%s: %v", severity, reason)
@@ -118,7 +121,10 @@ func Check(ctx context.Context, o Options, out io.Writer) error {
 			say("ok: %s has %d messages and %d consumers", queue.Name, queue.Messages, queue.Consumers)
 		}
 	}
-	return failed
+	if !ok {
+		return errors.New("the worker cannot run all pipelines and delayed exchanges")
+	}
+	return nil
 }
 
 // checkBrokers asks one broker after the other until one serves, and says why the others do not.

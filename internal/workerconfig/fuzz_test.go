@@ -2,7 +2,7 @@ package workerconfig_test
 
 import (
 	"encoding/json"
-	"reflect"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -27,15 +27,19 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(strings.Replace(good, `"orders.created":{}`, `"orders.created":{"max_attempts":2}`, 1)))
 	f.Add([]byte(`{"pipelines":[{"version":1,"name":"a","vhost":"/","delays":["0s"],"max_attempts":2,"work_queues":{"q":{"max_attempts":null}}}],"":1}`))
 	f.Add([]byte(`{"delayed_exchanges":[` + goodExchange + `]}`))
+	f.Add([]byte(strings.Replace(good, `"name"`, `"min_reader":"0.1","x":1,"name"`, 1)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		config, err := workerconfig.Parse(data)
 		again, errAgain := workerconfig.Parse(data)
-		assert.True(t, reflect.DeepEqual(config, again) && (err == nil) == (errAgain == nil), "read twice, it is two configurations")
+		assert.Equal(t, fmt.Sprintf("%+v %v", config, err), fmt.Sprintf("%+v %v", again, errAgain), "read twice")
 		if err != nil {
 			assert.Truef(t, located.MatchString(err.Error()), "the error does not say where: %v", err)
 			return
 		}
-		assert.Truef(t, json.Valid(data) && len(config.Pipelines)+len(config.DelayedExchanges) != 0, "accepted %q", data)
+		assert.Truef(t, json.Valid(data) && len(config.Pipelines)+len(config.DelayedExchanges)+len(config.Refused) != 0, "accepted %q", data)
+		for _, r := range config.Refused {
+			assert.Truef(t, located.MatchString(r.Err.Error()), "the error does not say where: %v", r.Err)
+		}
 		for _, p := range config.Pipelines {
 			compiled, err := deadletter.NewPipeline(p)
 			require.NoError(t, err)

@@ -17,63 +17,116 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/problem"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/release"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/rules"
 )
 
 // Config is the sidecar's work.
 type Config struct {
-	// Pipelines and DelayedExchanges are valid, and there is at least one. In each list, name and vhost together are
-	// unique.
+	// Pipelines and DelayedExchanges are valid. In each list, name and vhost together are unique.
 	Pipelines        []pipeline.Worker
 	DelayedExchanges []delayed.Worker
+	// Refused are the elements that this release cannot run. The other ones are not affected.
+	Refused []Refused
+}
+
+// Refused is an element that the worker cannot run.
+type Refused struct {
+	// ID has no name or vhost if the element has none.
+	ID ID
+	// Err begins with the path of the mistake, such as pipelines[0].delays[1].
+	Err error
+}
+
+// Identified reports whether the element has a name and a vhost.
+func (r Refused) Identified() bool { return r.ID.Name != "" && r.ID.Vhost != "" }
+
+// Err joins the errors of all refused elements.
+func (c Config) Err() error {
+	var all []error
+	for _, r := range c.Refused {
+		all = append(all, r.Err)
+	}
+	return errors.Join(all...)
 }
 
 // Parse reads the configuration: a JSON object with the lists "pipelines" and "delayed_exchanges". Their elements are
 // the attribute `worker` of the provider's resources. Keys that are null count as not set, since Terraform's jsonencode
-// can write them. Any other unknown key is an error. Errors begin with the path of the mistake, such as
-// pipelines[0].delays[1].
+// can write them. Any other unknown key is a mistake, unless the element has a min_reader that this release reads. A
+// mistake refuses its element. Both elements with one name are refused. Invalid JSON, an unknown version and a mistake
+// outside the elements are errors, which begin with the path of the mistake.
 func Parse(data []byte) (Config, error) {
 	var config Config
 	root := value{raw: data}
 	if err := root.object(fields{
-		"pipelines":         elements(&config.Pipelines, parsePipeline, PipelineID),
-		"delayed_exchanges": elements(&config.DelayedExchanges, parseDelayedExchange, DelayedExchangeID),
+		"pipelines":         elements(&config, rules.Pipeline, pipeline.WorkerVersion, &config.Pipelines, parsePipeline),
+		"delayed_exchanges": elements(&config, rules.DelayedExchange, delayed.WorkerVersion, &config.DelayedExchanges, parseDelayedExchange),
 	}); err != nil {
 		return Config{}, err
 	}
-	if len(config.Pipelines)+len(config.DelayedExchanges) == 0 {
+	if len(config.Pipelines)+len(config.DelayedExchanges)+len(config.Refused) == 0 {
 		return Config{}, errors.New(
 			`pipelines: is missing; write {"pipelines":[...],"delayed_exchanges":[...]} with at least one element in all`)
 	}
 	return config, nil
 }
 
-// elements reads a list without duplicates.
-func elements[W any](target *[]W, parse func(value) (W, error), id func(W) ID) func(value) error {
+// elements reads a list. It refuses elements with mistakes, and fails if it has an unknown version.
+func elements[W any](config *Config, kind rules.Kind, version int, target *[]W, parse func(value) (W, error)) func(value) error {
 	return func(v value) error {
 		list, err := v.list()
 		if err != nil {
 			return err
 		}
-		seen := map[ID]problem.Path{}
+		places := map[ID][]problem.Path{}
 		for _, element := range list {
-			w, err := parse(element)
-			if err != nil {
+			if err := element.hasKnown(version); err != nil {
 				return err
 			}
-			if first, found := seen[id(w)]; found {
-				return fmt.Errorf("%s: %s is already %s; remove one, since two workers would only share one inbox",
-					element.path, id(w), first)
+			id := element.id(kind)
+			places[id] = append(places[id], element.path)
+		}
+		for i, element := range list {
+			id := element.id(kind)
+			w, err := parse(element)
+			if same := places[id]; err == nil && len(same) > 1 {
+				other := same[0]
+				if slices.Equal(other, list[i].path) {
+					other = same[1]
+				}
+				err = fmt.Errorf("%s: %s is also %s; remove one, since two workers would only share one inbox", element.path, id, other)
 			}
-			seen[id(w)] = element.path
+			if err != nil {
+				config.Refused = append(config.Refused, Refused{id, err})
+				continue
+			}
 			*target = append(*target, w)
 		}
 		return nil
 	}
 }
 
+// hasKnown fails if an element has another version. The shape of such an element is not known.
+func (v value) hasKnown(version int) error {
+	members, _ := v.members()
+	var found int
+	if err := json.Unmarshal(members["version"], &found); err == nil && found != 0 {
+		return v.refuse(checkVersion(found, version))
+	}
+	return nil // the element's parser finds other mistakes
+}
+
+// id identifies an element as far as it has a name and a vhost.
+func (v value) id(kind rules.Kind) ID {
+	members, _ := v.members()
+	id := ID{Kind: kind}
+	_ = json.Unmarshal(members["name"], &id.Name)
+	_ = json.Unmarshal(members["vhost"], &id.Vhost)
+	return id
+}
+
 func parsePipeline(element value) (w pipeline.Worker, err error) {
-	err = element.object(fields{
+	err = element.element(fields{
 		"version":      decode(&w.Version, "a whole number"),
 		"name":         decode(&w.Name, "a string"),
 		"vhost":        decode(&w.Vhost, "a string"),
@@ -93,7 +146,7 @@ func parsePipeline(element value) (w pipeline.Worker, err error) {
 }
 
 func parseDelayedExchange(element value) (w delayed.Worker, err error) {
-	err = element.object(fields{
+	err = element.element(fields{
 		"version":   decode(&w.Version, "a whole number"),
 		"name":      decode(&w.Name, "a string"),
 		"vhost":     decode(&w.Vhost, "a string"),
@@ -190,17 +243,38 @@ func decodeFailedQueue(target *pipeline.WorkerFailedQueue) func(value) error {
 type value struct {
 	path problem.Path
 	raw  json.RawMessage
+	// extensible values can have unknown keys.
+	extensible bool
 }
 
 // at returns a part of the value.
 func (v value) at(step any, raw json.RawMessage) value {
-	return value{path: append(slices.Clone(v.path), step), raw: raw}
+	return value{path: append(slices.Clone(v.path), step), raw: raw, extensible: v.extensible}
 }
 
 // fields are the keys that an object can have.
 type fields map[string]func(value) error
 
-// object hands each member to its field. It refuses unknown keys, unless they are null.
+// element is [value.object] for an element. With a min_reader that this release reads, it can have unknown keys.
+func (v value) element(known fields) error {
+	members, err := v.members()
+	if err != nil {
+		return err
+	}
+	if minReader := v.at("min_reader", members["min_reader"]); minReader.raw != nil && !minReader.isNull() {
+		var needs string
+		if err := decode(&needs, "a string")(minReader); err != nil {
+			return err
+		}
+		if err := release.Check(needs); err != nil {
+			return fmt.Errorf("%s: %w", v.path, err)
+		}
+		v.extensible = true
+	}
+	return v.object(known)
+}
+
+// object hands each member to its field. It refuses unknown keys, unless they are null or the value is extensible.
 func (v value) object(known fields) error {
 	members, err := v.members()
 	if err != nil {
@@ -212,7 +286,10 @@ func (v value) object(known fields) error {
 			continue
 		}
 		field, ok := known[key]
-		if !ok {
+		switch {
+		case !ok && v.extensible:
+			continue
+		case !ok:
 			return fmt.Errorf("%s: unknown key; the supported keys are %s", member.path, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 		}
 		if err := field(member); err != nil {

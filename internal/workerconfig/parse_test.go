@@ -2,6 +2,8 @@ package workerconfig_test
 
 import (
 	"bytes"
+	"errors"
+	"os"
 	"strings"
 	"testing"
 
@@ -9,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/rules"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
@@ -93,6 +96,8 @@ func TestParse(t *testing.T) {
 		"failed queue, null":   with(`{}`, `{"failed_queue":{"name":"f","declare":null}}`),
 		"null failed queue":    with(`{}`, `{"failed_queue":null}`),
 		"exchange":             exchange(`1`, `1`),
+		"min_reader":           with(`"name"`, `"min_reader":"0.1","name"`),
+		"null min_reader":      exchange(`"name"`, `"min_reader":null,"name"`),
 		"both":                 `{"pipelines":[` + goodPipeline + `],"delayed_exchanges":[` + goodExchange + `]}`,
 		"empty and exchange":   `{"pipelines":[],"delayed_exchanges":[` + goodExchange + `]}`,
 		"null and exchange":    `{"pipelines":null,"delayed_exchanges":[` + goodExchange + `]}`,
@@ -107,10 +112,22 @@ func TestParse(t *testing.T) {
 			t.Parallel()
 			require.NoError(t, bySchema(config))
 			parsed, err := workerconfig.Parse([]byte(config))
-			require.NoError(t, err)
+			require.NoError(t, errors.Join(err, parsed.Err()))
 			assert.Equal(t, strings.Count(config, `"version"`), len(parsed.Pipelines)+len(parsed.DelayedExchanges), parsed)
 		})
 	}
+}
+
+// Every later release reads what the provider wrote at 0.1.
+func TestConfigurationOf01IsRead(t *testing.T) {
+	t.Parallel()
+	written, err := os.ReadFile("testdata/of-0.1.json")
+	require.NoError(t, err)
+	require.NoError(t, schema(t)(string(written)))
+	config, err := workerconfig.Parse(written)
+	require.NoError(t, errors.Join(err, config.Err()))
+	require.Equal(t, 5, config.Pipelines[0].WorkQueues["orders.created"].MaxAttempts)
+	require.Equal(t, "1h", config.DelayedExchanges[0].MaxDelay)
 }
 
 func TestParseCountsDelaysAsAttempts(t *testing.T) {
@@ -118,6 +135,45 @@ func TestParseCountsDelaysAsAttempts(t *testing.T) {
 	config, err := workerconfig.Parse([]byte(`{"pipelines":[{"version":1,"name":"a","vhost":"/","delays":["0s","5s"]}]}`))
 	require.NoError(t, err)
 	assert.Equal(t, 3, config.Pipelines[0].MaxAttempts, "two delays")
+}
+
+// A mistake refuses its element, and both elements of one name. The others are read.
+func TestParseRefusesSingleElements(t *testing.T) {
+	t.Parallel()
+	other := strings.Replace(goodPipeline, `"orders"`, `"other"`, 1)
+	id := workerconfig.ID{Kind: rules.Pipeline, Name: "orders", Vhost: "/"}
+	for element, want := range map[string]struct {
+		id  workerconfig.ID
+		err string
+	}{
+		changed(goodPipeline, `"name"`, `"newer":1,"name"`):                             {id, `pipelines[0].newer: unknown key`},
+		changed(goodPipeline, `"name"`, `"min_reader":"0.3","newer":1,"name"`):          {id, `pipelines[0]: needs release 0.3 or later, and this one reads up to 0.1`},
+		changed(goodPipeline, `"name"`, `"min_reader":"0.1","min_reader":"0.1","name"`): {workerconfig.ID{Kind: rules.Pipeline}, `pipelines[0].min_reader: duplicate key`},
+		changed(goodPipeline, `"vhost":"/",`, ``):                                       {workerconfig.ID{Kind: rules.Pipeline, Name: "orders"}, `pipelines[0].vhost: is missing`},
+		`7`: {workerconfig.ID{Kind: rules.Pipeline}, `pipelines[0]: must be an object`},
+	} {
+		config, err := workerconfig.Parse([]byte(`{"pipelines":[` + element + `,` + other + `]}`))
+		require.NoError(t, err, element)
+		require.Len(t, config.Pipelines, 1, element)
+		require.Len(t, config.Refused, 1, element)
+		require.Equal(t, want.id, config.Refused[0].ID, element)
+		require.ErrorContains(t, config.Refused[0].Err, want.err, element)
+	}
+	config, err := workerconfig.Parse([]byte(`{"pipelines":[` + goodPipeline + `,` + other + `,` + goodPipeline + `]}`))
+	require.NoError(t, err)
+	require.Len(t, config.Pipelines, 1)
+	require.Len(t, config.Refused, 2)
+	require.EqualError(t, config.Refused[0].Err,
+		`pipelines[0]: pipeline "orders" in vhost "/" is also pipelines[2]; remove one, since two workers would only share one inbox`)
+}
+
+// A key that a newer release added is ignored if that release says so.
+func TestParseIgnoresKeysThatItCanIgnore(t *testing.T) {
+	t.Parallel()
+	config, err := workerconfig.Parse([]byte(`{"pipelines":[` + changed(changed(goodPipeline, `"name"`, `"min_reader":"0.1","newer":[1],"name"`),
+		`"orders.created":{}`, `"orders.created":{"newer":2,"failed_queue":{"name":"f","newer":3}}`) + `]}`))
+	require.NoError(t, errors.Join(err, config.Err()))
+	require.Equal(t, "f", config.Pipelines[0].WorkQueues["orders.created"].FailedQueue.Name)
 }
 
 // A failed queue is declared unless the configuration says otherwise, as in the provider's resources.
@@ -158,6 +214,7 @@ func TestParseErrors(t *testing.T) {
 		"unknown pipeline key":      {with(`"name"`, `"Name"`), "pipelines[0].Name: unknown key; the supported keys are delays, max_age, max_attempts"},
 		"unknown queue key":         {with(`{}`, `{"x":1}`), `pipelines[0].work_queues["orders.created"].x: unknown key`},
 		"version":                   {with(`:1,`, `:2,`), "pipelines[0].version: 2 is not"},
+		"newer":                     {with(`"name"`, `"min_reader":"one","name"`), `pipelines[0]: has a min_reader "one", which is not a release`},
 		"no version":                {with(`"version":1,`, ``), "pipelines[0].version: is missing; write 1"},
 		"null version":              {with(`:1,`, `:null,`), "pipelines[0].version: is missing; write 1"},
 		"no name":                   {with(`"orders"`, `null`), "pipelines[0].name: The name is missing"},
@@ -228,7 +285,7 @@ func TestParseErrors(t *testing.T) {
 func TestSchemaAndWorkerAgree(t *testing.T) {
 	t.Parallel()
 	refused(t, false, map[string]refusal{
-		"exchange twice":       {`{"delayed_exchanges":[` + goodExchange + `,` + goodExchange + `]}`, `delayed_exchanges[1]: delayed exchange "events" in vhost "/" is already delayed_exchanges[0]`},
+		"exchange twice":       {`{"delayed_exchanges":[` + goodExchange + `,` + goodExchange + `]}`, `delayed_exchanges[1]: delayed exchange "events" in vhost "/" is also delayed_exchanges[0]`},
 		"long name of a level": {strings.Replace(exchange(`"events"`, `"`+strings.Repeat("x", 238)+`"`), `100ms`, `1h1m1.001s`, 1), "delayed_exchanges[0].name: The delayed exchange's name expands to"},
 		"max_delay of zero":    {exchange(`720h`, `0s`), `delayed_exchanges[0].max_delay: "0s" is zero`},
 		"too long":             {exchange(`720h`, `100000h`), `delayed_exchanges[0].max_delay: "100000h" is longer than the broker's limit`},
@@ -243,7 +300,7 @@ func TestSchemaAndWorkerAgree(t *testing.T) {
 		"key twice":            {`{"pipelines":[],"pipelines":[` + goodPipeline + `]}`, "pipelines: duplicate key"},
 		"pipeline key twice":   {with(`"vhost"`, `"name":"x","vhost"`), "pipelines[0].name: duplicate key"},
 		"queue twice":          {with(`orders.paid`, `orders.created`), "pipelines[0].work_queues[\"orders.created\"]: duplicate key"},
-		"duplicate":            {`{"pipelines":[` + goodPipeline + `,` + goodPipeline + `]}`, `pipelines[1]: pipeline "orders" in vhost "/" is already pipelines[0]`},
+		"duplicate":            {`{"pipelines":[` + goodPipeline + `,` + goodPipeline + `]}`, `pipelines[1]: pipeline "orders" in vhost "/" is also pipelines[0]`},
 		"age too fine":         {with(`"delays"`, `"max_age":"1us","delays"`), ""},
 		"attempts with a dot":  {with(`:4`, `:4.0`), ""},
 		"delay too fine":       {with(`5s`, `1us`), ""},
@@ -258,8 +315,8 @@ func refused(t *testing.T, bySchema bool, tests map[string]refusal) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := workerconfig.Parse([]byte(test.config))
-			require.ErrorContains(t, err, test.want)
+			config, err := workerconfig.Parse([]byte(test.config))
+			require.ErrorContains(t, errors.Join(err, config.Err()), test.want)
 			err = validate(test.config)
 			assert.Equalf(t, bySchema, err != nil, "the schema says %v", err)
 		})

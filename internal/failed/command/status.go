@@ -88,6 +88,11 @@ func (o *statusOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if config, err := o.config(); err == nil && !o.managed() {
+		for _, r := range config.Refused {
+			cmd.PrintErrln("not shown:", failed.Printable(r.Err.Error()))
+		}
+	}
 	summaries, err := counting.Count(cmd.Context(), subjects, o.look)
 	if err != nil {
 		return cli.RuntimeError{Err: o.advise(subjects[len(summaries)].Target, err)}

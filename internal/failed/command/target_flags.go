@@ -72,7 +72,11 @@ func (t *targetFlags) locate(args []string, others int) (*operation.Target, []st
 	if named {
 		name, rest = args[0], args[1:]
 	}
-	switch unroutedOf := string(failed.UnroutedOf(t.queue)); {
+	unroutedOf := string(failed.UnroutedOf(t.queue))
+	if err := refusal(config, cmp.Or(name, unroutedOf)); err != nil && t.vhost == "" {
+		return nil, nil, err
+	}
+	switch {
 	case t.queue == "" && !named:
 		return nil, nil, noPipeline(config)
 	case t.queue == "":
@@ -95,6 +99,16 @@ func (t *targetFlags) find(args []string, others int) (*operation.Target, []stri
 		err = fmt.Errorf("%q is a delayed exchange: write --queue %s", p.Pipeline, pasted(delayed.Names(p.Pipeline).UnroutedQueue()))
 	}
 	return p, rest, err
+}
+
+// refusal is why an element of this name cannot be read. Then its vhost is not known, either.
+func refusal(config workerconfig.Config, name string) error {
+	for _, r := range config.Refused {
+		if name != "" && (r.ID.Name == name || !r.Identified()) {
+			return fmt.Errorf("%w; write --vhost to do without the configuration", r.Err)
+		}
+	}
+	return nil
 }
 
 func noPipeline(config workerconfig.Config) error {

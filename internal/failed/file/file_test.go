@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"strings"
 	"testing"
 
@@ -154,6 +155,8 @@ func TestDamagedLines(t *testing.T) {
 		{`"body":""`, `"body":"` + "\xff" + `"`, "is not UTF-8"},
 		{`"body":""`, `"bodi":""`, `there is no key "bodi"`},
 		{`"body":""`, `"Body":""`, `there is no key "Body"`},
+		{`"version":1`, `"version":1,"min_reader":"0.3","new":1`, "needs release 0.3 or later"},
+		{`"version":1`, `"new":1,"version":1,"min_reader":"soon"`, `has a min_reader "soon"`},
 		{`"version":1`, `"version":1,"routing_key":"a"`, `duplicate key "routing_key"`},
 		{`"body":""`, `"body":"","body":"x"`, `duplicate key "body"`},
 		{`"id":"57f49eb29bd4307c"`, `"id":1`, "is not a message: id: "},
@@ -290,4 +293,19 @@ func TestDecodedBody(t *testing.T) {
 	again, err := file.EncodeDecoded(m, failed.Digest(m))
 	require.NoError(t, err)
 	assert.Equal(t, encode(t, m), string(again))
+}
+
+// Every later release reads the files of 0.1, and writes the same lines.
+func TestFilesOf01AreRead(t *testing.T) {
+	t.Parallel()
+	written, err := os.ReadFile("testdata/of-0.1.jsonl")
+	require.NoError(t, err)
+	for line := range bytes.Lines(written) {
+		r := file.NewReader(bytes.NewReader(line))
+		m, err := r.Next()
+		require.NoError(t, err)
+		again, err := file.Encode(m, r.ID)
+		require.NoError(t, err)
+		require.Equal(t, string(bytes.TrimSpace(line)), string(again))
+	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/release"
 )
 
 // version of the format.
@@ -25,7 +26,9 @@ const version = 1
 
 // line is a message in the file. For the order of the keys see [Encode].
 type line struct {
-	Version             int
+	Version int
+	// MinReader is the first release that reads the line. If this release reads it, other unknown keys are ignored.
+	MinReader           *string
 	ID, Queue, Exchange string
 	RoutingKey          string
 	RawKey, Raw         []byte
@@ -145,6 +148,9 @@ func parse(text []byte) (line, error) {
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF // io.EOF means the end of the file
 	}
+	if newer := (*release.NewerError)(nil); errors.As(err, &newer) {
+		return l, err
+	}
 	if err != nil {
 		return l, fmt.Errorf("is not a message: %w", err)
 	}
@@ -168,7 +174,7 @@ func (l *line) read(decoder *json.Decoder) error {
 	if begin, err := decoder.Token(); err != nil || begin != json.Delim('{') {
 		return cmp.Or(err, errNoObject)
 	}
-	values, seen := l.values(), map[string]bool{}
+	values, seen, unknown := l.values(), map[string]bool{}, ""
 	for decoder.More() {
 		token, err := decoder.Token()
 		if err != nil {
@@ -177,7 +183,7 @@ func (l *line) read(decoder *json.Decoder) error {
 		key, _ := token.(string)
 		value, known := values[key]
 		if !known {
-			return fmt.Errorf("there is no key %.100q", key)
+			value, unknown = new(json.RawMessage), cmp.Or(unknown, key)
 		}
 		if seen[key] {
 			return fmt.Errorf("duplicate key %q", key)
@@ -186,6 +192,14 @@ func (l *line) read(decoder *json.Decoder) error {
 		if err := decoder.Decode(value); err != nil {
 			return fmt.Errorf("%s: %w", key, err)
 		}
+		if l.MinReader != nil {
+			if err := release.Check(*l.MinReader); err != nil {
+				return err
+			}
+		}
+	}
+	if unknown != "" && l.MinReader == nil {
+		return fmt.Errorf("there is no key %.100q", unknown)
 	}
 	_, err := decoder.Token()
 	return err
@@ -194,7 +208,7 @@ func (l *line) read(decoder *json.Decoder) error {
 // values are the variables that receive the keys' values.
 func (l *line) values() map[string]any {
 	return map[string]any{
-		"version": &l.Version, "id": &l.ID, "queue": &l.Queue, "exchange": &l.Exchange,
+		"version": &l.Version, "min_reader": &l.MinReader, "id": &l.ID, "queue": &l.Queue, "exchange": &l.Exchange,
 		"routing_key": &l.RoutingKey, "routing_key_base64": &l.RawKey,
 		"properties": &l.Properties, "types": &l.Types, "raw": &l.Raw,
 		"decoded": &l.Decoded, "body": &l.Body, "body_base64": &l.BodyBase64,

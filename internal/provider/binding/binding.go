@@ -162,6 +162,7 @@ func (b bindings) Delete(ctx context.Context, state model) diag.Diagnostics {
 		return nil
 	case configured.Refused:
 		return diag.Diagnostics{b.NotDeleted(state.Identity())}
+	case configured.Deleted:
 	}
 	diags := b.Resource.Delete(ctx, state)
 	if !diags.HasError() {

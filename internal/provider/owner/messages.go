@@ -14,6 +14,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/release"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -121,6 +122,16 @@ func queuesKept(queues map[string]string) diag.Diagnostic {
 	return diag.NewWarningDiagnostic("Queues are kept",
 		"These queues were not deleted, since they are not proved to be empty:\n"+apply.Describe(queues)+
 			"\n\nRetired queues continue to drain. A later plan proposes the removal of the queues again.")
+}
+
+// Newer prevents the destroy of objects that a newer release manages, since this release does not know all of them. It is nil for any
+// other error.
+func Newer(err error) *InUse {
+	if newer := (*release.NewerError)(nil); !errors.As(err, &newer) {
+		return nil
+	}
+	why := fmt.Sprintf("A newer release of the provider manages these objects: %s.", err)
+	return &InUse{Summary: preflight.NewerDefinition, Planned: why, Applied: why + "\n\nNothing was deleted.", Waited: why}
 }
 
 // NoteGarbled prevents the destroy of an owner whose notes about other owners' deleted bindings cannot be read, nil without such

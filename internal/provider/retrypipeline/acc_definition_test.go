@@ -1,6 +1,7 @@
 package retrypipeline_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
@@ -61,6 +63,51 @@ func TestAcc_DamagedDefinition(t *testing.T) {
 		)
 	}
 	acceptQuickly(t, b, steps...)
+}
+
+// A newer release manages the pipeline. This one reads its definition if it can, and never replaces or deletes it.
+func TestAcc_DefinitionOfANewerRelease(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	b.DeclareQueue(t, "work", "quorum", nil)
+	at := map[string]any{"name": "orders", "vhost": b.Vhost, "delays": []any{"5s"}}
+	p := &acctest.Core{Type: "rabbitmq_retry_pipeline", Config: at, Times: acctest.Quick()}
+	p.MustApply(t)
+	at["delays"] = []any{"6s"}
+	planned, err := p.Plan(t.Context())
+	require.NoError(t, err)
+	const newer = `{"version":1,"min_reader":"%s","shape":{"new":1},"delays":["5s"],"max_attempts":2,"retry_on":["rejected"]}`
+	for minReader, want := range map[string]string{"0.1": "was written by a newer release", "0.3": "needs release 0.3 or later"} {
+		define(t, b, fmt.Sprintf(newer, minReader))
+		before := acctest.List(t, b)
+		_, err = p.Plan(t.Context())
+		require.ErrorContains(t, err, want)
+		require.ErrorContains(t, p.Apply(t.Context(), planned), want, "planned before")
+		require.ErrorContains(t, p.Destroy(t.Context()), want)
+		require.NoError(t, before.RequireSame(acctest.List(t, b)))
+
+		imported := &acctest.Core{Type: p.Type, Config: at, Times: acctest.Quick()}
+		require.NoError(t, imported.Import(t.Context(), importID(b.Vhost, "orders")))
+		_, err = imported.Plan(t.Context())
+		require.ErrorContains(t, err, want)
+		attachment := &acctest.Core{Type: "rabbitmq_retry_attachment", Times: acctest.Quick(), Config: map[string]any{
+			"vhost": b.Vhost, "pipeline": "orders", "queue": "work",
+		}}
+		_, attached := attachment.Plan(t.Context())
+		_, read := (&acctest.Process{}).Data(t.Context(), "rabbitmq_retry_pipeline", map[string]any{"vhost": b.Vhost, "name": "orders"})
+		readable := minReader == "0.1"
+		for what, err := range map[string]error{"attachment": attached, "data source": read} {
+			if readable {
+				require.NoError(t, err, what)
+			} else {
+				require.ErrorContains(t, err, want, what)
+			}
+		}
+	}
+	define(t, b, `{"version":1,"delays":["5s"],"max_attempts":2,"retry_on":["rejected"]}`)
+	at["delays"] = []any{"5s"}
+	p.RequireEmptyPlan(t)
+	require.NoError(t, p.Destroy(t.Context()))
 }
 
 // If a note of a deleted binding was changed by hand, plans and destroys fail with a remedy. No object is deleted or bound.
