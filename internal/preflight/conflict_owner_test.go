@@ -117,10 +117,13 @@ func TestCheckLiveFindsDamagedDefinitions(t *testing.T) {
 		strings.Replace(own, `{`, `{"min_reader":"0.3","newer":1,`, 1): NewerDefinition + ": needs release 0.3 or later",
 		"{":      "cannot be read",
 		int64(7): "is no text",
-		strings.Replace(own, `"version":1`, `"version":2`, 1):           NewerDefinition + ": has version 2",
-		strings.Replace(own, `{`, `{"engine":"x",`, 1):                  "has an engine \"x\"",
-		strings.Replace(own, `{`, `{"name":"of another pipeline",`, 1):  `unknown field "name"`,
-		strings.Replace(own, `"rejected"`, `"rejected","somewhere"`, 1): `"somewhere"`,
+		strings.Replace(own, `{`, `{"min_reader":0.3,`, 1):                         NewerDefinition + ": has the min_reader 0.3",
+		strings.Replace(own, `{`, `{"min_reader":"next",`, 1):                      NewerDefinition + `: has a min_reader "next"`,
+		strings.Replace(own, `"version":1`, `"version":"2","min_reader":"0.3"`, 1): NewerDefinition + ": needs release 0.3",
+		strings.Replace(own, `"version":1`, `"version":2`, 1):                      NewerDefinition + ": has version 2",
+		strings.Replace(own, `{`, `{"engine":"x",`, 1):                             "has an engine \"x\"",
+		strings.Replace(own, `{`, `{"name":"of another pipeline",`, 1):             `unknown field "name"`,
+		strings.Replace(own, `"rejected"`, `"rejected","somewhere"`, 1):            `"somewhere"`,
 	} {
 		vhost := with(topology.Queue{Type: topology.Quorum}, nil)
 		vhost.Bindings = []topology.Binding{{

@@ -57,33 +57,49 @@ func ParseToReplace(text string, version int, definition any) error {
 
 // parse reads a definition, unless it has unknown keys that this release can ignore.
 func parse(text string, version int, definition any) (known bool, err error) {
-	var head struct {
-		Version   int
-		MinReader *string `json:"min_reader"`
-	}
+	var head map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(text), &head); err != nil {
 		return false, fmt.Errorf("cannot be read: %w", err)
 	}
-	if head.MinReader != nil {
-		if err := release.Check(*head.MinReader); err != nil {
+	minReader, extensible := head["min_reader"]
+	if extensible {
+		if err := checkReader(minReader); err != nil {
 			return false, err
 		}
 	}
-	switch head.Version {
-	case version:
-	case 0:
+	var found int
+	if raw, has := head["version"]; has {
+		if err := json.Unmarshal(raw, &found); err != nil {
+			return false, fmt.Errorf("cannot be read: %w", err)
+		}
+	}
+	switch {
+	case found == 0:
 		return false, errors.New("has no version")
-	default:
-		return false, fmt.Errorf("has version %d: it %w", head.Version, &release.NewerError{})
+	case found != version:
+		return false, fmt.Errorf("has version %d: it %w", found, &release.NewerError{})
 	}
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()
 	decoder.DisallowUnknownFields()
 	err = decoder.Decode(definition)
-	if err != nil && head.MinReader == nil {
+	if err != nil && !extensible {
 		return false, fmt.Errorf("was changed by hand: %w", err)
 	}
 	return err == nil, nil
+}
+
+// checkReader checks a min_reader. One of another form can only be newer.
+func checkReader(minReader json.RawMessage) error {
+	var text string
+	if err := json.Unmarshal(minReader, &text); err != nil {
+		return fmt.Errorf("has the min_reader %.100s: it %w", minReader, &release.NewerError{})
+	}
+	err := release.Check(text)
+	if newer := (*release.NewerError)(nil); err != nil && !errors.As(err, &newer) {
+		return fmt.Errorf("%w: it %w", err, &release.NewerError{})
+	}
+	return err
 }
 
 // Place is where an owner's definition is stored: an argument of the binding from an exchange to a queue. The exchange
@@ -143,16 +159,17 @@ func Recover[D any](p Place, vhost topology.Topology, parse func(string) (D, err
 	return definition, err
 }
 
-// All reads every definition of an owner: two during a change, and none if there is no owner. It returns an error if
-// one of them is invalid or from a newer release.
+// All reads every definition of an owner: two during a change, and none if there is no owner. It returns the errors of those
+// that are invalid or from a newer release.
 func All[D any](p Place, vhost topology.Topology, parse func(string) (D, error)) ([]D, error) {
 	var all []D
+	var failed []error
 	for _, value := range p.values(vhost) {
 		definition, err := read(p, value, parse)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, definition)
+		all, failed = append(all, definition), append(failed, err)
+	}
+	if err := errors.Join(failed...); err != nil {
+		return nil, err
 	}
 	return all, nil
 }

@@ -121,6 +121,8 @@ func (s *supervisor) staysRefused(refused []workerconfig.Refused) func(workercon
 		consequence := "it is off"
 		if _, runs := s.runners[r.ID]; runs {
 			consequence = "its previous configuration stays in force"
+		} else if !r.Identified() {
+			consequence = "all that runs goes on, since it has no readable name"
 		}
 		s.options.Logger.Error("element of the configuration refused: "+consequence, "error", r.Err,
 			"kind", r.ID.Kind, "name", r.ID.Name, "vhost", r.ID.Vhost)

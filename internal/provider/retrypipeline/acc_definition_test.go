@@ -104,6 +104,10 @@ func TestAcc_DefinitionOfANewerRelease(t *testing.T) {
 			}
 		}
 	}
+	define(t, b, "{", fmt.Sprintf(newer, "0.3")) // one of them was damaged by hand
+	_, err = p.Plan(t.Context())
+	require.ErrorContains(t, err, "needs release 0.3 or later")
+	require.ErrorContains(t, p.Destroy(t.Context()), "needs release 0.3 or later")
 	define(t, b, `{"version":1,"delays":["5s"],"max_attempts":2,"retry_on":["rejected"]}`)
 	at["delays"] = []any{"5s"}
 	p.RequireEmptyPlan(t)
