@@ -38,6 +38,8 @@ func TestBinaryIsSmall(t *testing.T) {
 	require.NoError(t, err)
 	t.Logf("%.1f MiB", float64(info.Size())/(1<<20))
 	assert.LessOrEqual(t, info.Size(), int64(limit), "bytes")
-	version, err := exec.CommandContext(t.Context(), path, "version").Output()
-	assert.Truef(t, err == nil && string(version) == "1.2.3\n", "version %q, %v", version, err)
+	for _, argument := range []string{"version", "--version"} {
+		version, err := exec.CommandContext(t.Context(), path, argument).Output()
+		assert.Truef(t, err == nil && string(version) == "1.2.3\n", "%s: %q, %v", argument, version, err)
+	}
 }

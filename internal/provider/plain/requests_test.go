@@ -176,3 +176,15 @@ func TestAcc_RequestsOfPlainResources(t *testing.T) {
 	slices.Reverse(all)
 	require.NoError(t, together(all, func(core *acctest.Core) error { return core.Destroy(t.Context()) }))
 }
+
+func TestAcc_RequestsNameTheProvider(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	c := core("rabbitmq_exchange", map[string]any{"name": "e", "vhost": b.Vhost, "type": "fanout"})
+	c.Endpoint = b.Before(t, func(r *http.Request) {
+		if agent := r.UserAgent(); !strings.HasPrefix(agent, "terraform-provider-rabbitmq/") {
+			t.Errorf("a request names %q", agent)
+		}
+	})
+	c.MustApply(t)
+}
