@@ -197,8 +197,7 @@ const (
 
 	definitionUnreadable = "The definition of pipeline %q cannot be read: %s. " +
 		"Messages are still retried, but the pipeline cannot be imported."
-	definitionUnreadableRemedy = "If a newer release wrote it, upgrade. " +
-		"Otherwise run terraform apply: the plan shows the binding and restores it. " +
+	definitionUnreadableRemedy = "Run terraform apply: the plan shows the binding and restores it, or says which release is needed. " +
 		`If no state has the pipeline, write the definition again, as the guide "Import" says.`
 )
 
