@@ -160,7 +160,7 @@ func TestRotatedPassword(t *testing.T) {
 
 	const rotated = "p@ss/wörd %2F:#?,"
 	p.set(t, "PUT", "/api/users/"+url.PathEscape(user), map[string]string{"password": rotated, "tags": ""})
-	p.closeConnection(t, "rabbitmq-retry orders consume (dev)")
+	p.closeConnection(t, "rabbitmq-retry orders consume")
 	w.Log.Await(t, "username or password not allowed", 1)
 	file("password", rotated+"\n")
 	w.Log.Await(t, "msg=consuming", 2)
