@@ -1,7 +1,6 @@
 package preflight
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -112,9 +111,8 @@ func appendCommon[W, L any](found []string, kind string, wanted map[string]W, li
 
 // checkDefinition refuses to replace the definition of a newer release, and warns of a damaged one.
 func checkDefinition(f *Findings, err error, exists bool) {
-	newer := (*release.NewerError)(nil)
 	switch {
-	case errors.As(err, &newer):
+	case release.IsNewer(err):
 		f.refuse(Path{"name"}, NewerDefinition, newerDefinition, err)
 	case err != nil && exists:
 		f.warn(Path{"name"}, "Damaged definition", damagedDefinition, err)
@@ -124,9 +122,11 @@ func checkDefinition(f *Findings, err error, exists bool) {
 // NewerDefinition is the summary of an error about a definition that this release must not replace or delete.
 const NewerDefinition = "Definition of a newer release"
 
+// ManagedByNewer is the beginning of its detail. The error follows.
+const ManagedByNewer = "A newer release of the provider manages these objects: %s."
+
 const (
-	newerDefinition = "A newer release of the provider manages these objects: %s. This release would drop the settings that it does not " +
-		"know, so nothing was changed."
+	newerDefinition   = ManagedByNewer + " This release would drop the settings that it does not know, so nothing was changed."
 	damagedDefinition = "The definition on the broker differs from the applied one: %s. " +
 		"Apply restores it from the configuration, and deletes nothing else."
 )

@@ -2,6 +2,7 @@
 package release
 
 import (
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"strings"
@@ -31,6 +32,12 @@ const Reader = "0.1"
 type NewerError struct {
 	// Needs is the first release that reads it, "" if that is unknown.
 	Needs string
+}
+
+// IsNewer reports whether an error says that only a later release reads some data.
+func IsNewer(err error) bool {
+	var newer *NewerError
+	return errors.As(err, &newer)
 }
 
 // Error says which release to use.

@@ -96,7 +96,7 @@ func checkReader(minReader json.RawMessage) error {
 		return fmt.Errorf("has the min_reader %.100s: it %w", minReader, &release.NewerError{})
 	}
 	err := release.Check(text)
-	if newer := (*release.NewerError)(nil); err != nil && !errors.As(err, &newer) {
+	if err != nil && !release.IsNewer(err) {
 		return fmt.Errorf("%w: it %w", err, &release.NewerError{})
 	}
 	return err
@@ -152,7 +152,7 @@ func Find[D any](p Place, vhost topology.Topology, parse func(string) (D, error)
 // definition of a newer release.
 func Recover[D any](p Place, vhost topology.Topology, parse func(string) (D, error)) (D, error) {
 	definition, err := Find(p, vhost, parse)
-	if newer := (*release.NewerError)(nil); err != nil && !errors.As(err, &newer) && len(p.values(vhost)) > 0 {
+	if err != nil && !release.IsNewer(err) && len(p.values(vhost)) > 0 {
 		err = fmt.Errorf("%w.\n\nIf a Terraform state has the %s, run terraform apply there, which restores the definition. "+
 			"If no state has it, write the definition again, as the guide \"Import\" says", err, p.Owner)
 	}

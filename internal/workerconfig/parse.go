@@ -86,12 +86,12 @@ func elements[W any](config *Config, kind rules.Kind, version int, target *[]W, 
 			id := element.id(kind)
 			places[id] = append(places[id], element.path)
 		}
-		for i, element := range list {
+		for _, element := range list {
 			id := element.id(kind)
 			w, err := parse(element)
 			if same := places[id]; err == nil && len(same) > 1 {
 				other := same[0]
-				if slices.Equal(other, list[i].path) {
+				if slices.Equal(other, element.path) {
 					other = same[1]
 				}
 				err = fmt.Errorf("%s: %s is also %s; remove one, since two workers would only share one inbox", element.path, id, other)

@@ -148,7 +148,7 @@ func parse(text []byte) (line, error) {
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF // io.EOF means the end of the file
 	}
-	if newer := (*release.NewerError)(nil); errors.As(err, &newer) {
+	if release.IsNewer(err) {
 		return l, err
 	}
 	if err != nil {

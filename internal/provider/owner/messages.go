@@ -127,10 +127,10 @@ func queuesKept(queues map[string]string) diag.Diagnostic {
 // Newer prevents the destroy of objects that a newer release manages, since this release does not know all of them. It is nil for any
 // other error.
 func Newer(err error) *InUse {
-	if newer := (*release.NewerError)(nil); !errors.As(err, &newer) {
+	if !release.IsNewer(err) {
 		return nil
 	}
-	why := fmt.Sprintf("A newer release of the provider manages these objects: %s.", err)
+	why := fmt.Sprintf(preflight.ManagedByNewer, err)
 	return &InUse{Summary: preflight.NewerDefinition, Planned: why, Applied: why + "\n\nNothing was deleted.", Waited: why}
 }
 

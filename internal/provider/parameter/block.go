@@ -142,7 +142,7 @@ func (b block) lacksURIs(of types.List) (end string, lacks bool) {
 	return "", false
 }
 
-// withWriteOnly is a block with the write-only URIs of another one.
+// withWriteOnly returns a block with the write-only URIs of another block.
 func (b block) withWriteOnly(ctx context.Context, of types.List, from map[string]attr.Value) types.List {
 	return b.with(ctx, of, func(name string, was attr.Value) attr.Value {
 		if isWriteOnly(name) {

@@ -70,7 +70,7 @@ func (d defined[M, P]) Update(ctx context.Context, plan, state *M) diag.Diagnost
 	planned, before := P(plan).definition(), *P(state).definition()
 	sameVersion := attributes(*planned)[urisVersion].Equal(attributes(before)[urisVersion])
 	if sameVersion {
-		*planned = d.withWriteOnly(ctx, *planned, attributes(before)) // there are none in a state
+		*planned = d.withWriteOnly(ctx, *planned, attributes(before)) // a state has no write-only URIs
 	}
 	wanted := d.value(*planned)
 	if sameVersion && d.Equal(wanted, d.value(before)) {
