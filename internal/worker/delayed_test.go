@@ -150,10 +150,14 @@ func TestRefusedMessagesAreUnrouted(t *testing.T) {
 	e.publish(t, "work", int32(500), amqp.Publishing{MessageId: "large", Headers: amqp.Table{"large": strings.Repeat("x", 130_400)}})
 	expect("large", nil)
 	e.publish(t, "work", int32(500), amqp.Publishing{MessageId: "undecodable", Headers: nested()})
-	brokertest.Eventually(t, func() error { return e.countIs(t, e.names.UnroutedQueue(), 1) })
-	if got := e.take(t, e.names.UnroutedQueue(), "ack_requeue_false"); len(got) != 1 || got[0].Properties.ID != "undecodable" {
-		t.Errorf("%+v", got)
-	}
+	// The broker's count can still be of the message before.
+	brokertest.Eventually(t, func() error {
+		got := e.take(t, e.names.UnroutedQueue(), "ack_requeue_false")
+		if len(got) != 1 || got[0].Properties.ID != "undecodable" {
+			return fmt.Errorf("%+v", got)
+		}
+		return nil
+	})
 	e.publish(t, "work", int32(500), amqp.Publishing{MessageId: "good"})
 	require.Equal(t, "good", e.await(t, "work").MessageId)
 	r.awaitSeries(t, map[string]float64{
