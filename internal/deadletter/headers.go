@@ -17,7 +17,7 @@ const (
 	// HeaderPipeline is the pipeline's name.
 	HeaderPipeline = "retry-pipeline"
 	// HeaderQueue is the work queue that the message failed in. A consumer that publishes to the dead-letter exchange
-	// itself sets it, too.
+	// also sets it.
 	HeaderQueue = "retry-queue"
 	// HeaderExchange is the exchange that the message was first published to.
 	HeaderExchange = "retry-exchange"
@@ -36,13 +36,13 @@ const (
 	HeaderDelay = "retry-delay-ms"
 	// HeaderDueAt is when the wait ends. A message has it only while it must come back to the worker for another delay.
 	HeaderDueAt = "retry-due-at"
-	// HeaderHistory is a JSON array of [Failure], newest first.
+	// HeaderHistory is a JSON array of the failures, newest first. See [Failure].
 	HeaderHistory = "retry-history"
 	// HeaderUserID is the user-id property that the message had before the worker republished it. A broker refuses a
 	// user-id that is not the publisher's own.
 	HeaderUserID = "retry-user-id"
-	// HeaderReplyTo is the reply-to property that the message had before the worker republished it, if it was
-	// [DirectReplyTo].
+	// HeaderReplyTo is the reply-to property that the message had before the worker republished it, if it was direct
+	// (amq.rabbitmq.reply-to). See [DirectReplyTo].
 	HeaderReplyTo = "retry-reply-to"
 	// HeaderDeliveryMode is the message's original delivery mode, if it was not persistent.
 	HeaderDeliveryMode = "retry-delivery-mode"
@@ -50,12 +50,12 @@ const (
 
 // Headers of messages in the failed queue.
 const (
-	// HeaderDeadLetterReason is why the message is no longer retried. See the Reason constants.
+	// HeaderDeadLetterReason is why the message is no longer retried: a reason.
 	HeaderDeadLetterReason = "dead-letter-reason"
 	// HeaderDeadLetterAt is when the message was parked.
 	HeaderDeadLetterAt = "dead-letter-at"
-	// HeaderDetour is why the message is in the pipeline's failed queue although its work queue has one of its own. See
-	// [Detour].
+	// HeaderDetour is why the message is in the pipeline's failed queue although its work queue has one of its own: a
+	// detour. See [Detour].
 	HeaderDetour = "dead-letter-detour"
 	// HeaderDeadLetterError is the consumer's error text, if it supplied one. For a message that AMQP 0-9-1 cannot
 	// carry, it says what the worker changed.
@@ -67,7 +67,7 @@ const (
 // Hints of a consumer that publishes to the dead-letter exchange itself. The worker obeys them once and then removes
 // them. Publishers can use the name of HeaderHint for something else, so other values stay.
 const (
-	// HeaderHint says what to do with the message. Only the value [HintNever] has an effect.
+	// HeaderHint says what to do with the message. Only the value never has an effect. See [HintNever].
 	HeaderHint = "retry"
 	// HeaderAfter asks for a wait of at least this many milliseconds. The worker picks the shortest configured delay
 	// that is long enough, or combines several delays.

@@ -16,10 +16,11 @@ import (
 const (
 	// HeaderPublishID is unique per publish: a basic.return carries no delivery tag.
 	HeaderPublishID = "delay-publish-id"
-	// HeaderUserID, HeaderReplyTo and HeaderDeliveryMode correspond to [deadletter.HeaderUserID] and the like of a
-	// retried message.
-	HeaderUserID       = "delay-user-id"
-	HeaderReplyTo      = "delay-reply-to"
+	// HeaderUserID is the message's original user-id. See [deadletter.HeaderUserID].
+	HeaderUserID = "delay-user-id"
+	// HeaderReplyTo is the message's original reply-to, if it was direct.
+	HeaderReplyTo = "delay-reply-to"
+	// HeaderDeliveryMode is the message's original delivery mode, if it was not persistent.
 	HeaderDeliveryMode = "delay-delivery-mode"
 	// HeaderExpiration is the message's original expiration, which would end a wait early.
 	HeaderExpiration = "delay-expiration"

@@ -12,10 +12,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/golden"
 )
 
 const (
-	guide    = "../../templates/guides/monitoring-the-sidecar.md.tmpl"
+	page     = "metrics-and-alerts"
 	examples = "../../examples/observability/"
 )
 
@@ -31,15 +34,43 @@ func catalogue() []metric {
 	return slices.Concat(countersByName, []metric{latency}, collected, []metric{build})
 }
 
-// The guide has exactly the metrics of the catalogue.
-func TestGuideHasEveryMetric(t *testing.T) {
+// The page has every metric and every alert.
+func TestReferenceOfMetrics(t *testing.T) {
 	t.Parallel()
-	var want []string
+	var metrics, alerts [][]string
 	for _, m := range catalogue() {
-		want = append(want, fmt.Sprintf("| `%s` | %s | %s | %s |", m.Name, m.Type, strings.Join(m.Labels, ", "), m.Help))
+		metrics = append(metrics, []string{"`" + m.Name + "`", m.Type, strings.Join(m.Labels, ", "), m.Help})
 	}
-	got := regexp.MustCompile("(?m)^\\| `rabbitmq_retry_.*$").FindAllString(read(t, guide), -1)
-	require.Equal(t, want, got)
+	golden.Section(t, page, "metrics", golden.Table([]string{"metric", "type", "labels", "meaning"}, metrics))
+	for _, r := range rules(t) {
+		if r.Alert != "" {
+			link := fmt.Sprintf("[%s](troubleshooting.md#%s)", r.Alert, strings.ToLower(r.Alert))
+			alerts = append(alerts, []string{link, r.Labels["severity"], r.For})
+		}
+	}
+	golden.Section(t, page, "alerts", golden.Table([]string{"alert", "severity", "after"}, alerts))
+}
+
+// rule is an alert, or a recording rule.
+type rule struct {
+	Alert       string            `yaml:"alert"`
+	For         string            `yaml:"for"`
+	Labels      map[string]string `yaml:"labels"`
+	Annotations map[string]string `yaml:"annotations"`
+}
+
+func rules(t *testing.T) (all []rule) {
+	t.Helper()
+	var file struct {
+		Groups []struct {
+			Rules []rule `yaml:"rules"`
+		} `yaml:"groups"`
+	}
+	require.NoError(t, yaml.Unmarshal([]byte(read(t, examples+"alerts.yml")), &file))
+	for _, group := range file.Groups {
+		all = append(all, group.Rules...)
+	}
+	return all
 }
 
 // used returns the names of the worker's metrics in a file, without the additions of a histogram.
@@ -80,14 +111,14 @@ func TestDashboardQueriesAreValid(t *testing.T) {
 		}
 	}
 	require.NoError(t, json.Unmarshal([]byte(read(t, examples+"dashboard.json")), &dashboard))
-	type rule struct {
+	type recording struct {
 		Record string `json:"record"`
 		Expr   string `json:"expr"`
 	}
-	var rules []rule
+	var rules []recording
 	for _, panel := range dashboard.Panels {
 		for _, target := range panel.Targets {
-			rules = append(rules, rule{fmt.Sprintf("panel_%d_%s", panel.ID, target.RefID), strings.ReplaceAll(target.Expr, "$__rate_interval", "5m")})
+			rules = append(rules, recording{fmt.Sprintf("panel_%d_%s", panel.ID, target.RefID), strings.ReplaceAll(target.Expr, "$__rate_interval", "5m")})
 		}
 	}
 	content, err := json.Marshal(map[string]any{"groups": []any{map[string]any{"name": "dashboard", "rules": rules}}})
@@ -97,22 +128,20 @@ func TestDashboardQueriesAreValid(t *testing.T) {
 	promtool(t, "check", "rules", file)
 }
 
-// Each alert says what to do, is tested, and is in the guide.
-func TestAlertsAreDocumented(t *testing.T) {
+// Each alert says what to do, and is tested.
+func TestAlertsAreComplete(t *testing.T) {
 	t.Parallel()
-	rules := read(t, examples+"alerts.yml")
-	alerts := regexp.MustCompile(`(?m)^      - alert: (\w+)$`).FindAllStringSubmatch(rules, -1)
-	for _, part := range []string{"summary: ", "description: ", "severity: "} {
-		if n := strings.Count(rules, part); n != len(alerts) || n == 0 {
-			t.Errorf("%d of %d alerts have a %s", n, len(alerts), part)
+	tests := read(t, examples+"alerts_test.yml")
+	for _, r := range rules(t) {
+		if r.Alert == "" {
+			continue
 		}
-	}
-	tests, documented := read(t, examples+"alerts_test.yml"), read(t, guide)
-	for _, alert := range alerts {
-		if strings.Count(tests, alert[1]) < 2 {
-			t.Errorf("%s is not tested, firing and not", alert[1])
+		for _, text := range []string{r.Annotations["summary"], r.Annotations["description"], r.Annotations["runbook_url"], r.Labels["severity"]} {
+			require.NotEmpty(t, text, r.Alert)
 		}
-		require.Contains(t, documented, "| `"+alert[1]+"` |", guide)
+		if strings.Count(tests, r.Alert) < 2 {
+			t.Errorf("%s is not tested, firing and not", r.Alert)
+		}
 	}
 }
 

@@ -17,9 +17,13 @@ import (
 
 // Reasons why a broker dead-letters a message.
 const (
-	ReasonRejected      = "rejected"
-	ReasonExpired       = "expired"
-	ReasonMaxLength     = "maxlen"
+	// ReasonRejected: a consumer rejected the message, and the pipeline does not retry this reason.
+	ReasonRejected = "rejected"
+	// ReasonExpired: the message expired in its work queue.
+	ReasonExpired = "expired"
+	// ReasonMaxLength: the work queue was full.
+	ReasonMaxLength = "maxlen"
+	// ReasonDeliveryLimit: the message was returned to its quorum queue more often than the delivery limit allows.
 	ReasonDeliveryLimit = "delivery_limit"
 )
 
