@@ -2,7 +2,8 @@ terraform {
   required_version = ">= 1.11" # for password_wo
   required_providers {
     rabbitmq = {
-      source = "rabbitmq-retry/rabbitmq"
+      source  = "rabbitmq-retry/rabbitmq"
+      version = "~> 0.1"
     }
   }
 }

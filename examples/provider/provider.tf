@@ -1,20 +1,24 @@
 terraform {
   required_providers {
     rabbitmq = {
-      source = "rabbitmq-retry/rabbitmq"
+      source  = "rabbitmq-retry/rabbitmq"
+      version = "~> 0.1"
     }
   }
 }
 
-# Every setting can come from the environment instead, such as RABBITMQ_ENDPOINT, RABBITMQ_USERNAME
-# and RABBITMQ_PASSWORD. Keep the password there.
-provider "rabbitmq" {}
+provider "rabbitmq" {} # reads RABBITMQ_ENDPOINT, RABBITMQ_USERNAME and RABBITMQ_PASSWORD
 
 resource "rabbitmq_retry_pipeline" "orders" {
   name   = "orders"
-  delays = ["5s", "30s", "5m"]
+  delays = ["5s", "30s", "5m"] # before attempts 2, 3 and 4
 
   work_queues = {
-    "orders.created" = {}
+    "orders.created" = { declare = true } # {} for a quorum queue that exists already
   }
+}
+
+# terraform output -raw worker_config > worker.json
+output "worker_config" {
+  value = jsonencode({ pipelines = [rabbitmq_retry_pipeline.orders.worker] })
 }

@@ -1,3 +1,3 @@
-data "rabbitmq_exchange" "this" {
+data "rabbitmq_exchange" "topic" {
   name = "amq.topic"
 }

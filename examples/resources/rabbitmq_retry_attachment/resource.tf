@@ -1,20 +1,15 @@
-# The pipeline "orders" is owned by another configuration. This one owns the queue only.
+# The platform team's configuration.
+resource "rabbitmq_retry_pipeline" "orders" {
+  name   = "orders"
+  delays = ["5s", "30s", "5m"]
+}
+
+# The application team's configuration. If it is separate, write pipeline = "orders".
+resource "rabbitmq_queue" "invoices" {
+  name = "invoices"
+}
+
 resource "rabbitmq_retry_attachment" "invoices" {
-  pipeline = "orders"
-  queue    = "invoices"
-}
-
-# A classic queue with a policy key that it had before from a policy for all queues.
-resource "rabbitmq_retry_attachment" "reports" {
-  pipeline               = "orders"
-  queue                  = "reports"
-  type                   = "classic"
-  policy_definition_json = jsonencode({ "max-length" = 100000 })
-}
-
-# The team's failed messages go to a queue of its own, which the attachment creates.
-resource "rabbitmq_retry_attachment" "shipments" {
-  pipeline     = "orders"
-  queue        = "shipments"
-  failed_queue = { name = "shipments.failures" }
+  pipeline = rabbitmq_retry_pipeline.orders.name
+  queue    = rabbitmq_queue.invoices.name
 }

@@ -30,14 +30,13 @@ func PolicyPriority(preset int64, description string) schema.Attribute {
 		Default:    int64default.StaticInt64(preset),
 		Validators: []validator.Int64{int64validator.AtLeast(1)}, // 0 is the priority of a policy without a chosen one
 		MarkdownDescription: description +
-			"Only the policy of the highest priority applies to a queue. " +
-			"Default: `1000`.",
+			"A queue gets only the policy of the highest priority. Minimum: `1`. Default: `1000`.",
 	}
 }
 
-// AttachAttributes describe how a work queue is attached to a pipeline. The two texts add the resource's special rules for
-// attach and policy_definition_json.
-func AttachAttributes(attach, definition string) map[string]schema.Attribute {
+// AttachAttributes describe how a work queue is attached to a pipeline. The text adds the resource's special rule for
+// policy_definition_json.
+func AttachAttributes(definition string) map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"type": schema.StringAttribute{
 			Optional: true, Computed: true,
@@ -50,20 +49,18 @@ func AttachAttributes(attach, definition string) map[string]schema.Attribute {
 			Optional: true, Computed: true,
 			Default:    stringdefault.StaticString(pipeline.AttachPolicy),
 			Validators: OneOf(pipeline.AttachPolicy, pipeline.AttachArguments),
-			MarkdownDescription: "How the queue gets its dead-letter exchange. `policy` (default) needs no redeclaration. " +
-				"With `arguments`, the application declares it, and the provider checks the declaration." + attach,
+			MarkdownDescription: "How the queue gets its dead-letter exchange: from a `policy` (default), or from `arguments` " +
+				"that the application declares and the provider checks.",
 		},
 		"take_over_from": schema.StringAttribute{
-			Optional: true,
-			MarkdownDescription: "Name of another pipeline that has the queue and releases it in a later apply, " +
-				"so that nothing is lost in between. " +
-				"It raises the priority of the queue's policy by one. Remove it once the other pipeline has released the queue.",
+			Optional:            true,
+			MarkdownDescription: "Name of the pipeline that has the queue and releases it in a later apply. Remove it after that apply.",
 		},
 		"dead_letter_strategy": schema.StringAttribute{
 			Optional:   true,
 			Validators: OneOf(topology.AtLeastOnce, topology.AtMostOnce),
-			MarkdownDescription: "`at-least-once` (default for quorum queues) loses nothing, and needs a queue without a length limit. " +
-				"`at-most-once` is the default for classic queues, which support no other.",
+			MarkdownDescription: "`at-least-once` (default for quorum queues) needs a queue without a length limit. " +
+				"Classic queues support only `at-most-once`.",
 		},
 		"policy_definition_json": schema.StringAttribute{
 			Optional:            true,
@@ -78,14 +75,12 @@ func ComputedString(description string) schema.StringAttribute {
 	return schema.StringAttribute{Computed: true, MarkdownDescription: description}
 }
 
-// ForceDestroy describes the attribute force_destroy. The text kind names the resource.
-func ForceDestroy(kind string) schema.Attribute {
+// ForceDestroy describes the attribute force_destroy.
+func ForceDestroy() schema.Attribute {
 	return schema.BoolAttribute{
 		Optional: true, Computed: true,
-		Default: booldefault.StaticBool(false),
-		MarkdownDescription: "Whether a destroy deletes the " + kind + "'s queues with their messages. " +
-			"Default: `false`, so a destroy fails unless the queues are empty. " +
-			"It must be applied before the destroy.",
+		Default:             booldefault.StaticBool(false),
+		MarkdownDescription: "Whether a destroy deletes queues that have messages. Default: `false`. Apply `true` before the destroy.",
 	}
 }
 
@@ -97,6 +92,7 @@ func Timeouts(ctx context.Context, options timeouts.Opts) schema.Attribute {
 	if !is {
 		panic("timeouts are a nested attribute")
 	}
+	nested.MarkdownDescription = "How long operations wait, as Go durations such as `10m`. Default: no wait."
 	for name, element := range nested.Attributes {
 		if text, is := element.(schema.StringAttribute); is {
 			text.Validators = append(text.Validators, stringvalidator.RegexMatches(notNegative, "must not be negative"))

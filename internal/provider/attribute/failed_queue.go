@@ -30,8 +30,7 @@ func FailedQueueAttribute(queueType string) schema.Attribute {
 				Optional: true, Computed: true,
 				Default: booldefault.StaticBool(true),
 				MarkdownDescription: "Whether this resource creates and owns the queue, " + queueType + ". " +
-					"Default: `true`. With `false`, the queue exists already and has another owner. " +
-					"Setting it to `false` later never deletes the queue.",
+					"Default: `true`. With `false`, the queue must exist already.",
 			},
 		},
 	}

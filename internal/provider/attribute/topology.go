@@ -32,10 +32,8 @@ var (
 func TopologyAttribute() schema.SingleNestedAttribute {
 	return schema.SingleNestedAttribute{
 		Computed: true,
-		MarkdownDescription: "Every object on the broker that the resource owns, one line per object. " +
-			"A change by hand shows up here as a difference, and apply repairs exactly that object. " +
-			"Numbers, booleans, lists and tables are written as JSON. " +
-			"A text that looks like one of these is in single quotes: `x-message-ttl=5000` is a number, `x-message-ttl='5000'` a text.",
+		MarkdownDescription: "Every object that the resource owns, one line each: " +
+			"maps `exchanges`, `queues` and `policies` by name, and the set `bindings`.",
 		Attributes: map[string]schema.Attribute{
 			"exchanges": objectsAttribute("Exchanges by name, written as `type key=value`; flags such as `transient` follow the type."),
 			"queues":    objectsAttribute("Queues by name, written as `type key=value`; flags such as `transient` follow the type."),

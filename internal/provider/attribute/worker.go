@@ -98,10 +98,8 @@ func Permissions(description, read string) schema.Attribute {
 
 // OperatorPermissions describes the permissions by command.
 func OperatorPermissions() schema.Attribute {
-	return PermissionsByName("Minimal permissions of an operator's user in the vhost, by command of `rabbitmq-retry`: " +
-		"`list`, `show`, `export`, `delete`, `replay`, `import`, `repair` and `status`. " +
-		"A replay with `--to` writes to the default exchange (`amq.default`) instead. " +
-		"An import with `--replay` writes to the same exchanges as a replay.")
+	return PermissionsByName("Minimal permissions of an operator's user in the vhost, by command: " +
+		"`list`, `show`, `export`, `delete`, `replay`, `import`, `repair` and `status`.")
 }
 
 // PermissionsByName describes the permissions of an operator.

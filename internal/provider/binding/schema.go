@@ -16,9 +16,7 @@ import (
 // bindingSchema describes the resource.
 func bindingSchema(context.Context) schema.Schema {
 	return schema.Schema{
-		MarkdownDescription: "A binding from an exchange to a queue or to another exchange.\n\n" +
-			"If the routing key or arguments change, the apply makes the new binding before it deletes the old one, so that every message has " +
-			"a route. A message that arrives in between can be routed by both, but a queue gets it once.",
+		MarkdownDescription: "A binding from an exchange to a queue or to another exchange.",
 		Attributes: map[string]schema.Attribute{
 			"vhost": entity.Vhost("binding"),
 			"source": schema.StringAttribute{

@@ -94,11 +94,8 @@ func (m *model) show(found []audit.Finding) {
 // auditSchema describes the data source.
 func auditSchema() schema.Schema {
 	return schema.Schema{
-		MarkdownDescription: "Finds where a virtual host loses dead letters, whether or not Terraform manages the queue. " +
-			"It reports dead-letter exchanges that do not exist or lead nowhere, cycles, " +
-			"policies that shadow others, and limits that empty a queue of failed messages. " +
-			"It changes nothing. " +
-			"The guide [Dead-letter audit](../guides/dead-letter-audit.md) describes every rule.",
+		MarkdownDescription: "Finds where a virtual host loses dead letters, whether or not Terraform manages the queues. " +
+			"The guide \"Audit rules\" describes each rule.",
 		Attributes: map[string]schema.Attribute{
 			"vhost": schema.StringAttribute{
 				Optional: true, Computed: true,

@@ -15,15 +15,12 @@ import (
 // exchangeSchema describes the resource.
 func exchangeSchema(ctx context.Context) schema.Schema {
 	return schema.Schema{
-		MarkdownDescription: "A delayed exchange, without a plugin. " +
-			"It delays each message by the milliseconds in its header `x-delay`, up to ten years. " +
-			"The message then reaches the queues that are bound to `deliver_exchange`. " +
-			"The sidecar `rabbitmq-retry worker` reads the header. Replicated queues, one per power of two, keep the messages.",
+		MarkdownDescription: "A delayed exchange without a plugin: it delivers each message after the milliseconds in its header `x-delay`, " +
+			"up to ten years.",
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{
 				Required: true,
-				MarkdownDescription: "Name of the exchange that messages are published to. The names of all its objects begin with it. " +
-					"It must contain neither `/` nor `.retry.` followed by a digit. " +
+				MarkdownDescription: "Name of the exchange to publish to. Without `/`, and without `.retry.` before a digit. " +
 					"Changing it replaces the delayed exchange.",
 			},
 			"vhost": entity.Vhost("delayed exchange"),
@@ -37,21 +34,18 @@ func exchangeSchema(ctx context.Context) schema.Schema {
 			},
 			"max_delay": schema.StringAttribute{
 				Required: true,
-				MarkdownDescription: "The longest delay, as a Go duration such as `24h` or `720h` (hours are the longest unit), up to `87600h`. " +
-					"It decides how many levels there are. " +
-					"Messages with a longer delay go to the unrouted queue. " +
-					"Changing it loses no message: levels that are no longer needed drain first.",
+				MarkdownDescription: "The longest delay, as a Go duration such as `24h`, up to `87600h`. " +
+					"Messages with a longer delay go to the unrouted queue.",
 			},
 			"precision": schema.StringAttribute{
 				Optional: true, Computed: true,
 				Default: stringdefault.StaticString(delayed.DefaultPrecision),
 				MarkdownDescription: "Delays are rounded up to a multiple of this Go duration. " +
-					"A coarser precision needs fewer levels. Default: `100ms`. " +
-					"Changing it loses no message: the levels of the old precision drain beside the new levels.",
+					"A coarser precision needs fewer levels. Default: `100ms`.",
 			},
 			"policy_priority": attribute.PolicyPriority(delayed.DefaultPolicyPriority,
-				"Priority of the policy that keeps other policies off the delayed exchange's queues. "),
-			"force_destroy": attribute.ForceDestroy("delayed exchange"),
+				"Priority of the policy that protects the delayed exchange's queues. "),
+			"force_destroy": attribute.ForceDestroy(),
 			"timeouts": attribute.Timeouts(ctx, timeouts.Opts{
 				Update: true, Delete: true,
 				UpdateDescription: "How long an apply waits until retired queues, and queues that it must re-create, are empty. " +
@@ -67,16 +61,14 @@ func exchangeSchema(ctx context.Context) schema.Schema {
 			"unrouted_queue": attribute.ComputedString("Queue for messages that could not be delayed, and for due messages that matched " +
 				"no binding."),
 			"worker": schema.ObjectAttribute{
-				Computed:       true,
-				AttributeTypes: attribute.DelayedWorkerType,
-				MarkdownDescription: "The sidecar's configuration of this delayed exchange: an element of the list `delayed_exchanges`, " +
-					"as in `jsonencode({ delayed_exchanges = [rabbitmq_delayed_exchange.events.worker] })`. " +
-					"It holds no secrets.",
+				Computed:            true,
+				AttributeTypes:      attribute.DelayedWorkerType,
+				MarkdownDescription: "The sidecar's configuration: an element of `delayed_exchanges` in `worker.json`, without secrets.",
 			},
 			"worker_permissions": attribute.Permissions("Minimal permissions of the sidecar's user in the vhost.",
 				"Pattern of the queues that the user can consume."),
 			"publisher_permissions": attribute.Permissions("Minimal permissions of a publisher's user in the vhost. "+
-				"Give publishers no more: a user who can write to the levels can have messages delivered early, or hold up other messages.",
+				"A user who can also write to the levels can have messages delivered early.",
 				"Pattern of the queues that the user can read: none."),
 			"operator_permissions": attribute.OperatorPermissions(),
 			"levels": schema.MapNestedAttribute{
@@ -88,10 +80,8 @@ func exchangeSchema(ctx context.Context) schema.Schema {
 				}},
 			},
 			"retired_levels": schema.MapNestedAttribute{
-				Computed: true,
-				MarkdownDescription: "Queues of levels that are no longer needed, by name. " +
-					"They stay while they hold messages, or messages from higher levels pass through them. " +
-					"A later apply removes them.",
+				Computed:            true,
+				MarkdownDescription: "Queues of levels that are no longer needed, by name. They stay until messages no longer pass through them.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"delay": attribute.ComputedString("How long messages stay in the queue."),
 					"drained": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the queue was empty when it was last read. " +

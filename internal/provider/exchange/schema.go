@@ -13,13 +13,7 @@ import (
 // exchangeSchema describes the resource.
 func exchangeSchema(context.Context) schema.Schema {
 	return schema.Schema{
-		MarkdownDescription: "An exchange.\n\n" +
-			"RabbitMQ cannot change an exchange. If an attribute other than the name changes, the apply deletes the exchange and creates it " +
-			"again with all its bindings, also the bindings that others made. If the apply is killed in between, the next apply " +
-			"restores them. Meanwhile, the broker refuses messages that are published to the exchange. It drops messages that another " +
-			"exchange or a queue sends to it.\n\n" +
-			"A destroy fails while a binding leads from or to the exchange, or while it is the dead-letter exchange of a queue or the " +
-			"alternate exchange of an exchange. So a replacement (`-replace`) fails, too.",
+		MarkdownDescription: "An exchange. RabbitMQ cannot change one, so apply deletes it and creates it again with all its bindings.",
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{
 				Required:            true,

@@ -29,12 +29,12 @@ func (mergePermissions) Metadata(_ context.Context, _ function.MetadataRequest, 
 func (mergePermissions) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
 	resp.Definition = function.Definition{
 		Summary: "Merge permissions in a vhost",
-		MarkdownDescription: "A broker user has one set of permissions in a vhost. " +
-			"This function merges several sets. A merged pattern matches each name that one of the patterns matches.",
+		MarkdownDescription: "Merges permissions into one set: a broker user has one set in a vhost. " +
+			"A merged pattern matches every name that any pattern matches.",
 		VariadicParameter: function.ObjectParameter{
 			Name: "permissions", AttributeTypes: attribute.PermissionsType,
-			MarkdownDescription: "`worker_permissions` of a pipeline, or an element of its `operator_permissions`. " +
-				"All of them must be of the same vhost.",
+			MarkdownDescription: "`worker_permissions`, `publisher_permissions`, or an element of `operator_permissions`, " +
+				"of pipelines and delayed exchanges in one vhost.",
 		},
 		Return: function.ObjectReturn{AttributeTypes: attribute.PermissionsType},
 	}

@@ -75,8 +75,8 @@ func existed(ctx context.Context, run *configured.Provider, id broker.ParameterI
 
 func parameterSchema(context.Context) schema.Schema {
 	return schema.Schema{
-		MarkdownDescription: "A runtime parameter of a plugin, such as a federation upstream set.\n\n" +
-			"Shovels and federation upstreams have resources of their own, which know what is secret.",
+		MarkdownDescription: "A runtime parameter of a plugin, such as a federation upstream set. " +
+			"Shovels and federation upstreams have resources of their own.",
 		Attributes: map[string]schema.Attribute{
 			"name":  schema.StringAttribute{Required: true, MarkdownDescription: "Name of the parameter. Changing it replaces the parameter."},
 			"vhost": entity.Vhost("parameter"),

@@ -94,8 +94,7 @@ func permissionsSchema(context.Context) schema.Schema {
 		return schema.StringAttribute{Required: true, MarkdownDescription: description}
 	}
 	return schema.Schema{
-		MarkdownDescription: "The permissions of a user in a virtual host. A user without permissions cannot connect to the virtual host.\n\n" +
-			"The attribute `permissions` of `rabbitmq_user` sets the same. Use one of them for each user and virtual host.",
+		MarkdownDescription: "The permissions of a user in a virtual host. A user without permissions cannot connect to the virtual host.",
 		Attributes: map[string]schema.Attribute{
 			"user":      userAttribute("permissions"),
 			"vhost":     entity.Vhost("permissions"),

@@ -13,21 +13,17 @@ import (
 )
 
 func policySchema(context.Context) schema.Schema {
-	return describe("policy", "A policy. Of the policies that match an object, the one with the highest priority applies.\n\n"+ofPipelines,
+	return describe("policy", "A policy. Of the policies that match an object, the one with the highest priority applies.",
 		"What the policy applies to: `all` (default), `queues`, `classic_queues`, `quorum_queues`, `streams` or `exchanges`.",
 		"all", "queues", "classic_queues", "quorum_queues", "streams", "exchanges")
 }
 
 func operatorPolicySchema(context.Context) schema.Schema {
 	return describe("operator policy",
-		"An operator policy. Its limits apply in addition to the limits of arguments and policies: the lowest one wins.\n\n"+ofPipelines,
+		"An operator policy. Of its limits and the limits of arguments and policies, the lowest one applies.",
 		"What the policy applies to: `queues` (default), `classic_queues`, `quorum_queues` or `streams`.",
 		"queues", "classic_queues", "quorum_queues", "streams")
 }
-
-// ofPipelines says what both resources refuse.
-const ofPipelines = "A change fails if another policy would then apply to a queue of a pipeline or delayed exchange, " +
-	"because messages could be lost."
 
 // describe describes one of the resources. The first of the values of apply_to is the default.
 func describe(kind, description, applyTo string, values ...string) schema.Schema {

@@ -16,15 +16,7 @@ import (
 // queueSchema describes the resource.
 func queueSchema(context.Context) schema.Schema {
 	return schema.Schema{
-		MarkdownDescription: "A queue.\n\n" +
-			"RabbitMQ cannot change a queue. If the type, `durable`, `auto_delete` or arguments change, the apply deletes the queue and " +
-			"creates it again with all its bindings, also the bindings that others made. It does so only if the queue is proved " +
-			"empty. If the apply is killed in between, the next apply restores the bindings. Messages that are published to " +
-			"the queue meanwhile are lost. Many arguments can be set by a policy instead, which changes without a re-creation; " +
-			"the warning of the plan names the policy keys.\n\n" +
-			"A destroy fails while bindings lead to the queue, and so does a replacement (`-replace`). If the queue has consumers, " +
-			"the destroy deletes it only if it is proved empty. Without bindings and consumers, it reads the counts and tries to get a " +
-			"message instead. If the queue has messages, only `force_destroy = true` deletes it.",
+		MarkdownDescription: "A queue. RabbitMQ cannot change one, so apply deletes it, if it is proved empty, and creates it again.",
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{
 				Required:            true,
@@ -39,7 +31,7 @@ func queueSchema(context.Context) schema.Schema {
 			"durable":       attribute.Flag(true, "Whether the queue survives a restart of the broker. Default: `true`."),
 			"auto_delete":   attribute.Flag(false, "Whether the broker deletes the queue once its last consumer is gone. Default: `false`."),
 			"arguments":     attribute.Table("Arguments, such as `{ x-max-length = 100000, x-overflow = \"reject-publish\" }`."),
-			"force_destroy": attribute.ForceDestroy("queue"),
+			"force_destroy": attribute.ForceDestroy(),
 			"id":            attribute.ComputedString("`<vhost>/<name>`, percent-encoded, as an import takes it."),
 		},
 		Blocks: map[string]schema.Block{

@@ -16,10 +16,8 @@ import (
 // attachmentSchema describes the resource.
 func attachmentSchema(ctx context.Context) schema.Schema {
 	described := schema.Schema{
-		MarkdownDescription: "Attaches one work queue to a retry pipeline of another configuration: " +
-			"a platform team owns the pipeline, application teams attach their queues. " +
-			"The pipeline and its attachments own separate objects, and never conflict. " +
-			"The pipeline cannot be destroyed while attachments exist.",
+		MarkdownDescription: "Attaches one existing work queue to a retry pipeline of another configuration. " +
+			"The pipeline and its attachments own separate objects.",
 		Attributes: map[string]schema.Attribute{
 			"pipeline": schema.StringAttribute{
 				Required: true,
@@ -33,11 +31,9 @@ func attachmentSchema(ctx context.Context) schema.Schema {
 			},
 			"engine": schema.StringAttribute{
 				Optional: true, Computed: true,
-				Default:    stringdefault.StaticString(pipeline.EngineWorker),
-				Validators: attribute.OneOf(pipeline.Engines()...),
-				MarkdownDescription: "The engine of the pipeline: `worker` (default) or `consumer`. " +
-					"The plan fails if the pipeline's definition on the broker has another engine, or cannot be read. " +
-					"List work queues of a `native` pipeline in the pipeline itself.",
+				Default:             stringdefault.StaticString(pipeline.EngineWorker),
+				Validators:          attribute.OneOf(pipeline.Engines()...),
+				MarkdownDescription: "Engine of the pipeline: `worker` (default) or `consumer`. The plan fails if the pipeline has another engine.",
 			},
 			"failed_queue":    attribute.FailedQueueAttribute("of the queue's `type`"),
 			"policy_priority": attribute.PolicyPriority(pipeline.DefaultPolicyPriority, "Priority of the attachment's policy. "),
@@ -52,8 +48,7 @@ func attachmentSchema(ctx context.Context) schema.Schema {
 			"topology": attribute.TopologyAttribute(),
 		},
 	}
-	maps.Copy(described.Attributes, attribute.AttachAttributes("",
-		"The pipeline's own `policy_definition_json` does not apply here. "+
-			"`null` drops a key that the queue has from another policy."))
+	maps.Copy(described.Attributes, attribute.AttachAttributes(
+		"`null` drops a key that the queue has from another policy."))
 	return described
 }

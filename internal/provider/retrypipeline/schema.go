@@ -25,56 +25,44 @@ import (
 // pipelineSchema describes the resource.
 func pipelineSchema(ctx context.Context) schema.Schema {
 	return schema.Schema{
-		MarkdownDescription: "A retry pipeline: " +
-			"messages that consumers reject from its work queues wait, come back, and are parked in a failed queue after the last attempt. " +
-			"The sidecar `rabbitmq-retry worker` counts the attempts, unless another `engine` does.",
+		MarkdownDescription: "Retries messages that consumers reject: each waits, comes back, and goes to a failed queue after its last attempt.",
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{
 				Required: true,
-				MarkdownDescription: "Name of the pipeline. The names of its exchanges and queues begin with it. " +
-					"It must contain neither `/` nor `.retry.` followed by a digit. " +
-					"Changing it replaces the pipeline.",
+				MarkdownDescription: "Name of the pipeline, and prefix of its exchanges and queues. " +
+					"Without `/`, and without `.retry.` before a digit. Changing it replaces the pipeline.",
 			},
 			"vhost": entity.Vhost("pipeline"),
 			"engine": schema.StringAttribute{
 				Optional: true, Computed: true,
 				Default:    stringdefault.StaticString(pipeline.EngineWorker),
 				Validators: attribute.OneOf(pipeline.Engines()...),
-				MarkdownDescription: "What counts attempts and delays messages. " +
-					"`worker` (default): the sidecar, on every release. " +
-					"`native`: the quorum work queues, from RabbitMQ 4.3.1 on, without a sidecar, with linear delays only. " +
-					"`consumer`: the application's consumers, from RabbitMQ 4.0 on, with one delay. " +
-					"The guide [Which engine](../guides/which-engine.md) compares them, and says what consumers must call. " +
-					"Changing it replaces the pipeline, which is refused while the pipeline has work queues.",
+				MarkdownDescription: "What counts attempts: `worker` (default, the sidecar), `native` (quorum queues, RabbitMQ 4.3.1+) " +
+					"or `consumer` (RabbitMQ 4.0+). Changing it replaces the pipeline. Guide: \"Choosing an engine\".",
 			},
 			"delays": schema.ListAttribute{
 				Required:    true,
 				ElementType: types.StringType,
-				MarkdownDescription: "Delays before attempt 2, 3, 4 and so on, " +
-					"as Go durations such as `500ms`, `5s`, `1m30s` or `2h`; the last one repeats. " +
-					"`0s` retries at once. " +
-					"Changing them loses no message: the queue of a delay that left the list drains first.",
+				MarkdownDescription: "Delays before attempts 2, 3, and so on, as Go durations such as `5s` or `1m30s`, up to `87600h`. " +
+					"The last one repeats.",
 			},
 			"max_attempts": schema.Int64Attribute{
 				Optional: true, Computed: true,
 				PlanModifiers: []planmodifier.Int64{defaultAttempts{}},
-				MarkdownDescription: "Total number of deliveries of a message, including the first one. " +
+				MarkdownDescription: "Deliveries of a message in total, including the first. Minimum: `2`. " +
 					"Default: one more than there are delays.",
 			},
 			"max_age": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "How long after its first failure a message can come back, as a Go duration such as `24h`. " +
-					"If its next delay would end later, the message goes to the failed queue at once as `too_old`. " +
+				MarkdownDescription: "Longest time from a message's first failure to its last retry, such as `24h`. " +
 					"Default: none, so `max_attempts` alone decides.",
 			},
 			"retry_on": schema.SetAttribute{
 				Optional: true, Computed: true,
 				ElementType: types.StringType,
 				Default:     setdefault.StaticValue(types.SetValueMust(types.StringType, []attr.Value{types.StringValue(pipeline.ReasonRejected)})),
-				MarkdownDescription: "Reasons for which messages are retried: `rejected`, which is mandatory, " +
-					"and any of `expired`, `maxlen` and `delivery_limit`. " +
-					"Other messages go to the failed queue at once. " +
-					"Default: `[\"rejected\"]`.",
+				MarkdownDescription: "Reasons to retry: `rejected` (required), `expired`, `maxlen`, `delivery_limit`. " +
+					"Other messages go to the failed queue at once. Default: `[\"rejected\"]`.",
 			},
 			"queue_type": schema.StringAttribute{
 				Optional: true, Computed: true,
@@ -94,17 +82,14 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 			"policy_definition_json": schema.StringAttribute{
 				Optional:   true,
 				CustomType: jsontypes.NormalizedType{},
-				MarkdownDescription: "More keys for the policies that attach work queues, as JSON, " +
-					"for example `jsonencode({ \"consumer-timeout\" = 3600000 })`. " +
-					"If the pipeline's policy would shadow another policy, write the keys of that policy here, or in the work queue. " +
-					"`null` drops such a key.",
+				MarkdownDescription: "More keys, as JSON, for the policies that attach work queues. " +
+					"`null` drops a key of a policy that the pipeline's policy replaces.",
 			},
-			"force_destroy": attribute.ForceDestroy("pipeline"),
+			"force_destroy": attribute.ForceDestroy(),
 			"timeouts": attribute.Timeouts(ctx, timeouts.Opts{
 				Update: true, Delete: true,
-				UpdateDescription: "How long an apply waits for the queues of delays that left the schedule, " +
-					"and for pending dead letters of work queues. " +
-					"If unset, it does not wait, and a later apply removes the queues.",
+				UpdateDescription: "How long an apply waits for retired queues and pending dead letters, such as `10m`. " +
+					"If unset, it does not wait.",
 				DeleteDescription: "How long a destroy waits until the pipeline's queues are empty. " +
 					"If unset, it fails at once unless they are empty.",
 			}),
@@ -115,26 +100,21 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 			"inbox_queue":       attribute.ComputedString("Queue that the sidecar consumes. Null without a sidecar."),
 			"failed_queue_name": attribute.ComputedString("Queue for messages that are no longer retried."),
 			"gives_up_after": attribute.ComputedString("Sum of all delays of a message that fails at once on each delivery. " +
-				"It follows from `delays`, `max_attempts` and `max_age` of the pipeline. " +
-				"It does not apply to a work queue with its own `max_attempts`."),
+				"Work queues with their own `max_attempts` differ."),
 			"worker": schema.ObjectAttribute{
 				Computed:       true,
 				AttributeTypes: attribute.WorkerType,
-				MarkdownDescription: "The sidecar's configuration of this pipeline: " +
-					"an element of the list `pipelines`, as in `jsonencode({ pipelines = [rabbitmq_retry_pipeline.orders.worker] })`. " +
-					"It holds no secrets. Null without a sidecar.",
+				MarkdownDescription: "The sidecar's configuration: an element of `pipelines` in `worker.json`, without secrets. " +
+					"Null without a sidecar.",
 			},
 			"worker_permissions": attribute.Permissions("Minimal permissions of the sidecar's user in the vhost. "+
-				"The sidecar writes to the default exchange (`amq.default`) only to save messages whose work queue lost its binding. "+
 				"Null without a sidecar.", "Pattern of the queues that the user can consume."),
 			"operator_permissions": attribute.OperatorPermissions(),
-			"failed_queue_permissions": attribute.PermissionsByName("Minimal permissions of an operator's user in the vhost, " +
-				"by `failed_queue` of the work queues. " +
-				"They are for `rabbitmq-retry failed` with `--queue`, except for `import` and `replay --to`, which write to `amq.default`."),
+			"failed_queue_permissions": attribute.PermissionsByName("Minimal permissions in the vhost for `rabbitmq-retry failed --queue`, " +
+				"by `failed_queue`, except for `import` and `replay --to`."),
 			"detached_queues": schema.MapNestedAttribute{
-				Computed: true,
-				MarkdownDescription: "Former work queues, by name. " +
-					"They stay bound, so that messages that were rejected in them come back. A sidecar must run until they are drained.",
+				Computed:            true,
+				MarkdownDescription: "Former work queues, by name. They stay bound until messages that were rejected there have come back.",
 				NestedObject: schema.NestedAttributeObject{Attributes: map[string]schema.Attribute{
 					"drained": schema.BoolAttribute{Computed: true, MarkdownDescription: "Whether the inbox and all retry queues " +
 						"were empty when they were last read. " +
@@ -159,8 +139,8 @@ func workQueueAttributes() map[string]schema.Attribute {
 	attributes := map[string]schema.Attribute{
 		"max_attempts": schema.Int64Attribute{
 			Optional: true,
-			MarkdownDescription: "Total number of deliveries of a message that fails in this queue, including the first one. " +
-				"It replaces the pipeline's `max_attempts`, and can be lower or higher.",
+			MarkdownDescription: "Deliveries of a message in this queue, including the first. Minimum: `2`. " +
+				"Default: the pipeline's `max_attempts`.",
 		},
 		"declare": schema.BoolAttribute{
 			Optional: true, Computed: true,
@@ -177,7 +157,6 @@ func workQueueAttributes() map[string]schema.Attribute {
 		"failed_queue": attribute.FailedQueueAttribute("of the pipeline's `queue_type`"),
 	}
 	maps.Copy(attributes, attribute.AttachAttributes(
-		" For a declared queue the pipeline writes the arguments itself.",
 		"They take precedence over the keys of the whole pipeline. `null` drops a key."))
 	return attributes
 }

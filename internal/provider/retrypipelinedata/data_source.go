@@ -120,9 +120,7 @@ func cannotRead(name, vhost string, err error) diag.Diagnostic {
 // pipelineSchema describes the data source.
 func pipelineSchema() schema.Schema {
 	return schema.Schema{
-		MarkdownDescription: "A retry pipeline of another configuration, as it is on the broker. " +
-			"A team that attaches queues to it, or runs its sidecar, reads the pipeline's settings here. " +
-			"The data source changes nothing.",
+		MarkdownDescription: "A retry pipeline of another configuration, as it is on the broker. The data source changes nothing.",
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{Required: true, MarkdownDescription: "Name of the pipeline."},
 			"vhost": schema.StringAttribute{
@@ -145,14 +143,13 @@ func pipelineSchema() schema.Schema {
 			"gives_up_after":       entity.ComputedString("Sum of all delays of a message that fails at once on each delivery."),
 			"worker": schema.ObjectAttribute{
 				Computed: true, AttributeTypes: attribute.WorkerType,
-				MarkdownDescription: "The sidecar's configuration of this pipeline, including attached queues: " +
-					"an element of the list `pipelines`, as in `jsonencode({ pipelines = [data.rabbitmq_retry_pipeline.orders.worker] })`. " +
-					"It holds no secrets. Null without a sidecar.",
+				MarkdownDescription: "The sidecar's configuration, attached queues included: an element of `pipelines` in `worker.json`, " +
+					"without secrets. Null without a sidecar.",
 			},
 			"worker_permissions": schema.ObjectAttribute{
 				Computed: true, AttributeTypes: attribute.PermissionsType,
 				MarkdownDescription: "Minimal permissions of the sidecar's user in the vhost: `configure`, `write` and `read`. " +
-					"The function `merge_permissions` merges the permissions of several pipelines. Null without a sidecar.",
+					"Null without a sidecar.",
 			},
 			"operator_permissions": schema.MapAttribute{
 				Computed: true, ElementType: attribute.OperatorPermissionsType,

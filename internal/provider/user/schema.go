@@ -28,10 +28,7 @@ func userSchema(context.Context) schema.Schema {
 	}
 	notEmpty := stringvalidator.LengthAtLeast(1) // the broker stores an empty password, but refuses to log in with it
 	return schema.Schema{
-		MarkdownDescription: "A user, with its permissions and limits.\n\n" +
-			"Without a password, the user can only log in with a certificate or another mechanism. A change of tags or permissions keeps " +
-			"the password, and so does removing it from the configuration. The user that Terraform runs as keeps its password and the " +
-			"tag `administrator`, and is not deleted: such changes fail.",
+		MarkdownDescription: "A user, with its permissions and limits.",
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{
 				Required:            true,
@@ -65,10 +62,8 @@ func userSchema(context.Context) schema.Schema {
 			// An attribute with nested attributes would refuse an object that is not known yet.
 			"permissions": schema.MapAttribute{
 				Optional: true, ElementType: attribute.OperatorPermissionsType,
-				MarkdownDescription: "Permissions by virtual host, such as `{ (rabbitmq_vhost.shop.name) = " +
-					"rabbitmq_retry_pipeline.orders.worker_permissions }`, or objects with `configure`, `write` and `read`: regular " +
-					"expressions for the names of the queues and exchanges that the user can declare, delete (`configure`), publish to, " +
-					"bind (`write`), consume and bind from (`read`). Permissions in other virtual hosts are left alone.",
+				MarkdownDescription: "Permissions by virtual host: objects with the patterns `configure`, `write` and `read`. " +
+					"Permissions in other virtual hosts are left alone.",
 			},
 			"max_connections": attribute.Limit("The most connections that the user can open. Default: no limit."),
 			"max_channels":    attribute.Limit("The most channels that the user can open. Default: no limit."),

@@ -16,8 +16,7 @@ import (
 // vhostSchema describes the resource.
 func vhostSchema(context.Context) schema.Schema {
 	return schema.Schema{
-		MarkdownDescription: "A virtual host, with its limits.\n\n" +
-			"A destroy fails while the virtual host has queues. With `force_destroy = true`, it deletes all queues with their messages.",
+		MarkdownDescription: "A virtual host, with its limits.",
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{
 				Required:            true,
@@ -33,9 +32,8 @@ func vhostSchema(context.Context) schema.Schema {
 			},
 			"default_queue_type": schema.StringAttribute{
 				Optional: true, Computed: true, Validators: attribute.OneOf("classic", "quorum", "stream"),
-				PlanModifiers: []planmodifier.String{unlessConfigured{}},
-				MarkdownDescription: "Type of queues that a client declares without a type. Without it, the virtual host keeps the type that it " +
-					"has, or gets the broker's default.",
+				PlanModifiers:       []planmodifier.String{unlessConfigured{}},
+				MarkdownDescription: "Type of queues that a client declares without a type. Default: the present one, or the broker's default.",
 			},
 			"tracing": schema.BoolAttribute{
 				Optional: true, Computed: true, Default: booldefault.StaticBool(false),

@@ -1,0 +1,9 @@
+# terraform query -generate-config-out=generated.tf
+list "rabbitmq_shovel" "all" {
+  provider         = rabbitmq
+  include_resource = true
+
+  config {
+    vhost = "/"
+  }
+}
