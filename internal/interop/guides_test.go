@@ -4,11 +4,8 @@ package interop
 
 import (
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,11 +16,12 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
 
-// The consumers of the guide count as they are printed, wait between their attempts, and the commands read and replay what
-// they park.
-func TestConsumersOfTheGuideCount(t *testing.T) {
+// The consumers of the examples count, wait between their attempts, and the commands read what they park.
+func TestConsumersOfTheExamplesCount(t *testing.T) {
 	t.Parallel()
-	for _, language := range []string{"python", "go", "javascript"} {
+	for language, file := range map[string]string{
+		"python": "consumer.py", "go": "consumer.go", "javascript": "consumer.js", "java": "Consumer.java",
+	} {
 		t.Run(language, func(t *testing.T) {
 			t.Parallel()
 			b := brokertest.NewNamed(t, "counting")
@@ -31,7 +29,7 @@ func TestConsumersOfTheGuideCount(t *testing.T) {
 				t.Skip("not supported by this release")
 			}
 			withoutWorker(t, b, `engine = "consumer"`, `delays = ["500ms"]`, func(s operator) {
-				attempts := startProgram(t, b, code(t, section(t, "which-engine", "Consumer"), language), language)
+				attempts := startProgram(t, b, example(t, "consumer/"+file), language)
 				publish(t, b, created, "eu.order")
 				attempted(t, attempts, 500*time.Millisecond, 500*time.Millisecond, 500*time.Millisecond)
 				s.waitFor(1)
@@ -48,15 +46,15 @@ func TestConsumersOfTheGuideCount(t *testing.T) {
 	}
 }
 
-// The consumer of the guide for queues that delay by themselves sees the attempts and waits of the plan, and then no more.
-func TestConsumerOfTheGuideWithNativeDelays(t *testing.T) {
+// The consumer for queues that delay by themselves sees the attempts and waits of the plan, and then no more.
+func TestConsumerOfTheExamplesWithNativeDelays(t *testing.T) {
 	t.Parallel()
 	b := brokertest.NewNamed(t, "native")
 	if !b.VersionAtLeast("4.3.1") {
 		t.Skip("not supported by this release")
 	}
 	withoutWorker(t, b, `engine = "native"`, `delays = ["400ms", "800ms"]`, func(s operator) {
-		attempts := startProgram(t, b, code(t, section(t, "which-engine", "Native"), "python"), "python")
+		attempts := startProgram(t, b, example(t, "native/consumer.py"), "python")
 		publish(t, b, created, "eu.order")
 		attempted(t, attempts, 400*time.Millisecond, 800*time.Millisecond, 800*time.Millisecond)
 		s.waitFor(1)
@@ -121,47 +119,6 @@ func withoutWorker(t *testing.T, b *brokertest.Broker, engine, delays string, do
 			t.Errorf("status: printed\n%s", status)
 		}
 	})
-}
-
-// The consumer of the guide has a message wait for as long as an HTTP server says, which is longer than any delay.
-func TestConsumerOfTheGuideWaitsAsLongAsAServerSays(t *testing.T) {
-	t.Parallel()
-	for name, retryAfter := range map[string]func() string{
-		"seconds": func() string { return "5" },
-		"date":    func() string { return time.Now().Add(7 * time.Second).UTC().Format(http.TimeFormat) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := brokertest.NewNamed(t, "waiting")
-			var answered atomic.Int32
-			requests := make(chan time.Time, 10)
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if body, err := io.ReadAll(r.Body); err != nil || string(body) != "pay" {
-					t.Errorf("the server gets %q, %v", body, err)
-				}
-				if answered.Add(1) == 1 {
-					w.Header().Set("Retry-After", retryAfter())
-					w.WriteHeader(http.StatusServiceUnavailable)
-				}
-				requests <- time.Now()
-			}))
-			t.Cleanup(server.Close)
-			config := pipelineOf(b, "orders", []string{created}, `delays = ["1s", "2s"]`, "force_destroy = true")
-			apply(t, b, resource.TestStep{Config: config}, func(startSidecar func()) {
-				startSidecar()
-				startProgram(t, b, code(t, section(t, "message-headers", "Waiting as long as a server says"), "python"), "python", "PAYMENTS_URL="+server.URL)
-				b.Publish(t, "", created, amqp.Publishing{Body: []byte("pay")})
-				var first time.Time
-				for _, earliest := range []time.Duration{0, 5 * time.Second} {
-					at := brokertest.Receive(t, requests)
-					if waited := at.Sub(first); waited < earliest {
-						t.Errorf("the second request comes after %s", waited)
-					}
-					first = at
-				}
-			})
-		})
-	}
 }
 
 // Programs that were written for the plugin work after the changes that the guide names, and no others.
