@@ -26,8 +26,8 @@ resource "rabbitmq_delayed_exchange" "reminders" {
   precision = "100ms"
 }
 
-# terraform output -raw worker_config > reminders.json
-# rabbitmq-retry worker --config reminders.json
+# terraform output -raw worker_config > worker.json
+# rabbitmq-retry worker --config worker.json
 output "worker_config" {
   description = "Configuration of `rabbitmq-retry worker`. It contains no secrets."
   value       = jsonencode({ delayed_exchanges = [rabbitmq_delayed_exchange.reminders.worker] })

@@ -121,17 +121,22 @@ func withoutWorker(t *testing.T, b *brokertest.Broker, engine, delays string, do
 	})
 }
 
-// Programs that were written for the plugin work after the changes that the guide names, and no others.
+// Programs that were written for the plugin work after the changes that the pages name, and no others.
 func TestProgramsForThePluginDelay(t *testing.T) {
 	t.Parallel()
-	for heading, language := range map[string]string{
-		"Python": "python", "Go": "go", "JavaScript": "javascript", "Java": "java", "PHP": "php",
+	for heading, program := range map[string]struct{ language, file string }{
+		"Python": {"python", "reminders.py"}, "Go": {"go", "reminders.go"}, "JavaScript": {"javascript", "reminders.js"},
+		"Java": {"java", "Reminders.java"}, "PHP": {"php", "reminders.php"},
 	} {
-		t.Run(language, func(t *testing.T) {
+		t.Run(program.language, func(t *testing.T) {
 			t.Parallel()
-			text := section(t, "moving-from-the-delayed-message-plugin", heading)
-			program := changed(t, code(t, text, language), code(t, text, "diff"))
-			b := brokertest.NewNamed(t, "delayed "+language)
+			text := contents(t, publishers+program.file)
+			diff := code(t, below(t, publishers+"README.md", heading), "diff")
+			isChanged(t, text, diff)
+			if program.language == "python" {
+				require.Equal(t, diff, code(t, section(t, "moving-from-the-delayed-message-plugin", "What changes in a program"), "diff"))
+			}
+			b := brokertest.NewNamed(t, "delayed "+program.language)
 			config := fmt.Sprintf(`
 resource "rabbitmq_delayed_exchange" "events" {
   name          = "events"
@@ -142,7 +147,7 @@ resource "rabbitmq_delayed_exchange" "events" {
 output "worker" { value = jsonencode({ delayed_exchanges = [rabbitmq_delayed_exchange.events.worker] }) }`, b.Vhost)
 			apply(t, b, resource.TestStep{Config: config}, func(startSidecar func()) {
 				startSidecar()
-				delayed(t, startProgram(t, b, program, language), 1, 2, 3)
+				delayed(t, startProgram(t, b, text, program.language), 1, 2, 3)
 				// The queue of the programs keeps the delayed exchange from being destroyed.
 				b.Call(t, http.MethodDelete, b.Path("queues", "reminders"), nil, nil)
 			})
@@ -150,19 +155,23 @@ output "worker" { value = jsonencode({ delayed_exchanges = [rabbitmq_delayed_exc
 	}
 }
 
-// changed is a program with each line of a diff that begins with - replaced by the one that follows.
-func changed(t *testing.T, program, diff string) string {
+// isChanged checks that a diff makes this program of one for the plugin: the program has each line that begins with + once,
+// and no other trace of the plugin than the lines that begin with -, which the ones that follow them replace.
+func isChanged(t *testing.T, program, diff string) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSuffix(diff, "\n"), "\n")
-	for i := 0; i < len(lines); i += 2 {
+	before := program
+	for i := 0; i+1 < len(lines); i += 2 {
 		old, isOld := strings.CutPrefix(lines[i], "-")
 		replacement, isNew := strings.CutPrefix(lines[i+1], "+")
-		if !isOld || !isNew || strings.Count(program, old+"\n") != 1 {
-			t.Fatalf("%q does not replace a line of\n%s", lines[i:i+2], program)
+		if !isOld || !isNew || strings.Count(program, replacement+"\n") != 1 || strings.Contains(program, old+"\n") {
+			t.Fatalf("%q does not lead to a line of\n%s", lines[i:i+2], program)
 		}
-		program = strings.Replace(program, old+"\n", replacement+"\n", 1)
+		before = strings.Replace(before, replacement+"\n", old+"\n", 1)
 	}
-	return program
+	if len(lines)%2 != 0 || strings.Contains(program, "x-delayed") || strings.Contains(before, `.deliver"`) || strings.Contains(before, ".deliver'") {
+		t.Fatalf("the diff does not name all changes:\n%s\n%s", diff, program)
+	}
 }
 
 // delayed compares what a program prints of messages with so many seconds of delay.

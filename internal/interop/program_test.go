@@ -17,17 +17,31 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
 
+// publishers is the folder with a program for a delayed exchange in each language.
+const publishers = "../../examples/publishers/"
+
 // section is what is below a heading of a guide.
 func section(t *testing.T, guide, heading string) string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/guides/" + guide + ".md")
-	require.NoError(t, err)
-	_, found, begins := strings.Cut(string(text), "\n## "+heading+"\n")
+	return below(t, "../../docs/guides/"+guide+".md", heading)
+}
+
+// below is what is below a heading of a page.
+func below(t *testing.T, page, heading string) string {
+	t.Helper()
+	_, found, begins := strings.Cut(contents(t, page), "\n## "+heading+"\n")
 	if !begins {
-		t.Fatalf("the guide %s has no heading %q", guide, heading)
+		t.Fatalf("%s has no heading %q", page, heading)
 	}
 	found, _, _ = strings.Cut(found, "\n## ")
 	return found
+}
+
+func contents(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	return string(text)
 }
 
 // code is the first block in a language.

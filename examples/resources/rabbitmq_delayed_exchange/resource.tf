@@ -1,8 +1,6 @@
 resource "rabbitmq_delayed_exchange" "events" {
-  name      = "events" # publishers publish here, with the header x-delay in milliseconds
-  type      = "topic"  # how events.deliver routes what is due
-  max_delay = "720h"   # decides how many levels there are
-  precision = "100ms"  # delays are rounded up to it
+  name      = "events" # publish here, with the header x-delay in milliseconds
+  max_delay = "720h"   # 30 days
 }
 
 output "worker_config" {
