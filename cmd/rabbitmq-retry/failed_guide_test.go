@@ -18,7 +18,7 @@ func (o orders) failedElsewhere(t *testing.T) {
 	t.Helper()
 	o.DeclareQueue(t, "billing_error", "quorum", nil)
 	o.DeclareQueue(t, "celery", "classic", map[string]any{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "celery.dead"})
-	for _, queue := range []string{"error", "shipping.dlq", "celery.dead", "sales.failed", "inbox.rejects", "sales", "inbox"} {
+	for _, queue := range []string{"error", "celery.dead", "inbox.rejects", "sales", "inbox"} {
 		o.DeclareQueue(t, queue, "classic", nil)
 	}
 	nservicebus := func(id, queue, message string) amqp.Publishing {
@@ -38,11 +38,6 @@ func (o orders) failedElsewhere(t *testing.T) {
 		"MT-Reason": "fault", "MT-Fault-InputAddress": "rabbitmq://localhost/billing", "MT-Fault-Message": "boom",
 		"MT-Fault-ExceptionType": "System.Exception", "MT-Fault-Timestamp": "2026-11-13T01:12:04.0000000Z", "MT-Fault-RetryCount": int32(3),
 	}})
-	o.Publish(t, "", "shipping.dlq", amqp.Publishing{Headers: amqp.Table{
-		"x-original-exchange": "", "x-original-routingKey": "shipping", "x-exception-message": "no such van",
-	}})
-	o.Publish(t, "", "sales.failed", amqp.Publishing{Body: []byte(`{"job":"urn:x","attempts":3,"dead_letter":{"reason":"unknown_urn",` +
-		`"error":"no handler","failed_at":1794532324000,"original_queue":"sales","attempts":3,"lang":"go"}}`)})
 	o.Publish(t, "", "celery", amqp.Publishing{Headers: amqp.Table{"task": "orders.ship", "id": "7", "retries": int32(3)}})
 	d, ok, err := o.Channel(t).Get("celery", false)
 	require.True(t, err == nil && ok && d.Reject(false) == nil, "the task is not rejected", err)
@@ -53,16 +48,14 @@ func (o orders) failedElsewhere(t *testing.T) {
 // The guide shows its commands' real output, apart from ids, ages and records.
 func TestGuideOfOtherSystems(t *testing.T) {
 	t.Parallel()
-	guide, err := os.ReadFile(filepath.Join("..", "..", "templates", "guides", "failed-queues-of-other-systems.md.tmpl"))
+	guide, err := os.ReadFile(filepath.Join("..", "..", "templates", "guides", "queues-of-others.md.tmpl"))
 	require.NoError(t, err)
 	o := newOrders(t, "classic")
 	o.failedElsewhere(t)
-	ids, _ := o.run(t, exitOK, "failed list --queue error -o id")
-	blocks := regexp.MustCompile("(?s)```shell\n(.*?)```\n\n```text\n(.*?)```").FindAllStringSubmatch(string(guide), -1)
-	require.GreaterOrEqual(t, len(blocks), 5, "blocks")
+	blocks := regexp.MustCompile("(?s)```shell\n([^`]*)```\n\n```text\n(.*?)```").FindAllStringSubmatch(string(guide), -1)
+	require.GreaterOrEqual(t, len(blocks), 4, "blocks")
 	for _, block := range blocks {
-		script := regexp.MustCompile(`error [0-9a-f]{4}\n`).ReplaceAllString(block[1], "error "+ids[:8]+"\n")
-		output, err := o.shell(t, t.TempDir(), script)
+		output, err := o.shell(t, t.TempDir(), block[1])
 		require.NoError(t, err, block[1])
 		got, want := withoutVariations(output), withoutVariations(block[2])
 		assert.Equalf(t, want, got, "%sprinted\n%s\nand the guide has\n%s", block[1], output, block[2])

@@ -180,7 +180,7 @@ func TestImageTrustsTheCertificatesThatItHolds(t *testing.T) {
 // The guide's command for a pod finds the program, the broker and the operator's credentials.
 func TestCommandsRunInThePod(t *testing.T) {
 	t.Parallel()
-	guide := string(read(t, "../../templates/guides/reading-a-dead-letter.md.tmpl"))
+	guide := string(read(t, "../../templates/guides/failed-messages.md.tmpl"))
 	documented := regexp.MustCompile(`(?s)kubectl exec -it deploy/rabbitmq-retry -- (.*?[^\\])\n`).FindStringSubmatch(guide)
 	require.NotNil(t, documented, "the guide runs no command in the pod")
 	container := documents(t, "kubernetes.yaml")[0].in("spec", "template", "spec", "containers")

@@ -14,8 +14,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/operation"
 )
 
-const exportHelp = `Writes failed messages as JSON, one per line. The guide "Files of failed messages" describes the format. The
-messages stay in the queue. With --remove, each message is written to the disk, and then taken out. "failed
+const exportHelp = `Writes failed messages as JSON, one per line. The guide "Files and queues of other systems" describes the format.
+The messages stay in the queue. With --remove, each message is written to the disk, and then taken out. "failed
 import" puts the messages back unchanged. With --decode, you can edit bodies whose content_encoding is gzip or
 deflate: an import compresses them again.
 
