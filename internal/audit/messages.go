@@ -198,7 +198,7 @@ const (
 	definitionUnreadable = "The definition of pipeline %q cannot be read: %s. " +
 		"Messages are still retried, but the pipeline cannot be imported."
 	definitionUnreadableRemedy = "Run terraform apply: the plan shows the binding and restores it, or says which release is needed. " +
-		`If no state has the pipeline, write the definition again, as the guide "Import" says.`
+		`If no state has the pipeline, write the definition again, as the guide "Changing, moving, importing, destroying" says.`
 )
 
 // maxListed is the number of names that a message lists.

@@ -220,8 +220,8 @@ type engineStep struct {
 	before, after   setting
 }
 
-// steps are those of the guide "Moving work queues": on the way there the old pipeline lets go, on the way back it is
-// destroyed. Between engines whose calls differ, consumers hold what fails while the queue is taken over.
+// steps are those of the guide "Changing, moving, importing, destroying": on the way there the old pipeline lets go, on the
+// way back it is destroyed. Between engines whose calls differ, consumers hold what fails while the queue is taken over.
 func (m engineMove) steps() []engineStep {
 	there, back := settingOf[m.to], settingOf[m.from]
 	during := there
@@ -325,7 +325,7 @@ func (l *load) takeFailed(t *testing.T, queue string) {
 	}
 }
 
-// setting is what a consumer does with a message that fails: the guide "Which engine" has these three.
+// setting is what a consumer does with a message that fails: the guide "Choosing an engine" has these three.
 type setting int32
 
 const (

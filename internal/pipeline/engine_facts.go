@@ -27,7 +27,7 @@ func (workerEngine) facts() Facts {
 	return Facts{
 		Misfit:    func([]time.Duration) (summary, detail string) { return "", "" },
 		Call:      "call basic.nack(requeue=false)",
-		Otherwise: "With requeue=true, a message comes back at once, without a delay. The guide \"Which engine\" says what each call does.",
+		Otherwise: "With requeue=true, a message comes back at once, without a delay. The guide \"Choosing an engine\" says what each call does.",
 		Unbound: "After each delay, its messages go to the sidecar again. " +
 			"The sidecar publishes them to the queue by name. Without the permission for that, it parks them.",
 	}
@@ -41,7 +41,7 @@ func (nativeEngine) facts() Facts {
 		InQueue:   true,
 		Misfit:    notLinear,
 		Call:      "call basic.reject(requeue=true)",
-		Otherwise: "With requeue=false, a message is parked at its first failure. The guide \"Which engine\" says what each call does.",
+		Otherwise: "With requeue=false, a message is parked at its first failure. The guide \"Choosing an engine\" says what each call does.",
 		Unbound:   "Replayed messages are parked again.",
 	}
 }
@@ -53,7 +53,7 @@ func (consumerEngine) facts() Facts {
 			"would be retried.",
 		Misfit:    notOne,
 		Call:      "count, and call basic.nack(requeue=false)",
-		Otherwise: "Without the code in the guide \"Which engine\", a message that always fails comes back indefinitely.",
+		Otherwise: "Without the code in the guide \"Choosing an engine\", a message that always fails comes back indefinitely.",
 		Unbound:   "After the delay, its messages are parked.",
 	}
 }

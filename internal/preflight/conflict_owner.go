@@ -161,7 +161,7 @@ func (q liveWorkQueue) checkHandOver(f *Findings, theirs topology.Policy, exists
 const (
 	workQueueOfAnother = "Queue %q is a work queue of the pipeline %q, and a queue can belong to one pipeline only. " +
 		"To move it without losing messages, leave it in %q for now, write take_over_from = %q here and apply. " +
-		"Then remove the queue from %q and apply again. The guide \"Moving work queues\" has the steps."
+		"Then remove the queue from %q and apply again. The guide \"Changing, moving, importing, destroying\" has the steps."
 
 	moveOfOthers = "Queue %q is being moved from the pipeline %q to %q, and one move must end before the next one begins. " +
 		"Remove the queue from %q and apply. Remove take_over_from in %q and apply. Then write take_over_from = %q here."
@@ -197,5 +197,5 @@ const (
 		"Messages that fail meanwhile are parked without a retry. " +
 		"Before this apply, make the consumers keep a failed message for a second, and then call basic.nack with requeue=true. " +
 		"RabbitMQ 4.3 does not count that call, and it is right for both engines. After this apply, make them call what this pipeline needs. " +
-		"The guide \"Which engine\" has the steps. If nothing is consumed from %q meanwhile, you need do nothing."
+		"The guide \"Choosing an engine\" has the steps. If nothing is consumed from %q meanwhile, you need do nothing."
 )

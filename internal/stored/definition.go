@@ -154,7 +154,7 @@ func Recover[D any](p Place, vhost topology.Topology, parse func(string) (D, err
 	definition, err := Find(p, vhost, parse)
 	if err != nil && !release.IsNewer(err) && len(p.values(vhost)) > 0 {
 		err = fmt.Errorf("%w.\n\nIf a Terraform state has the %s, run terraform apply there, which restores the definition. "+
-			"If no state has it, write the definition again, as the guide \"Import\" says", err, p.Owner)
+			"If no state has it, write the definition again, as the guide \"Changing, moving, importing, destroying\" says", err, p.Owner)
 	}
 	return definition, err
 }

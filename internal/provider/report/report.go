@@ -116,7 +116,8 @@ func DeadLettersDropped(queues []string) diag.Diagnostic {
 			"Until they get another dead-letter exchange, the broker drops their rejected messages:\n%s\n\n"+preflight.IfMoved+
 			"To hand a queue over without a gap, first add it to its new owner, and apply. Then remove it here, and apply. "+
 			"If the new owner is another pipeline, or an attachment to one, it needs take_over_from. "+
-			"Between work_queues and an attachment of one pipeline, nothing more is needed. The guide \"Moving work queues\" shows both.",
+			"Between work_queues and an attachment of one pipeline, nothing more is needed. "+
+			"The guide \"Changing, moving, importing, destroying\" shows both.",
 		preflight.Bullets(queues)))
 }
 

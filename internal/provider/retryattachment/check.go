@@ -103,7 +103,7 @@ func movedByReplacement(queue, from string) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(path.Root("pipeline"), "The queue would be detached before it is attached again", fmt.Sprintf(
 		"A change of pipeline replaces the attachment, and messages that are rejected in queue %q in between are lost. "+
 			"Keep this attachment as it is. Add a second one, or a work queue of the other pipeline, with take_over_from = %q, and apply. "+
-			"Then remove this one and apply again. The guide \"Moving work queues\" has the steps.",
+			"Then remove this one and apply again. The guide \"Changing, moving, importing, destroying\" has the steps.",
 		queue, from))
 }
 

@@ -68,7 +68,7 @@ func replacedWithAttachments(at path.Path, queues []string) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(at, "A pipeline with attached queues would be replaced", fmt.Sprintf(
 		"A change of %s replaces the pipeline. The destroy fails while a rabbitmq_retry_attachment attaches these queues:\n%s\n\n"+
 			"Destroy the attachments first, in a separate apply. To move the queues to another pipeline without a gap, see the guide "+
-			"\"Moving work queues\".",
+			"\"Changing, moving, importing, destroying\".",
 		at, preflight.Bullets(queues)))
 }
 
@@ -82,7 +82,7 @@ func replacedWithWorkQueues(at path.Path, queues []string) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(at, "A pipeline with work queues would be replaced", fmt.Sprintf(
 		"A change of %s replaces the pipeline. Messages that are rejected in its work queues between destroy and creation are lost:\n%s\n\n"+
 			"Keep this resource as it is. Add a second one, whose work queues have take_over_from = the name of this pipeline, and apply. "+
-			"Then remove this one and apply again. The guide \"Moving work queues\" has the steps. "+
+			"Then remove this one and apply again. The guide \"Changing, moving, importing, destroying\" has the steps. "+
 			"If these messages can be lost, first apply force_destroy = true, and leave it set.",
 		at, preflight.Bullets(queues)))
 }
