@@ -80,7 +80,7 @@ func (f *follower) look(ctx context.Context, asked bool) {
 	f.seen = seen
 	switch {
 	case err != nil:
-		f.Logger.Error("configuration refused: the one before stays in force", "error", err, "generation", f.generation)
+		f.Logger.Error("configuration refused: the previous one stays in force", "error", err, "generation", f.generation)
 	case bytes.Equal(data, f.inForce) && len(config.Refused) == 0:
 		f.Logger.Info("the configuration is already in force", "file", f.Path, "generation", f.generation)
 	default:

@@ -35,16 +35,16 @@ func holdsMessages(m model, contents map[string]string) diag.Diagnostic {
 
 // changeWouldLose is the error if a queue that has to be re-created is not proved empty.
 func changeWouldLose(m model, kept *apply.KeptError) diag.Diagnostic {
-	return wouldLose("change", m, kept, "Consume or move the messages and stop the consumers. Then apply again.")
+	return wouldLose("The change", m, kept, "Consume or move the messages and stop the consumers. Then apply again.")
 }
 
 // destroyWouldLose is the error if a queue is not proved empty.
 func destroyWouldLose(m model, kept *apply.KeptError) diag.Diagnostic {
-	return wouldLose("destroy", m, kept, emptyFirst)
+	return wouldLose("Destroying the queue", m, kept, emptyFirst)
 }
 
-func wouldLose(action string, m model, kept *apply.KeptError, remedy string) diag.Diagnostic {
-	return diag.NewAttributeErrorDiagnostic(path.Root("name"), "The "+action+" would lose messages", fmt.Sprintf(
+func wouldLose(what string, m model, kept *apply.KeptError, remedy string) diag.Diagnostic {
+	return diag.NewAttributeErrorDiagnostic(path.Root("name"), what+" would lose messages", fmt.Sprintf(
 		"Queue %q was not deleted:\n%s\n\n%s", m.Name.ValueString(), kept, remedy))
 }
 
