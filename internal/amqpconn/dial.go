@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -34,12 +35,14 @@ type watcher interface {
 func dialBelow[W watcher](uri URI, config amqp.Config, above func(net.Conn) W) (*amqp.Connection, W, error) {
 	var watch W
 	var dialled net.Conn
+	var greeting greeted
 	config.Dial = func(network, address string) (net.Conn, error) {
 		conn, err := uri.dial(network, address)
 		if err != nil {
 			return nil, err
 		}
-		watch = above(coalesce.New(&greeted{Conn: conn}))
+		greeting.Conn = conn
+		watch = above(coalesce.New(&greeting))
 		dialled = watch
 		return watch, nil
 	}
@@ -52,7 +55,7 @@ func dialBelow[W watcher](uri URI, config amqp.Config, above func(net.Conn) W) (
 		if dialled != nil {
 			_ = dialled.Close()
 		}
-		return nil, watch, explain(uri, err, time.Since(began))
+		return nil, watch, explain(uri, greeting.causeOf(err), time.Since(began))
 	}
 	// Messages come only after a channel is open, so this is early enough.
 	watch.SetFrameMax(uint32(conn.Config.FrameSize)) //nolint:gosec // was negotiated as one
@@ -152,10 +155,12 @@ func otherThanRabbitMQ(conn *amqp.Connection) error {
 // refuses, nor says so.
 const otherTimeout = 3 * time.Second
 
-// greeted is a connection that reads the broker's name early. The library gives it only after the handshake.
+// greeted is a connection that reads the broker's name early. The library gives it only after the handshake. It also keeps
+// the error that ended the reading.
 type greeted struct {
 	net.Conn
 	heard bool
+	end   atomic.Pointer[error]
 }
 
 // Read also shortens the time limit of the handshake with another broker. After the handshake, the library has no time
@@ -165,10 +170,22 @@ func (g *greeted) Read(p []byte) (int, error) {
 	if n > 0 && !g.heard {
 		g.heard = true
 		if product.IsOther(productIn(p[:n])) {
-			_ = g.SetDeadline(time.Now().Add(otherTimeout)) // the next read reports this error, too
+			_ = g.SetDeadline(time.Now().Add(otherTimeout)) // the next read also reports this error
 		}
 	}
+	if err != nil {
+		g.end.CompareAndSwap(nil, &err)
+	}
 	return n, err
+}
+
+// causeOf returns the error that ended the reading, as the library reports it, if the library only says that the connection is
+// closed. It says so if the end came before the library waited for an answer.
+func (g *greeted) causeOf(err error) error {
+	if end := g.end.Load(); end != nil && errors.Is(err, amqp.ErrClosed) {
+		return &amqp.Error{Code: amqp.FrameError, Reason: (*end).Error()}
+	}
+	return err
 }
 
 // productIn returns the product in the server properties of a connection.start. It returns "" if the bytes do not have

@@ -1,6 +1,7 @@
 package amqpconn
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -24,6 +25,26 @@ func TestHungUpSaysWhatToWrite(t *testing.T) {
 				t.Errorf("%s, %v: %s", uri, hungUp, got)
 			}
 		}
+	}
+}
+
+// refusing is a connection whose reading ends with an alert of TLS.
+type refusing struct{ net.Conn }
+
+func (refusing) Read([]byte) (int, error) {
+	return 0, errors.New("remote error: tls: certificate required")
+}
+
+// If the library notices only that the connection is closed, the error is the one that ended the reading.
+func TestCauseOfAClosedConnectionIsNamed(t *testing.T) {
+	t.Parallel()
+	g := greeted{Conn: refusing{}}
+	_, err := g.Read(nil)
+	require.Error(t, err)
+	uri, err := ParseURI("amqps://a")
+	require.NoError(t, err)
+	for _, noticed := range []error{amqp.ErrClosed, &amqp.Error{Code: amqp.FrameError, Reason: "remote error: tls: certificate required"}} {
+		require.ErrorContains(t, explain(uri, g.causeOf(noticed), 0), "the broker asks for a client certificate")
 	}
 }
 
