@@ -19,7 +19,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 )
 
-var update = flag.Bool("update", false, "write "+exportedByOld+" again; only against RabbitMQ 3.10")
+var exportAgain = flag.Bool("export", false, "write "+exportedByOld+" again; only against RabbitMQ 3.10")
 
 // exportedByOld is an export from RabbitMQ 3.10.8. It has values of each type, empty properties, deeply nested headers, an
 // empty body, and bodies of several frames.
@@ -34,7 +34,7 @@ func TestFileOfTheOldestRelease(t *testing.T) {
 			t.Parallel()
 			o := newOrders(t, queueType)
 			o.failedExchange(t)
-			if *update && queueType == "classic" {
+			if *exportAgain && queueType == "classic" {
 				o.writeExport(t)
 			}
 			want := unzip(t, exportedByOld)

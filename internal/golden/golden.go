@@ -18,7 +18,7 @@ func Check(t testing.TB, file, text string) {
 	if *update {
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	}
-	require.Equalf(t, text, read(t, file), "%s is generated: make references", file)
+	require.Equalf(t, text, read(t, file), "%s is generated: run this test with -update", file)
 }
 
 // Section does the same for the part of a guide between its lines "<!-- generated: name -->" and "<!-- end -->".

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -42,10 +43,10 @@ func TestReferenceOfMetrics(t *testing.T) {
 		metrics = append(metrics, []string{"`" + m.Name + "`", m.Type, strings.Join(m.Labels, ", "), m.Help})
 	}
 	golden.Section(t, page, "metrics", golden.Table([]string{"metric", "type", "labels", "meaning"}, metrics))
-	for _, r := range rules(t) {
+	for _, r := range alertRules(t) {
 		if r.Alert != "" {
 			link := fmt.Sprintf("[%s](troubleshooting.md#%s)", r.Alert, strings.ToLower(r.Alert))
-			alerts = append(alerts, []string{link, r.Labels["severity"], r.For})
+			alerts = append(alerts, []string{link, r.Labels["severity"], cmp.Or(r.For, "at once")})
 		}
 	}
 	golden.Section(t, page, "alerts", golden.Table([]string{"alert", "severity", "after"}, alerts))
@@ -59,7 +60,7 @@ type rule struct {
 	Annotations map[string]string `yaml:"annotations"`
 }
 
-func rules(t *testing.T) (all []rule) {
+func alertRules(t *testing.T) (all []rule) {
 	t.Helper()
 	var file struct {
 		Groups []struct {
@@ -132,7 +133,7 @@ func TestDashboardQueriesAreValid(t *testing.T) {
 func TestAlertsAreComplete(t *testing.T) {
 	t.Parallel()
 	tests := read(t, examples+"alerts_test.yml")
-	for _, r := range rules(t) {
+	for _, r := range alertRules(t) {
 		if r.Alert == "" {
 			continue
 		}

@@ -2,7 +2,6 @@ package provider_test
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -26,6 +25,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/audit"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/golden"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -35,8 +35,6 @@ const root = "../../"
 
 // publicNames is the list of all names that users write or read, and that later releases keep.
 const publicNames = root + "design/public-names.txt"
-
-var updateNames = flag.Bool("update", false, "write "+publicNames+" again")
 
 // The list has exactly the product's public names, so that a change of a name appears in a diff.
 func TestPublicNames(t *testing.T) {
@@ -50,7 +48,7 @@ func TestPublicNames(t *testing.T) {
 		{"Commands and flags", commandNames(t)},
 		{"Exit codes", constants(t, regexp.MustCompile(`^exit[A-Z]`), "cmd/rabbitmq-retry")},
 		{"Environment variables", matches(t, `"(RABBITMQ_[A-Z_]+)"`, sources(t, "cmd", "internal")...)},
-		{"Metrics", matches(t, "(?m)^\\| `(rabbitmq_retry_[^|]+\\| [^|]+ \\| [^|]+) \\|", "templates/guides/monitoring-the-sidecar.md.tmpl")},
+		{"Metrics", matches(t, "(?m)^\\| `(rabbitmq_retry_[^|]+\\| [^|]+ \\| [^|]+) \\|", "templates/guides/metrics-and-alerts.md.tmpl")},
 		{"Alerts and rules", matches(t, `(?m)^ *- (?:alert|record): (\S+)$`, "examples/observability/alerts.yml")},
 		{"Headers", constants(t, regexp.MustCompile("^Header[A-Z]"), "internal/deadletter", "internal/delaying", "internal/failed")},
 		{"Values of headers and flags", constants(t, regexp.MustCompile("^(Reason|Detour|Hint)[A-Z]|^(asID|asJSONL|Table|JSON|By[A-Z].*)$"),
@@ -66,23 +64,7 @@ func TestPublicNames(t *testing.T) {
 		}
 		fmt.Fprintf(&list, "# %s\n\n%s\n\n", part.title, strings.Join(part.names, "\n"))
 	}
-	text := strings.TrimSuffix(list.String(), "\n")
-	if *updateNames {
-		require.NoError(t, os.WriteFile(publicNames, []byte(text), 0o600))
-	}
-	committed, err := os.ReadFile(publicNames)
-	require.NoError(t, err)
-	known, found := strings.Split(string(committed), "\n"), strings.Split(text, "\n")
-	for _, line := range difference(known, found) {
-		t.Errorf("%s has %q, which the product does not have", publicNames, line)
-	}
-	for _, line := range difference(found, known) {
-		t.Errorf("the product has %q: go test -run TestPublicNames ./internal/provider -update", line)
-	}
-}
-
-func difference(a, b []string) []string {
-	return slices.DeleteFunc(slices.Clone(a), func(line string) bool { return slices.Contains(b, line) })
+	golden.Check(t, publicNames, strings.TrimSuffix(list.String(), "\n"))
 }
 
 // schemaNames are the attributes of the provider, its resources and data sources with their types, and its functions.
