@@ -18,7 +18,7 @@ import (
 const auditHelp = `Finds the causes of lost dead letters on a broker. These are dead-letter exchanges that are missing or
 lead nowhere, cycles, policies that shadow others, and limits that empty a queue of failed messages.
 It looks at every queue of the vhost, and changes nothing. Its user needs the tag "management" and
-any permission in the vhost. The guide "Dead-letter audit" explains each rule.
+any permission in the vhost. The guide "Audit rules" explains each rule.
 
 The password comes from $RABBITMQ_PASSWORD or a file, never from the command line.
 

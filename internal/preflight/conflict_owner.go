@@ -197,5 +197,5 @@ const (
 		"Messages that fail meanwhile are parked without a retry. " +
 		"Before this apply, make the consumers keep a failed message for a second, and then call basic.nack with requeue=true. " +
 		"RabbitMQ 4.3 does not count that call, and it is right for both engines. After this apply, make them call what this pipeline needs. " +
-		"The guide \"Choosing an engine\" has the steps. If nothing is consumed from %q meanwhile, you need do nothing."
+		"The guide \"Changing, moving, importing, destroying\" has the steps. If nothing is consumed from %q meanwhile, you need do nothing."
 )
