@@ -81,7 +81,7 @@ var see = regexp.MustCompile(` See \[[\w.]+\]\.`)
 func meaning(name, written string) string {
 	text := strings.TrimSpace(strings.ReplaceAll(written, "\n", " "))
 	text = see.ReplaceAllString(text, "")
-	for _, beginning := range []string{name + " is ", name + " has ", name + " says ", name + " ", name + ": "} {
+	for _, beginning := range []string{name + " is ", name + " has ", name + " says ", name + " means that ", name + " ", name + ": "} {
 		if rest, begins := strings.CutPrefix(text, beginning); begins {
 			return strings.ToUpper(rest[:1]) + rest[1:]
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
-// ReasonNoInbox: the broker itself routed the message into the unrouted queue. The inbox was not bound to the delayed
-// exchange, so the sidecar could not delay the message.
+// ReasonNoInbox means that the broker itself routed the message into the unrouted queue. The inbox was not bound to the
+// delayed exchange, so the sidecar could not delay the message.
 const ReasonNoInbox = "no_inbox"
 
 // UnroutedOf is the delayed exchange whose unrouted queue has this name, "" if the name does not end like an unrouted
