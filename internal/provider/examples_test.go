@@ -3,6 +3,7 @@ package provider_test
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -39,11 +40,59 @@ func TestAcc_ExamplesCanBePlanned(t *testing.T) {
 	}
 }
 
+// Every block of a guide is part of an example, or valid with the provider that users get.
+func TestAcc_BlocksOfGuidesAreValid(t *testing.T) {
+	t.Parallel()
+	provider := terraformtest.BuildProvider(t)
+	guides, err := filepath.Glob(root + "docs/guides/*.md")
+	require.NoError(t, err)
+	oneLine := func(text string) string { return strings.Join(strings.Fields(text), " ") }
+	examples, checked := "", 0
+	for _, file := range sourcesOf(t, root+"examples") {
+		content, err := os.ReadFile(file)
+		require.NoError(t, err)
+		examples += oneLine(string(content)) + "\n"
+	}
+	for _, guide := range guides {
+		content, err := os.ReadFile(guide)
+		require.NoError(t, err)
+		for i, block := range regexp.MustCompile("(?ms)^ *```terraform\n(.*?)^ *```$").FindAllSubmatch(content, -1) {
+			config := string(block[1])
+			if strings.Contains(examples, oneLine(config)) || strings.Contains(config, "cyrilgdn/") { // tests cannot install this one
+				continue
+			}
+			checked++
+			t.Run(fmt.Sprint(filepath.Base(guide), " ", i+1), func(t *testing.T) {
+				t.Parallel()
+				tf := terraformtest.New(t, provider)
+				if !strings.Contains(config, "required_providers") {
+					tf.Write(t, "versions.tf", terraformtest.Required)
+				}
+				tf.Write(t, "main.tf", config)
+				tf.Run(t, "validate")
+			})
+		}
+	}
+	require.GreaterOrEqual(t, checked, 7)
+}
+
+// sourcesOf are the files of Terraform below a folder.
+func sourcesOf(t *testing.T, folder string) (files []string) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
+		if ext := filepath.Ext(path); ext == ".tf" || ext == ".hcl" {
+			files = append(files, path)
+		}
+		return err
+	}))
+	return files
+}
+
 // rootModules lists the example folders that name their provider.
 func rootModules(t *testing.T) []string {
 	t.Helper()
 	var files []string
-	for _, folders := range []string{"*", "resources/*", "data-sources/*"} {
+	for _, folders := range []string{"*", "consumers/*", "resources/*", "data-sources/*"} {
 		deeper, err := filepath.Glob("../../examples/" + folders + "/*.tf")
 		require.NoError(t, err)
 		files = append(files, deeper...)
