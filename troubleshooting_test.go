@@ -51,8 +51,9 @@ func TestTroubleshootingHasAllThatGoesWrong(t *testing.T) {
 		{"alerts", alerts(t), nil, "An alert", heading, 16},
 		{"exit codes", source.constants("cmd/rabbitmq-retry", "exit"), nil, "An exit code", firstCell, 5},
 		{"reasons", slices.Concat(source.constants("internal/deadletter", "Reason"), source.constants("internal/delaying", "Reason"),
-			source.constants("internal/pipeline", "Reason")), []string{"No reason", "A rule of the audit"}, "A reason", heading, 12},
-		{"audit rules", audit.Rules(), nil, "A reason", ruleLink, 40},
+			source.constants("internal/pipeline", "Reason"), source.constants("internal/failed", "Reason")),
+			[]string{"No reason"}, "A reason", heading, 13},
+		{"audit rules", audit.Rules(), nil, "A rule of the audit", ruleLink, 40},
 	} {
 		total += len(kind.names)
 		t.Logf("%d %s", len(kind.names), kind.name)
