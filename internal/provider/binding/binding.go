@@ -146,7 +146,8 @@ func (b bindings) Update(ctx context.Context, plan, state *model) diag.Diagnosti
 		turn.Last = configured.Made
 	}
 	turn.Unlock()
-	if diags.HasError() {
+	// A state of another provider that was not refreshed lacks the arguments, but has the key.
+	if diags.HasError() || plan.PropertiesKey.Equal(state.PropertiesKey) {
 		return diags
 	}
 	return b.Delete(ctx, *state)

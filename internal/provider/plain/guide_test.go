@@ -113,6 +113,20 @@ func TestAcc_GuideOnMovingAsPrinted(t *testing.T) {
 	})
 }
 
+// A state of another provider lacks attributes until it is refreshed. An apply without a refresh loses nothing on the broker.
+func TestAcc_StateOfAnotherIsAppliedWithoutARefresh(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	makeMoving(t, b)
+	cli := takingOver(t, b, "")
+	cli.Write(t, "main.tf", guideOnMoving(t)["terraform"][0])
+	cli.Write(t, "broker.tf.json", string(asJSON(t, map[string]any{"resource": byType(moving(t, b))})))
+	cli.Run(t, "state", "replace-provider", "-auto-approve", another, registry.Source)
+	cli.Run(t, "apply", "-refresh=false", "-auto-approve", "-input=false")
+	printed, code := cli.Exit(t, "plan", "-detailed-exitcode", "-input=false")
+	require.Zero(t, code, printed)
+}
+
 // providersIn are the sources of the providers in a state.
 func providersIn(t *testing.T, cli *terraformtest.CLI) map[string]bool {
 	t.Helper()
