@@ -50,9 +50,12 @@ func TestTroubleshootingHasAllThatGoesWrong(t *testing.T) {
 		{"log lines", lines, quietLines, "A line of the sidecar's log", firstCell, 20},
 		{"alerts", alerts(t), nil, "An alert", heading, 16},
 		{"exit codes", source.constants("cmd/rabbitmq-retry", "exit"), nil, "An exit code", firstCell, 5},
-		{"reasons", slices.Concat(source.constants("internal/deadletter", "Reason"), source.constants("internal/delaying", "Reason"),
-			source.constants("internal/pipeline", "Reason"), source.constants("internal/failed", "Reason")),
-			[]string{"No reason"}, "A reason", heading, 13},
+		{
+			"reasons", slices.Concat(source.constants("internal/deadletter", "Reason"), source.constants("internal/delaying", "Reason"),
+				source.constants("internal/pipeline", "Reason"), source.constants("internal/failed", "Reason")),
+			[]string{"No reason"},
+			"A reason", heading, 13,
+		},
 		{"audit rules", audit.Rules(), nil, "A rule of the audit", ruleLink, 40},
 	} {
 		total += len(kind.names)
