@@ -67,7 +67,7 @@ const (
 // Hints of a consumer that publishes to the dead-letter exchange itself. The worker obeys them once and then removes
 // them. Publishers can use the name of HeaderHint for something else, so other values stay.
 const (
-	// HeaderHint says what to do with the message. Only the value never has an effect. See [HintNever].
+	// HeaderHint says what to do with the message. Only the value "never" has an effect. See [HintNever].
 	HeaderHint = "retry"
 	// HeaderAfter asks for a wait of at least this many milliseconds. The worker picks the shortest configured delay
 	// that is long enough, or combines several delays.

@@ -145,15 +145,7 @@ func TestConsumerOfTheExamplesFails(t *testing.T) {
 func TestPublisherOfTheExamplesDelays(t *testing.T) {
 	t.Parallel()
 	b := brokertest.NewNamed(t, "later")
-	config := fmt.Sprintf(`
-resource "rabbitmq_delayed_exchange" "reminders" {
-  name          = "reminders"
-  vhost         = %q
-  max_delay     = "1h"
-  force_destroy = true
-}
-output "worker" { value = jsonencode({ delayed_exchanges = [rabbitmq_delayed_exchange.reminders.worker] }) }`, b.Vhost)
-	apply(t, b, resource.TestStep{Config: config}, func(startSidecar func()) {
+	apply(t, b, resource.TestStep{Config: exchangeOf(b, "reminders")}, func(startSidecar func()) {
 		startSidecar()
 		b.DeclareQueue(t, created, "quorum", nil)
 		require.NoError(t, b.Channel(t).QueueBind(created, created, "reminders.deliver", false, nil))

@@ -137,15 +137,7 @@ func TestProgramsForThePluginDelay(t *testing.T) {
 				require.Equal(t, diff, code(t, section(t, "moving-from-the-delayed-message-plugin", "What changes in a program"), "diff"))
 			}
 			b := brokertest.NewNamed(t, "delayed "+program.language)
-			config := fmt.Sprintf(`
-resource "rabbitmq_delayed_exchange" "events" {
-  name          = "events"
-  vhost         = %q
-  max_delay     = "1h"
-  force_destroy = true
-}
-output "worker" { value = jsonencode({ delayed_exchanges = [rabbitmq_delayed_exchange.events.worker] }) }`, b.Vhost)
-			apply(t, b, resource.TestStep{Config: config}, func(startSidecar func()) {
+			apply(t, b, resource.TestStep{Config: exchangeOf(b, "events")}, func(startSidecar func()) {
 				startSidecar()
 				delayed(t, startProgram(t, b, text, program.language), 1, 2, 3)
 				// The queue of the programs keeps the delayed exchange from being destroyed.

@@ -63,6 +63,18 @@ func TestPythonConsumerThatOnlyNacks(t *testing.T) {
 	})
 }
 
+// exchangeOf is the configuration of a delayed exchange.
+func exchangeOf(b *brokertest.Broker, name string) string {
+	return fmt.Sprintf(`
+resource "rabbitmq_delayed_exchange" "all" {
+  name          = %q
+  vhost         = %q
+  max_delay     = "1h"
+  force_destroy = true
+}
+output "worker" { value = jsonencode({ delayed_exchanges = [rabbitmq_delayed_exchange.all.worker] }) }`, name, b.Vhost)
+}
+
 // pipelineOf is the configuration of a pipeline that declares its work queues, with more settings, and of the sidecar.
 func pipelineOf(b *brokertest.Broker, name string, queues []string, settings ...string) string {
 	list, _ := json.Marshal(queues) // texts

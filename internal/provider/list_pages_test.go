@@ -14,7 +14,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/golden"
 )
 
-// Each list resource has a page. Before 1.14, Terraform does not print the schemas from which tfplugindocs generates pages.
+// Each list resource has a page. tfplugindocs can generate it only with Terraform 1.14 or later.
 func TestPagesOfListResources(t *testing.T) {
 	t.Parallel()
 	schemas := newServer(t).schema.ListResourceSchemas
