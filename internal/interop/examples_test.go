@@ -36,7 +36,7 @@ func TestGuideShowsPartsOfTheExamples(t *testing.T) {
 	t.Parallel()
 	guide, err := os.ReadFile("../../docs/guides/what-to-write.md")
 	require.NoError(t, err)
-	programs, shown := example(t, "worker/consumer.py")+example(t, "worker/publisher.py"), 0
+	programs, shown := "\n"+example(t, "worker/consumer.py")+example(t, "worker/publisher.py"), 0
 	for _, found := range block.FindAllStringSubmatch(string(guide), -1) {
 		if found[1] == "python" {
 			shown++
