@@ -46,6 +46,7 @@ func TestDefinitionOfANewerReleaseIsRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"version":1,"delays":["5s"],"max_attempts":2,"retry_on":["rejected"],"counter":"native"}`: "changed by hand",
 		`{"version":1,"min_reader":"0.7","delays":[5]}`:                                             "needs release 0.7 or later",
+		`{"version":1.5,"min_reader":"0.1","delays":[5]}`:                                           "newer",
 		`{"version":1,"delays":["5s"],"max_attempts":2,"retry_on":["rejected"],"engine":"newer"}`:   "does not know",
 		`{"version":2,"delays":["5s"],"engine":"newer"}`:                                            "version 2",
 		`{"version":1,"delays":["5s"]}`:                                                             "lacks delays or max_attempts",

@@ -69,7 +69,9 @@ func parse(text string, version int, definition any) (known bool, err error) {
 	}
 	var found int
 	if raw, has := head["version"]; has {
-		if err := json.Unmarshal(raw, &found); err != nil {
+		if err := json.Unmarshal(raw, &found); err != nil && extensible {
+			return false, fmt.Errorf("has the version %.100s: it %w", raw, &release.NewerError{})
+		} else if err != nil {
 			return false, fmt.Errorf("cannot be read: %w", err)
 		}
 	}

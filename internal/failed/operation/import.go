@@ -37,6 +37,8 @@ type Import struct {
 	Runs map[string]int
 
 	file io.ReadSeeker
+	// size is how many bytes of the file were checked.
+	size int64
 	// read is how many messages were read in the last pass over the file.
 	read int
 	how  failed.Import
@@ -60,6 +62,7 @@ func (r *Run) NewImport(o ImportOptions, f io.ReadSeeker) *Import {
 }
 
 // Check reads the whole file, and notes each change that an import will make. It returns how many messages are not left out.
+// Lines that are appended afterwards do not belong to the import.
 func (i *Import) Check(from io.Reader) (meant int, err error) {
 	next := i.messages(from, func(id string, m failed.Message, line int) bool {
 		if i.Looks() {
@@ -68,8 +71,11 @@ func (i *Import) Check(from io.Reader) (meant int, err error) {
 		return true
 	})
 	for ; ; meant++ {
-		if _, ok, err := next(); err != nil || !ok {
+		if _, ok, err := next(); err != nil {
+			return meant, err
+		} else if !ok {
 			i.Total = i.read
+			i.size, err = i.file.Seek(0, io.SeekCurrent)
 			return meant, err
 		}
 	}
@@ -154,7 +160,7 @@ func (i *Import) rest() (func() (failed.Publishing, bool, error), error) {
 	}
 	i.Present = 0
 	clear(i.Notes)
-	return i.messages(i.file, func(id string, m failed.Message, _ int) bool {
+	return i.messages(io.LimitReader(i.file, i.size), func(id string, m failed.Message, _ int) bool {
 		if i.isPresent(id, m) {
 			i.Present++
 			return false

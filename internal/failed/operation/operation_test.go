@@ -2,6 +2,9 @@ package operation_test
 
 import (
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -143,6 +146,30 @@ func TestFindLooksNoFurther(t *testing.T) {
 		require.Len(t, found.Entries, 1)
 		assert.Equal(t, "1", string(found.Entries[id].Body))
 	}
+}
+
+// Lines that are appended after the check do not belong to the import, even if only a newer release reads them.
+func TestImportsCheckedLinesAlone(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	f, err := os.Create(filepath.Join(t.TempDir(), "messages"))
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, f.Close()) }()
+	_, err = f.WriteString(`{"version":1,"queue":"orders.failed","body":"checked"}` + "\n")
+	require.NoError(t, err)
+	_, err = f.Seek(0, io.SeekStart)
+	require.NoError(t, err)
+	i := b.guard(t, operation.Options{}).NewImport(operation.ImportOptions{}, f)
+	meant, err := i.Check(f)
+	require.NoError(t, err)
+	require.Equal(t, 1, meant)
+	require.NoError(t, i.Compare(t.Context()))
+	_, err = f.WriteString(`{"version":2}` + "\n")
+	require.NoError(t, err)
+	result, err := i.Publish(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, i.Unfinished(result, transfer.Result{}))
+	assert.Equal(t, []string{"checked"}, b.left(t))
 }
 
 // In a queue without a delivery limit, messages that were read lie behind all others afterwards. The run still finds them.
