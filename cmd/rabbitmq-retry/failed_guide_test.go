@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/assert"
@@ -67,6 +68,55 @@ func TestGuideOfOtherSystems(t *testing.T) {
 	}
 	d, ok := o.Get(t, "inbox")
 	assert.Truef(t, ok && string(d.Body) == "from nowhere", "replayed %+v", d)
+}
+
+// An operator pastes the guides' commands one after the other, and answers every question with yes.
+func TestShellBlocksOfGuides(t *testing.T) {
+	t.Parallel()
+	blocks := regexp.MustCompile("(?s)```shell\n([^`]*)```")
+	for name, least := range map[string]int{"failed-messages": 9, "queues-of-others": 5, "delayed-delivery": 1, "troubleshooting": 3} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			guide, err := os.ReadFile(filepath.Join("..", "..", "templates", "guides", name+".md.tmpl"))
+			require.NoError(t, err)
+			o := newOrders(t, "quorum")
+			o.failedElsewhere(t)
+			o.failedExchange(t)
+			o.DeclareQueue(t, "orders.given-up", "quorum", nil)
+			o.DeclareQueue(t, "billing.failures", "classic", nil)
+			o.expand(t)
+			o.tooLong(t, "next year", 365*24*time.Hour, time.Now())
+			for _, reason := range []string{"exhausted", "exhausted", "unrecoverable", "malformed"} {
+				o.park(t, reason, "order-1")
+			}
+			detoured := parked("exhausted", "order-9")
+			detoured.Headers["dead-letter-detour"] = "refused"
+			o.Publish(t, "", "orders.failed", detoured)
+			o.Publish(t, "", "orders.given-up", parked("exhausted", "order-10"))
+			o.holds(t, "orders.failed", 5)
+			for _, inbox := range []string{"orders.inbox", "events.delay.inbox"} {
+				o.consume(t, inbox)
+			}
+			ids, _ := o.run(t, exitOK, "failed list orders --reason exhausted -o id")
+			dir := t.TempDir()
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "worker.json"), []byte(`{"pipelines":[{"version":1,"name":"orders","vhost":"`+o.Vhost+
+				`","delays":["5s"],"max_attempts":2,"work_queues":{}}]}`), 0o600))
+			var script strings.Builder
+			count := 0
+			for _, block := range blocks.FindAllStringSubmatch(string(guide), -1) {
+				if strings.Contains(block[1], "rabbitmq-retry") && !strings.Contains(block[1], "kubectl") {
+					script.WriteString(block[1])
+					count++
+				}
+			}
+			require.GreaterOrEqual(t, count, least)
+			here := strings.NewReplacer(`"amqp://operator:$(cat operator-password)@rabbitmq:5672"`, o.URI,
+				"amqp://operator:PASSWORD@rabbitmq.example.com", o.URI, "http://rabbitmq:15672", o.Endpoint, "reminders", "events",
+				"show orders 57f4", "show orders "+ids[:6], "--wait", "--wait=1s")
+			output, err := o.shell(t, dir, here.Replace(script.String()))
+			require.NoErrorf(t, err, "%s\n%s", script.String(), output)
+		})
+	}
 }
 
 // withoutVariations removes parts that differ between two runs.

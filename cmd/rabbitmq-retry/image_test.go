@@ -166,10 +166,10 @@ func TestImageTrustsTheCertificatesThatItHolds(t *testing.T) {
 	stage(t, b, names)
 	server, ca := brokertest.ServerTLS(t)
 	image := newImage(t)
-	image.add(t, "pipelines.json", config(t, b.Vhost, names), 0o644)
+	image.add(t, "worker.json", config(t, b.Vhost, names), 0o644)
 	image.add(t, "uri", []byte(b.ThroughTLS(t, server)), 0o440)
 
-	check := []string{"worker", "--check", "--config=/pipelines.json", "--uri-file=/uri"}
+	check := []string{"worker", "--check", "--config=/worker.json", "--uri-file=/uri"}
 	output, err := image.command(t, check...).Output()
 	assert.Truef(t, err != nil && strings.Contains(string(output), "certificate signed by unknown authority"), "%v: %s", err, output)
 	image.add(t, "etc/ssl/certs/ca-certificates.crt", read(t, ca), 0o644)

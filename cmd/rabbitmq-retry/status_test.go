@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -108,6 +110,13 @@ func TestStatusOfAll(t *testing.T) {
 	})
 	require.NoError(t, err)
 	byConfig, byAPI := with(o.env, cli.EnvConfigJSON, string(config)), with(o.env, cli.EnvEndpoint, o.Endpoint)
+	page := filepath.Join(t.TempDir(), "status.html")
+	o.env = byAPI
+	o.says(t, exitFound, "status -o html --file "+page, "no consumer")
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	contains(t, string(text), "orders.retry.1h", `value="1" aria-label="depth of orders.given-up"`, "events.delay.*", "<h2>Audit</h2>")
+	lacks(t, string(text), "Not audited", o.Password)
 	const heading = "NAME    KIND              INBOX  CONSUMERS  WAITING  FAILED  NOTE"
 	for _, env := range []map[string]string{byConfig, byAPI} {
 		o.env = env

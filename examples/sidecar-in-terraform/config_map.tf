@@ -6,6 +6,6 @@ resource "kubernetes_config_map_v1" "worker" {
   }
 
   data = {
-    "pipelines.json" = jsonencode({ pipelines = [rabbitmq_retry_pipeline.orders.worker] })
+    "worker.json" = jsonencode({ pipelines = [rabbitmq_retry_pipeline.orders.worker] })
   }
 }

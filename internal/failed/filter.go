@@ -27,6 +27,8 @@ type Filter struct {
 	MessageIDs []string `json:"message_ids,omitempty"`
 	// Errors are parts of the error or the exception. Case does not matter.
 	Errors []string `json:"errors,omitempty"`
+	// Groups are ids of groups.
+	Groups []string `json:"groups,omitempty"`
 	// Runs are ids of the runs that imported messages.
 	Runs []string `json:"runs,omitempty"`
 	// IDs are ids or message-ids; nil selects any message. An id selects as many messages as it is listed, since equal messages
@@ -118,7 +120,7 @@ func (s *Selector) Absent() []string { return slices.Sorted(maps.Keys(s.absent))
 
 // Selective reports whether the filter can exclude a message.
 func (f *Filter) Selective() bool {
-	return len(f.Reasons)+len(f.FromQueues)+len(f.Headers)+len(f.MessageIDs)+len(f.Errors)+len(f.Runs) > 0 || f.IDs != nil ||
+	return len(f.Reasons)+len(f.FromQueues)+len(f.Headers)+len(f.MessageIDs)+len(f.Errors)+len(f.Groups)+len(f.Runs) > 0 || f.IDs != nil ||
 		!f.Since.IsZero() || !f.Until.IsZero() || f.RoutingKey != ""
 }
 
@@ -139,6 +141,7 @@ func (f *Filter) matches(e *Entry) bool {
 	return among(f.Reasons, e.Reason) && among(f.FromQueues, e.WorkQueue) && among(f.MessageIDs, e.MessageID) &&
 		among(f.Runs, e.Run) &&
 		(len(f.Errors) == 0 || slices.ContainsFunc(f.Errors, e.hasError)) &&
+		(len(f.Groups) == 0 || slices.ContainsFunc(f.Groups, e.isIn)) &&
 		(len(f.Headers) == 0 || f.matchesHeaders(e))
 }
 
@@ -146,6 +149,12 @@ func (f *Filter) matches(e *Entry) bool {
 func (e *Entry) hasError(text string) bool {
 	text = strings.TrimSuffix(text, "…")
 	return contains(e.Error, text) || contains(e.Exception, text) || contains(e.Failure(), text)
+}
+
+// isIn reports whether the message belongs to the group with the id.
+func (e *Entry) isIn(group string) bool {
+	columns := columnsOf(group)
+	return KindOf(e, columns).id(columns) == group
 }
 
 func among(list []string, text string) bool { return len(list) == 0 || slices.Contains(list, text) }

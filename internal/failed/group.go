@@ -2,10 +2,12 @@ package failed
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -20,8 +22,12 @@ const (
 	ByRun = "run"
 )
 
-// maxErrorText limits the size of groups, in bytes of the error's text.
-const maxErrorText = 120
+// These limit the size of groups, in bytes.
+const (
+	maxErrorText = 120
+	// maxName is the longest name that a broker accepts.
+	maxName = 255
+)
 
 // Kind has the columns that all messages of a group share. A column that is not grouped by is empty.
 type Kind struct {
@@ -31,8 +37,58 @@ type Kind struct {
 	Run       string `json:"run,omitempty"`
 }
 
+// KindOf is the message's kind, with these columns.
+func KindOf(e *Entry, columns []string) (k Kind) {
+	for _, column := range columns {
+		switch column {
+		case ByReason:
+			k.Reason = shortened(e.Reason, maxErrorText)
+		case ByWorkQueue:
+			k.WorkQueue = shortened(e.WorkQueue, maxName)
+		case ByError:
+			k.Error = e.Failure()
+		case ByRun:
+			k.Run = shortened(e.Run, maxErrorText)
+		}
+	}
+	return k
+}
+
+// groupDigits is the length of a group's id.
+const groupDigits = 12
+
+// id identifies the kind. The first digit tells the columns, a bit for each of [Columns].
+func (k Kind) id(columns []string) string {
+	bits := 0
+	for i, column := range Columns() {
+		if slices.Contains(columns, column) {
+			bits |= 1 << i
+		}
+	}
+	return fmt.Sprintf("%x%x", bits, sha256.Sum256(fmt.Appendf(nil, "%q", k)))[:groupDigits]
+}
+
+// columnsOf are the columns of a group by its id, none if the text is not an id.
+func columnsOf(id string) (columns []string) {
+	if len(id) != groupDigits || strings.Trim(id, "0123456789abcdef") != "" {
+		return nil
+	}
+	bits, _ := strconv.ParseUint(id[:1], 16, 8) // a digit
+	for i, column := range Columns() {
+		if bits&(1<<i) != 0 {
+			columns = append(columns, column)
+		}
+	}
+	return columns
+}
+
+// IsGroup reports whether a text has the form of a group's id.
+func IsGroup(text string) bool { return columnsOf(text) != nil }
+
 // Group is a row of a list.
 type Group struct {
+	// ID selects the group's messages in a [Filter].
+	ID string `json:"group"`
 	Kind
 	Count int `json:"count"`
 	// Oldest and Newest are when the group's first and last message failed, zero if no message has a time.
@@ -56,24 +112,12 @@ func NewGroups(columns []string) (*Groups, error) {
 	return &Groups{columns: columns, groups: make(map[Kind]*Group)}, nil
 }
 
-// Add counts a message.
-func (g *Groups) Add(e *Entry) {
-	var kind Kind
-	for _, column := range g.columns {
-		switch column {
-		case ByReason:
-			kind.Reason = e.Reason
-		case ByWorkQueue:
-			kind.WorkQueue = e.WorkQueue
-		case ByError:
-			kind.Error = e.Failure()
-		case ByRun:
-			kind.Run = e.Run
-		}
-	}
+// Add counts a message, and returns its group.
+func (g *Groups) Add(e *Entry) *Group {
+	kind := KindOf(e, g.columns)
 	group := g.groups[kind]
 	if group == nil {
-		group = &Group{Kind: kind}
+		group = &Group{ID: kind.id(g.columns), Kind: kind}
 		g.groups[kind] = group
 	}
 	group.Count++
@@ -85,6 +129,7 @@ func (g *Groups) Add(e *Entry) {
 			group.Newest = at
 		}
 	}
+	return group
 }
 
 // Sorted are the groups, the largest first.
@@ -116,7 +161,7 @@ func (e *Entry) errorLine() string {
 }
 
 // ErrorLine is the line that names the failure, from the error or else from the exception. It is shortened to 120 bytes.
-func (e *Entry) ErrorLine() string { return shortened(e.errorLine()) }
+func (e *Entry) ErrorLine() string { return shortened(e.errorLine(), maxErrorText) }
 
 // words matches texts that can differ between messages with the same failure. A match starts where a word starts.
 var words = regexp.MustCompile(`(?i)` +
@@ -134,7 +179,7 @@ var (
 func (e *Entry) Failure() string {
 	const enough = 4 * maxErrorText // a placeholder is shorter than the text that it replaces
 	line := e.errorLine()
-	return shortened(words.ReplaceAllStringFunc(line[:min(len(line), enough)], placeholder))
+	return shortened(words.ReplaceAllStringFunc(line[:min(len(line), enough)], placeholder), maxErrorText)
 }
 
 func placeholder(word string) string {
@@ -154,11 +199,11 @@ func placeholder(word string) string {
 	return word
 }
 
-func shortened(line string) string {
-	if len(line) <= maxErrorText {
+func shortened(line string, most int) string {
+	if len(line) <= most {
 		return strings.Clone(line)
 	}
-	end := maxErrorText
+	end := most
 	for end > 0 && !utf8.RuneStart(line[end]) {
 		end--
 	}

@@ -128,7 +128,8 @@ func checkArgumentValue(at Path, key string, workQueue pipeline.WorkQueue) []Pro
 	if limit && workQueue.Strategy() == topology.AtLeastOnce {
 		return []Problem{problem(at, "Length limit on a work queue with at-least-once dead-lettering",
 			"At-least-once dead-lettering needs overflow = reject-publish. With %q, a full queue would reject its publishers' messages. "+
-				"Remove the limit, or write\n\n  dead_letter_strategy = \"at-most-once\"", key)}
+				"Remove the limit, or write\n\n  dead_letter_strategy = \"at-most-once\"\n\n"+
+				"A dead letter is then lost if a node fails, or its target refuses it, while the dead letter is on its way.", key)}
 	}
 	switch value := workQueue.Arguments[key].(type) {
 	case nil:

@@ -126,7 +126,7 @@ func (c *complete) apply(pipelines map[string]any) {
 	c.Write(c.t, "test.auto.tfvars.json", string(variables))
 	c.Run(c.t, "apply", "-auto-approve", "-input=false")
 	c.Run(c.t, "plan", "-detailed-exitcode", "-input=false")
-	c.install("pipelines.json", c.Run(c.t, "output", "-raw", "worker_config"))
+	c.install("worker.json", c.Run(c.t, "output", "-raw", "worker_config"))
 	c.install("credentials/username", c.user("sidecar"))
 	c.install("credentials/password", c.passwords["sidecar"])
 }

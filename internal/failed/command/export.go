@@ -112,8 +112,17 @@ func (o *exportOptions) open() (to *operation.Sink, spool *os.File, err error) {
 	return operation.NewSink(spool, ""), spool, nil
 }
 
-// newSink creates a file. It refuses an existing file, which can be the only copy of its messages.
+// newSink creates a file for messages.
 func newSink(flag, name string) (*operation.Sink, error) {
+	f, err := createFile(flag, name)
+	if err != nil {
+		return nil, err
+	}
+	return operation.NewSink(f, name), nil
+}
+
+// createFile creates a file. It refuses an existing file, which can be the only copy of its messages.
+func createFile(flag, name string) (*os.File, error) {
 	if err := cli.MustBeFile(flag, name); err != nil {
 		return nil, err
 	}
@@ -124,7 +133,7 @@ func newSink(flag, name string) (*operation.Sink, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
-	return operation.NewSink(f, name), nil
+	return f, nil
 }
 
 // temporary creates a file that disappears when it is closed.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,6 +41,7 @@ func (f *filters) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&f.plain.RoutingKey, "routing-key", "", "only messages whose routing key matches this `pattern`; * stands for any text")
 	flags.StringArrayVar(&f.plain.MessageIDs, "message-id", nil, "only messages with this message-`id`; can be repeated")
 	flags.StringArrayVar(&f.plain.Errors, "error", nil, "only messages with this `text` in their error or exception; can be repeated")
+	flags.StringSliceVar(&f.plain.Groups, "group", nil, "only messages of these `groups`, as list -o json or -o html names them")
 	flags.StringSliceVar(&f.plain.Runs, "run", nil, "only messages that one of these `runs` of import has put into the queue")
 	flags.StringVar(&f.ids, "ids", "",
 		"only messages whose ids or message-ids are in this `file`, one per line, or as lines of an export; - is stdin")
@@ -74,12 +76,11 @@ func (f *filters) filter(stdin io.Reader, now time.Time) (filter failed.Filter, 
 	if !filter.Since.IsZero() && !filter.Until.IsZero() && filter.Since.After(filter.Until) {
 		return filter, fmt.Errorf("--since %s: must be earlier than the end, %s", f.since, cmp.Or(f.until, f.olderThan))
 	}
-	for _, header := range f.headers {
-		key, value, ok := strings.Cut(header, "=")
-		if !ok || key == "" {
-			return filter, fmt.Errorf("--header %q: must be name=value", header)
-		}
-		filter.Headers = append(filter.Headers, failed.Header{Key: key, Value: value})
+	if filter.Headers, err = f.headerValues(); err != nil {
+		return filter, err
+	}
+	if i := slices.IndexFunc(f.plain.Groups, func(id string) bool { return !failed.IsGroup(id) }); i >= 0 {
+		return filter, fmt.Errorf("--group %q: is not the id of a group; list -o json and -o html show them", f.plain.Groups[i])
 	}
 	if f.Scan < 0 || f.Limit < 0 {
 		return filter, fmt.Errorf("--scan and --limit: must not be negative")
@@ -88,6 +89,17 @@ func (f *filters) filter(stdin io.Reader, now time.Time) (filter failed.Filter, 
 		filter.IDs, err = readIDs(f.ids, stdin)
 	}
 	return filter, err
+}
+
+func (f *filters) headerValues() (headers []failed.Header, err error) {
+	for _, header := range f.headers {
+		key, value, ok := strings.Cut(header, "=")
+		if !ok || key == "" {
+			return nil, fmt.Errorf("--header %q: must be name=value", header)
+		}
+		headers = append(headers, failed.Header{Key: key, Value: value})
+	}
+	return headers, nil
 }
 
 // moment reads a time, or a duration before now.

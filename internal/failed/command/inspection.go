@@ -176,17 +176,28 @@ func seen(p transfer.Progress) string { return fmt.Sprintf("%s %d/%d", p.Phase, 
 
 // sayHidden tells which messages a look could not show.
 func (s *inspection) sayHidden(r operation.Look) {
-	if r.Consumers > 0 {
-		s.terminal.say("%s can hold messages that cannot be seen.", failed.Count(r.Consumers, "other consumer"))
+	for _, line := range hidden(r) {
+		s.terminal.say("%s", line)
 	}
-	s.sayVanished(r.Result)
+}
+
+// hidden says which messages a look could not show.
+func hidden(r operation.Look) (lines []string) {
+	if r.Consumers > 0 {
+		lines = append(lines, failed.Count(r.Consumers, "other consumer")+" can hold messages that cannot be seen.")
+	}
+	if r.Vanished > 0 {
+		lines = append(lines, vanished(r.Vanished))
+	}
 	if n := r.Timeless; n > 0 {
-		s.terminal.say("%s without a time of failure: excluded by the bounds of time.", failed.Messages(n))
+		lines = append(lines, failed.Messages(n)+" without a time of failure: excluded by the bounds of time.")
 	}
 	if missing := r.Missing; len(missing) > 0 {
 		const shown = 5
-		s.terminal.say("%s not found: %s", failed.Count(len(missing), "id"), strings.Join(missing[:min(shown, len(missing))], ", "))
+		lines = append(lines, fmt.Sprintf("%s not found: %s", failed.Count(len(missing), "id"),
+			strings.Join(missing[:min(shown, len(missing))], ", ")))
 	}
+	return lines
 }
 
 // sayOversized names the messages that are too large for the broker.
@@ -220,6 +231,14 @@ func back(l transfer.Result) string {
 	}
 	return fmt.Sprintf("%d of them not back: they expired, another consumer took them, or the queue deleted them "+
 		"at its delivery limit", l.NotBack)
+}
+
+// complete is an error if messages are not back, or if ids or all runs of the filter have no message.
+func (s *inspection) complete(look operation.Look, filter failed.Filter) error {
+	if len(look.Absent) < len(filter.Runs) {
+		look.Absent = nil // the messages of the other runs were listed
+	}
+	return errors.Join(s.notBack(look.Result), s.notFound(look))
 }
 
 // notFound is an error if ids or runs of the filter have no message.
@@ -265,7 +284,10 @@ func (s *inspection) sayWaiting(p transfer.Progress) {
 // sayVanished tells that counted messages did not come.
 func (s *inspection) sayVanished(p transfer.Result) {
 	if p.Vanished > 0 {
-		s.terminal.say("%s did not come after all: they expired, another consumer took them, or the queue was purged.",
-			failed.Messages(p.Vanished))
+		s.terminal.say("%s", vanished(p.Vanished))
 	}
+}
+
+func vanished(n int) string {
+	return failed.Messages(n) + " did not come after all: they expired, another consumer took them, or the queue was purged."
 }

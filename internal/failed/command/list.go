@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -20,6 +21,9 @@ const listExample = `  # What failed, and why?
   rabbitmq-retry failed list orders --reason exhausted --since 2h --messages
   rabbitmq-retry failed list orders --error "no such article" -o id
 
+  # A page to attach to the incident, without the values of two headers or JSON members.
+  rabbitmq-retry failed list orders -o html --file orders.html --mask email,card
+
   # The error queue of another system.
   rabbitmq-retry failed list --queue billing_error --messages -o json`
 
@@ -29,6 +33,7 @@ type listOptions struct {
 	groupBy  []string
 	messages bool
 	format   string
+	page     pageFlags
 }
 
 func newList(target targetFlags) *cobra.Command {
@@ -40,12 +45,16 @@ func newList(target targetFlags) *cobra.Command {
 differ only in numbers, hexadecimal digits, UUIDs or times count as one error: <n>, <hex>, <uuid> and <time> stand for
 these. It cannot see messages that another consumer holds. Without a name, it writes the same as rabbitmq-retry status.
 
+-o html writes a page for a browser: the groups, the first messages of each, and the commands that send them back. The
+page has no scripts and makes no requests, but it has what the messages hold. --mask leaves out the values of headers and
+of members of JSON bodies. It then also leaves out all bodies that are not JSON.
+
 Needs: read on <pipeline>.failed. With --queue: read on the queue.`,
 		Example: listExample,
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 && o.queue == "" && !o.given() && !o.messages {
-				return (&statusOptions{targetFlags: o.targetFlags, format: o.format}).run(cmd, args)
+			if len(args) == 0 && o.queue == "" && !o.given() && !o.messages && o.page.bodies == "" && len(o.page.mask) == 0 {
+				return (&statusOptions{targetFlags: o.targetFlags, format: o.format, file: o.page.file}).run(cmd, args)
 			}
 			return o.run(cmd, args)
 		},
@@ -54,14 +63,26 @@ Needs: read on <pipeline>.failed. With --queue: read on the queue.`,
 	flags := cmd.Flags()
 	flags.StringSliceVar(&o.groupBy, "group-by", failed.UsualColumns(), "`columns` to count by: "+strings.Join(failed.Columns(), ", "))
 	flags.BoolVar(&o.messages, "messages", false, "list the messages instead of counting them")
-	flags.StringVarP(&o.format, "output", "o", cli.Table, "table, json, jsonl or id")
+	flags.StringVarP(&o.format, "output", "o", cli.Table, "table, json, jsonl, id or html")
+	o.page.addFlags(cmd)
 	complete(cmd, "output", formats...)
 	complete(cmd, "group-by", failed.Columns()...)
 	return cmd
 }
 
-func (o *listOptions) run(cmd *cobra.Command, args []string) error {
+// check checks the flags of the output.
+func (o *listOptions) check() error {
 	if err := cli.CheckFormat(o.format, formats...); err != nil {
+		return err
+	}
+	if o.format == asHTML && (o.messages || o.Limit > 0) {
+		return errors.New("-o html: does not go with --messages and --limit, since it shows the first messages of each group")
+	}
+	return o.page.check(o.format)
+}
+
+func (o *listOptions) run(cmd *cobra.Command, args []string) error {
+	if err := o.check(); err != nil {
 		return err
 	}
 	groups, err := failed.NewGroups(o.groupBy)
@@ -71,6 +92,9 @@ func (o *listOptions) run(cmd *cobra.Command, args []string) error {
 	inspection, filter, err := o.read(cmd, args)
 	if err != nil {
 		return err
+	}
+	if o.format == asHTML {
+		return o.writePage(cmd.Context(), inspection, filter, groups)
 	}
 	messages := o.messages || o.format == asID
 	list := listing{Queue: inspection.target.Name, Vhost: inspection.target.Vhost}
@@ -91,13 +115,7 @@ func (o *listOptions) run(cmd *cobra.Command, args []string) error {
 		return cli.RuntimeError{Err: printed}
 	}
 	list.summary(inspection, look)
-	if len(look.Absent) < len(filter.Runs) {
-		look.Absent = nil // list the messages of the other runs
-	}
-	if err == nil {
-		err = errors.Join(inspection.notBack(look.Result), inspection.notFound(look))
-	}
-	return err
+	return cmp.Or(err, inspection.complete(look, filter))
 }
 
 // summary tells how many messages were seen and selected.

@@ -16,6 +16,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/operation"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/view"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 const statusExample = `  # All pipelines and delayed exchanges of the worker's configuration, and the first failure in each.
@@ -24,6 +26,9 @@ const statusExample = `  # All pipelines and delayed exchanges of the worker's c
   # The queues of one of them.
   rabbitmq-retry status orders --config worker.json
   rabbitmq-retry status orders --config worker.json -o json
+
+  # A page for a browser, with the findings of the audit.
+  rabbitmq-retry status --endpoint http://localhost:15672 -o html --file status.html
 
   # What waits in each level of a delayed exchange, and when the last of it is due.
   rabbitmq-retry status events --config worker.json --levels`
@@ -34,6 +39,10 @@ type statusOptions struct {
 	// endpoint is the address of the management API, "" for the address in the environment.
 	endpoint, format string
 	look, levels     bool
+	// file is the file of a page.
+	file string
+	// live is the vhost as the management API lists it, nil if the user did not give its address.
+	live *topology.Vhost
 }
 
 // NewStatus is the command "status".
@@ -63,11 +72,12 @@ management. Its user is the user of AMQP, or $RABBITMQ_USERNAME with $RABBITMQ_P
 	}
 	o.addFlags(cmd)
 	flags := cmd.Flags()
-	flags.StringVarP(&o.format, "output", "o", cli.Table, "table or json")
+	flags.StringVarP(&o.format, "output", "o", cli.Table, "table, json or html")
+	flags.StringVar(&o.file, "file", "", "`file` of the page, which must not exist; needs -o html")
 	flags.BoolVar(&o.look, "look", false, "show when the first message of each failed queue failed, and put it back")
 	flags.BoolVar(&o.levels, "levels", false, "with a name, write a line for each level of the delayed exchange")
 	flags.StringVar(&o.endpoint, "endpoint", "", "`URL` of the management API (default: $"+cli.EnvEndpoint+")")
-	complete(cmd, "output", cli.Table, cli.JSON)
+	complete(cmd, "output", cli.Table, cli.JSON, asHTML)
 	return cmd
 }
 
@@ -79,31 +89,64 @@ func (o *statusOptions) run(cmd *cobra.Command, args []string) error {
 	} else if o.levels {
 		return errors.New("--levels: write the name of a delayed exchange")
 	}
-	if err := cli.CheckFormat(o.format, cli.Table, cli.JSON); err != nil {
+	if err := cli.CheckFormat(o.format, cli.Table, cli.JSON, asHTML); err != nil {
 		return err
 	}
-	var counting operation.Counting
-	defer counting.Close()
-	subjects, err := find(cmd.Context(), &counting, args)
-	if err != nil {
+	if err := (&pageFlags{file: o.file}).check(o.format); err != nil {
 		return err
 	}
-	if config, err := o.config(); err == nil && !o.managed() {
-		for _, r := range config.Refused {
-			cmd.PrintErrln("not shown:", failed.Printable(r.Err.Error()))
+	var summaries []operation.Summary
+	count := func(w io.Writer) (err error) {
+		if summaries, err = o.count(cmd.Context(), find, args); err != nil {
+			return err
 		}
+		return cli.Runtime(write(w, summaries))
 	}
-	summaries, err := counting.Count(cmd.Context(), subjects, o.look)
+	var err error
+	if o.format == asHTML {
+		write = o.writePage
+		err = writeFile(o.file, count)
+	} else {
+		err = count(cmd.OutOrStdout())
+	}
+	for _, line := range o.notShown() {
+		cmd.PrintErrln(line)
+	}
 	if err != nil {
-		return cli.RuntimeError{Err: o.advise(subjects[len(summaries)].Target, err)}
-	}
-	if err := write(cmd.OutOrStdout(), summaries); err != nil {
-		return cli.RuntimeError{Err: err}
+		return err
 	}
 	if err := operation.Trouble(summaries); err != nil {
 		return cli.FindingError{Err: err}
 	}
 	return nil
+}
+
+// finding finds what is counted.
+type finding func(context.Context, *operation.Counting, []string) ([]operation.Subject, error)
+
+// count counts the queues. Without --levels, all levels of a delayed exchange are one queue.
+func (o *statusOptions) count(ctx context.Context, find finding, args []string) ([]operation.Summary, error) {
+	var counting operation.Counting
+	defer counting.Close()
+	subjects, err := find(ctx, &counting, args)
+	if err != nil {
+		return nil, err
+	}
+	summaries, err := counting.Count(ctx, subjects, o.look)
+	if err != nil {
+		return nil, cli.RuntimeError{Err: o.advise(subjects[len(summaries)].Target, err)}
+	}
+	return summaries, nil
+}
+
+// notShown names the elements of the configuration that this release cannot read.
+func (o *statusOptions) notShown() (lines []string) {
+	if config, err := o.config(); err == nil && !o.managed() {
+		for _, r := range config.Refused {
+			lines = append(lines, "not shown: "+failed.Printable(r.Err.Error()))
+		}
+	}
+	return lines
 }
 
 // subjects are the vhost's pipelines and delayed exchanges, from the management API or else from the configuration.
@@ -144,6 +187,7 @@ func (o *statusOptions) subjectsOfVhost(ctx context.Context, vhost string) ([]op
 	if err != nil {
 		return nil, cli.RuntimeError{Err: fmt.Errorf("read vhost %q by the management API (--vhost, $%s): %w", vhost, cli.EnvEndpoint, err)}
 	}
+	o.live = &live
 	return o.brokers().Live(live.Topology, vhost), nil
 }
 
@@ -194,11 +238,11 @@ func (o *statusOptions) writeQueues(w io.Writer, summaries []operation.Summary) 
 	lines := [][]string{{"QUEUE", "READY", "CONSUMERS", "OLDEST", "DUE BY", "NOTE"}}
 	for _, s := range statuses {
 		oldest := "-"
-		if s.Role() == operation.Parks {
+		if s.Role == operation.Parks {
 			oldest = oldestOf(s.Ready, s.Oldest)
 		}
 		lines = append(lines, []string{
-			failed.Printable(s.Queue), number(s.Ready), number(s.Consumers), oldest, shownTime(s.DueBy), failed.Printable(cmp.Or(s.Note, "-")),
+			failed.Printable(s.Queue), number(s.Ready), number(s.Consumers), oldest, view.Time(s.DueBy), failed.Printable(cmp.Or(s.Note, "-")),
 		})
 	}
 	return writeColumns(w, lines, map[string]bool{"OLDEST": o.look, "DUE BY": waiting})
@@ -209,7 +253,7 @@ func oldestOf(messages *int, at time.Time) string {
 	if at.IsZero() && (messages == nil || *messages > 0) {
 		return "?"
 	}
-	return shownTime(at)
+	return view.Time(at)
 }
 
 // writeSummaries writes a line for each pipeline and delayed exchange.
@@ -221,7 +265,7 @@ func (o *statusOptions) writeSummaries(w io.Writer, summaries []operation.Summar
 	lines := [][]string{{"VHOST", "NAME", "KIND", "INBOX", "CONSUMERS", "WAITING", "FAILED", "OLDEST", "NOTE"}}
 	for _, s := range summaries {
 		cell := func(role operation.Role, n *int) string {
-			if !slices.ContainsFunc(s.Queues, func(q operation.QueueStatus) bool { return q.Role() == role }) {
+			if !slices.ContainsFunc(s.Queues, func(q operation.QueueStatus) bool { return q.Role == role }) {
 				return "-"
 			}
 			return number(n)

@@ -10,16 +10,18 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/view"
 )
 
-// Formats that only a list has.
+// Formats that only a list has, and pages.
 const (
 	asJSONL = "jsonl"
 	asID    = "id"
+	asHTML  = "html"
 )
 
 // formats are the formats of a list.
-var formats = []string{cli.Table, cli.JSON, asJSONL, asID}
+var formats = []string{cli.Table, cli.JSON, asJSONL, asID, asHTML}
 
 // listing is the result of a look at a queue.
 type listing struct {
@@ -109,7 +111,7 @@ func (l listing) table(w io.Writer, now time.Time) error {
 	}
 	for _, r := range l.Rows {
 		lines = append(lines, []string{
-			r.ID, shownTime(r.FailedAt), attempts(r.Attempts, r.MaxAttempts), clipped(r.Reason, rowReason), clipped(r.WorkQueue, rowOrigin),
+			r.ID, view.Time(r.FailedAt), view.Attempts(r.Attempts, r.MaxAttempts), clipped(r.Reason, rowReason), clipped(r.WorkQueue, rowOrigin),
 			clipped(r.RoutingKey, rowOrigin), clipped(r.MessageID, rowMessageID), clipped(cmp.Or(r.Error, r.preview), rowError),
 		})
 	}
@@ -153,25 +155,6 @@ func cell(text string) string {
 	return text
 }
 
-func attempts(n, most int64) string {
-	switch {
-	case n == 0:
-		return "-"
-	case most == 0:
-		return fmt.Sprint(n)
-	default:
-		return fmt.Sprintf("%d/%d", n, most)
-	}
-}
-
-// shownTime is a readable time.
-func shownTime(at time.Time) string {
-	if at.IsZero() {
-		return "-"
-	}
-	return at.UTC().Format("2006-01-02 15:04:05Z")
-}
-
 // age is how long ago a time was, rounded.
 func age(at, now time.Time) string {
 	d := now.Sub(at)
@@ -186,18 +169,5 @@ func age(at, now time.Time) string {
 		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 	default:
 		return fmt.Sprintf("%dd", int(d.Hours())/24)
-	}
-}
-
-// sizeOf is a readable size.
-func sizeOf(n int) string {
-	const unit = 1 << 10
-	switch {
-	case n < unit:
-		return fmt.Sprintf("%d B", n)
-	case n < unit*unit:
-		return fmt.Sprintf("%.1f KiB", float64(n)/unit)
-	default:
-		return fmt.Sprintf("%.1f MiB", float64(n)/(unit*unit))
 	}
 }

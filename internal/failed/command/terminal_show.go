@@ -5,15 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/file"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/view"
 )
 
 // writeShown writes a message in full.
@@ -25,9 +21,9 @@ func writeShown(w io.Writer, e *failed.Entry) error {
 	history(&text, e)
 	properties(&text, e)
 	plain, encoding := e.Plain()
-	size := sizeOf(len(e.Body))
+	size := view.Size(len(e.Body))
 	if encoding != "" {
-		size = fmt.Sprintf("%s, %s as %s", sizeOf(len(plain)), size, encoding)
+		size = fmt.Sprintf("%s, %s as %s", view.Size(len(plain)), size, encoding)
 	}
 	_, _ = fmt.Fprintf(&text, "\nBody (%s)\n", size)
 	text.Write(body(plain))
@@ -35,32 +31,14 @@ func writeShown(w io.Writer, e *failed.Entry) error {
 	return err
 }
 
+// facts writes the known facts, and the error and the exception if they have one line.
 func facts(w io.Writer, e *failed.Entry) {
 	var known [][]string
-	for _, fact := range [][]string{
-		{"ID", e.ID},
-		{"Reason", e.Reason},
-		{"Queue", e.WorkQueue},
-		{"Pipeline", e.Pipeline},
-		{"System", string(e.System)},
-		{"Error", oneLine(e.Error)},
-		{"Exception", oneLine(e.Exception)},
-		{"Failed at", shownTime(e.FailedAt)},
-		{"Due at", shownTime(e.DueAt())},
-		{"First failed at", shownTime(e.FirstFailedAt)},
-		{"Attempts", attempts(e.Attempts, e.MaxAttempts)},
-		{"Replays", fmt.Sprint(e.Replays)},
-		{"Exchange", e.FirstExchange},
-		{"Routing key", e.FirstRoutingKey},
-		{"Message id", e.MessageID},
-		{"Imported by", e.Run},
-	} {
-		if fact[1] != "" && fact[1] != "-" {
-			known = append(known, []string{fact[0], cell(fact[1])})
+	for _, fact := range append(view.Facts(e), view.Fact{Name: "Error", Value: oneLine(e.Error)},
+		view.Fact{Name: "Exception", Value: oneLine(e.Exception)}) {
+		if fact.Value != "" {
+			known = append(known, []string{fact.Name, cell(fact.Value)})
 		}
-	}
-	if e.Unreadable != nil {
-		known = append(known, []string{"Unreadable", cell(e.Unreadable.Error())})
 	}
 	_ = writeColumns(w, known, nil)
 }
@@ -70,67 +48,32 @@ func history(w io.Writer, e *failed.Entry) {
 		return
 	}
 	lines := [][]string{{"\nATTEMPT", "WHEN", "REASON", "WAITED"}}
-	for _, f := range e.History {
-		waited := "-"
-		if f.DelayMS != nil {
-			waited = (time.Duration(*f.DelayMS) * time.Millisecond).String()
-		}
-		lines = append(lines, []string{fmt.Sprint(f.Attempt), shownTime(time.UnixMilli(f.At)), cell(f.Reason), waited})
+	for _, a := range view.History(e) {
+		lines = append(lines, []string{fmt.Sprint(a.Number), a.When, cell(a.Reason), a.Waited})
 	}
 	_ = writeColumns(w, lines, nil)
 }
 
 // properties shows the properties and headers that are not shown above.
 func properties(w io.Writer, e *failed.Entry) {
-	encoded, err := content.Parse(e.Properties)
-	var all, tables map[string]json.RawMessage
-	if err != nil || json.Unmarshal(file.Properties(e.Properties), &all) != nil {
-		return
-	}
-	_ = json.Unmarshal(all["headers"], &tables) // there can be no headers
-	others, headers := map[string]string{}, map[string]string{}
-	for name, value := range all {
-		if name != "headers" && name != "message_id" {
-			others[name] = text(value)
-		}
-	}
-	for key, value := range encoded.Headers().All() {
-		name := string(key)
-		if e.HasRead(name) {
-			continue
-		}
-		shown, ok := failed.Text(value)
-		if !ok {
-			shown = string(tables[name])
-		}
-		headers[name] = shown
-	}
-	columns(w, "PROPERTY", others)
+	properties, headers := view.Properties(e)
+	columns(w, "PROPERTY", properties)
 	columns(w, "HEADER", headers)
 }
 
-// text is the text of a JSON string or number.
-func text(value json.RawMessage) (s string) {
-	if json.Unmarshal(value, &s) != nil {
-		return string(value)
-	}
-	return s
-}
-
-func columns(w io.Writer, title string, values map[string]string) {
-	if len(values) == 0 {
+func columns(w io.Writer, title string, facts []view.Fact) {
+	if len(facts) == 0 {
 		return
 	}
 	lines := [][]string{{"\n" + title, "VALUE"}}
-	names := slices.Sorted(maps.Keys(values))
-	for _, name := range names {
-		if value := values[name]; oneLine(value) == strings.TrimSpace(value) {
-			lines = append(lines, []string{cell(name), cell(value)})
+	for _, f := range facts {
+		if oneLine(f.Value) == strings.TrimSpace(f.Value) {
+			lines = append(lines, []string{cell(f.Name), cell(f.Value)})
 		}
 	}
 	_ = writeColumns(w, lines, nil)
-	for _, name := range names {
-		block(w, cell(name), values[name])
+	for _, f := range facts {
+		block(w, cell(f.Name), f.Value)
 	}
 }
 

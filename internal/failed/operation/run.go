@@ -79,6 +79,9 @@ func (t *Target) Guard(ctx context.Context, o Options, looks bool) (*Run, error)
 	return r, err
 }
 
+// Broker is the address of the connected broker, without credentials.
+func (r *Run) Broker() string { return r.serving.String() }
+
 // newID is short enough to read aloud.
 func newID() string {
 	id := make([]byte, 4)

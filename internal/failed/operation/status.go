@@ -18,6 +18,8 @@ import (
 // QueueStatus has the facts about a queue.
 type QueueStatus struct {
 	Queue string `json:"queue"`
+	// Role is the queue's purpose.
+	Role Role `json:"-"`
 	// Ready and Consumers are nil if they are not known.
 	Ready     *int `json:"ready"`
 	Consumers *int `json:"consumers"`
@@ -116,7 +118,7 @@ func (c *Counting) Count(ctx context.Context, subjects []Subject, look bool) ([]
 func (s Subject) refused(why string) Summary {
 	all := Summary{Vhost: s.Target.Vhost, Name: s.Name, Kind: s.Kind}
 	for _, w := range s.queues {
-		all.add(QueueStatus{Queue: w.name, of: w, Note: "this user cannot look at it"})
+		all.add(QueueStatus{Queue: w.name, Role: w.role, of: w, Note: "this user cannot look at it"})
 	}
 	all.Note = why
 	return all
@@ -124,7 +126,7 @@ func (s Subject) refused(why string) Summary {
 
 // status counts a queue. It is zero if the pipeline's engine has no queue with this role.
 func (s Subject) status(ctx context.Context, conn amqpconn.Raw, w watched) (QueueStatus, error) {
-	status := QueueStatus{Queue: w.name, of: w}
+	status := QueueStatus{Queue: w.name, Role: w.role, of: w}
 	if w.unknown {
 		status.Note, status.unasked = "not counted: only --config or --endpoint names these queues", true
 		return status, nil
@@ -180,7 +182,7 @@ func needsRead(queue string) string {
 
 // add adds a queue's counts to the summary.
 func (s *Summary) add(q QueueStatus) {
-	first := !slices.ContainsFunc(s.Queues, func(other QueueStatus) bool { return other.of.role == q.of.role })
+	first := !slices.ContainsFunc(s.Queues, func(other QueueStatus) bool { return other.Role == q.Role })
 	sum := func(total **int, n *int) {
 		switch {
 		case first || n == nil:
@@ -190,7 +192,7 @@ func (s *Summary) add(q QueueStatus) {
 			*total = &both
 		}
 	}
-	switch q.of.role {
+	switch q.Role {
 	case Receives:
 		s.Inbox, s.Consumers = q.Ready, q.Consumers
 	case Waits:
@@ -216,14 +218,14 @@ func (s *Summary) add(q QueueStatus) {
 func (s *Summary) WithoutLevels() []QueueStatus {
 	var lines []QueueStatus
 	for _, q := range s.Queues {
-		if s.Kind != KindDelayed || q.of.role != Waits || q.of.unknown {
+		if s.Kind != KindDelayed || q.Role != Waits || q.of.unknown {
 			lines = append(lines, q)
 			continue
 		}
-		i := slices.IndexFunc(lines, func(l QueueStatus) bool { return l.of.role == Waits })
+		i := slices.IndexFunc(lines, func(l QueueStatus) bool { return l.Role == Waits })
 		if i < 0 {
 			i = len(lines)
-			lines = append(lines, QueueStatus{Queue: s.Name + ".delay.*", Ready: s.Waiting, Consumers: q.Consumers, of: q.of})
+			lines = append(lines, QueueStatus{Queue: s.Name + ".delay.*", Ready: s.Waiting, Consumers: q.Consumers, Role: q.Role, of: q.of})
 		}
 		if q.Consumers == nil {
 			lines[i].Consumers = nil
@@ -249,6 +251,3 @@ func Trouble(summaries []Summary) error {
 	}
 	return nil
 }
-
-// Role is the queue's purpose.
-func (q *QueueStatus) Role() Role { return q.of.role }

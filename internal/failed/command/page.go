@@ -1,0 +1,185 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/audit"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/operation"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/page"
+)
+
+// pageFlags are the flags of a page about failed messages.
+type pageFlags struct {
+	file, bodies string
+	mask         []string
+}
+
+// bodiesOf are the values of --bodies.
+var bodiesOf = map[string]page.Bodies{"": page.BodyHeads, "none": page.NoBodies, "head": page.BodyHeads, "all": page.AllBodies}
+
+func (p *pageFlags) addFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&p.file, "file", "", "`file` of the page, which must not exist; needs -o html")
+	flags.StringVar(&p.bodies, "bodies", "", "how `much` of each body the page shows: none, head (1 KiB) or all (256 KiB) (default head)")
+	flags.StringSliceVar(&p.mask, "mask", nil, "`names` of headers and of members of JSON bodies whose values the page leaves out")
+	complete(cmd, "bodies", "none", "head", "all")
+}
+
+func (p *pageFlags) check(format string) error {
+	_, known := bodiesOf[p.bodies]
+	for i, name := range p.mask {
+		if p.mask[i] = strings.TrimSpace(name); p.mask[i] == "" {
+			return errors.New("--mask: a name is empty")
+		}
+	}
+	switch {
+	case format != asHTML && p.file != "":
+		return errors.New("--file: needs -o html")
+	case format != asHTML && (p.bodies != "" || len(p.mask) > 0):
+		return errors.New("--bodies and --mask: need -o html")
+	case format == asHTML && p.file == "":
+		return errors.New("-o html: needs --file, the file to write")
+	case !known:
+		return fmt.Errorf("--bodies %q: must be none, head or all", p.bodies)
+	}
+	return nil
+}
+
+// writePage writes a page about the messages that the filter selects.
+func (o *listOptions) writePage(ctx context.Context, s *inspection, filter failed.Filter, groups *failed.Groups) error {
+	p := page.Incident{
+		Queue: s.target.Name, Vhost: s.target.Vhost, At: time.Now(), Filter: strings.Join(o.page.words(filter), " "),
+		Columns: o.groupBy, Groups: groups, Bodies: bodiesOf[o.page.bodies], Mask: o.page.mask,
+		Commands: func(g *failed.Group) []page.Command { return o.commands(s.target, filter, g) },
+	}
+	var look operation.Look
+	err := writeFile(o.page.file, func(w io.Writer) (err error) {
+		look, err = s.look(ctx, filter, func(e *failed.Entry) (enough bool) {
+			p.Collect(e)
+			return false
+		})
+		if err != nil {
+			return err
+		}
+		p.Broker, p.Seen, p.Selected, p.Ready, p.Notes = s.guarded.Broker(), look.Seen, look.Selected, look.Ready, hidden(look)
+		if look.NotBack > 0 {
+			p.Notes = append(p.Notes, back(look.Result))
+		}
+		return cli.Runtime(p.Write(w))
+	})
+	if err != nil {
+		return err
+	}
+	listing{Queue: s.target.Name, Selected: look.Selected}.summary(s, look)
+	return s.complete(look, filter)
+}
+
+// words are a filter's flags, as on a command line.
+func (p *pageFlags) words(f failed.Filter) (words []string) {
+	add := func(flag string, values ...string) {
+		for _, value := range values {
+			words = append(words, "--"+flag, pasted(value))
+		}
+	}
+	add("reason", f.Reasons...)
+	add("from-queue", f.FromQueues...)
+	for flag, at := range map[string]time.Time{"since": f.Since, "until": f.Until} {
+		if !at.IsZero() {
+			add(flag, at.UTC().Format(time.RFC3339Nano))
+		}
+	}
+	for _, h := range f.Headers {
+		if page.Mask(p.mask).Has(h.Key) {
+			h.Value = page.Masked
+		}
+		add("header", h.Key+"="+h.Value)
+	}
+	if f.RoutingKey != "" {
+		add("routing-key", f.RoutingKey)
+	}
+	add("message-id", f.MessageIDs...)
+	add("error", f.Errors...)
+	add("group", f.Groups...)
+	add("run", f.Runs...)
+	if f.IDs != nil {
+		words = append(words, "--ids", "FILE")
+	}
+	return words
+}
+
+// commands are the commands for a group's messages, as for a shell. There are none if they would need values that a page does not have.
+func (o *listOptions) commands(t *operation.Target, filter failed.Filter, g *failed.Group) []page.Command {
+	masked := slices.ContainsFunc(filter.Headers, func(h failed.Header) bool { return page.Mask(o.page.mask).Has(h.Key) })
+	if masked || filter.IDs != nil {
+		return nil
+	}
+	named := o.targetFlags
+	named.vhost = t.Vhost
+	words := append([]string{named.argument(t), "--group", g.ID}, o.page.words(filter)...)
+	if o.Scan > 0 {
+		words = append(words, "--scan", strconv.Itoa(o.Scan))
+	}
+	if o.Force {
+		words = append(words, "--force")
+	}
+	selected := strings.Join(words, " ")
+	replay := "rabbitmq-retry failed replay " + selected
+	if slices.Contains(o.groupBy, failed.ByWorkQueue) && g.WorkQueue == "" && failed.UnroutedOf(t.Name) == "" {
+		replay += " --to WORK_QUEUE"
+	}
+	return []page.Command{
+		{Name: "Replay", Line: replay},
+		{Name: "Export", Line: "rabbitmq-retry failed export " + selected + " --file " + g.ID + ".jsonl"},
+	}
+}
+
+// writePage writes a page about the summaries.
+func (o *statusOptions) writePage(w io.Writer, counted []operation.Summary) error {
+	uris, err := o.connection.Brokers()
+	if err != nil {
+		return err
+	}
+	summaries := slices.Clone(counted)
+	if !o.levels {
+		for i := range summaries {
+			summaries[i].Queues = summaries[i].WithoutLevels()
+		}
+	}
+	var brokers []string
+	for _, uri := range uris {
+		brokers = append(brokers, uri.String())
+	}
+	p := page.Overview{Broker: strings.Join(brokers, ", "), At: time.Now(), Summaries: summaries, Notes: o.notShown()}
+	if o.live != nil {
+		p.Audited, p.Findings = o.live.Name, audit.Vhost(*o.live)
+	}
+	return p.Write(w)
+}
+
+// writeFile creates a page's file, and removes it if the page cannot be written.
+func writeFile(name string, write func(io.Writer) error) error {
+	f, err := createFile("--file", name)
+	if err != nil {
+		return err
+	}
+	err = write(f)
+	if closed := f.Close(); err == nil {
+		err = cli.Runtime(closed)
+	}
+	if err != nil {
+		_ = os.Remove(name)
+	}
+	return err
+}

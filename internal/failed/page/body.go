@@ -1,0 +1,157 @@
+package page
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// pretty is a body as text: JSON with a line for each member, other text as it is, or else bytes in hexadecimal digits. The body can
+// be the beginning of a longer one. If names of JSON members are masked, a body of another form is left out.
+func pretty(body []byte, cut bool, mask Mask) string {
+	if text, ok := indented(body, cut, mask); ok {
+		return text
+	}
+	if len(mask) > 0 {
+		return "(left out: it is not JSON, in which values can be masked by name)"
+	}
+	if cut {
+		body = whole(body)
+	}
+	if utf8.Valid(body) {
+		return strings.ReplaceAll(string(body), "\r\n", "\n")
+	}
+	return hex.Dump(body)
+}
+
+// whole is the text without the beginning of a last character that was cut.
+func whole(text []byte) []byte {
+	for i := 1; i < utf8.UTFMax && i <= len(text); i++ {
+		if last := text[len(text)-i:]; utf8.RuneStart(last[0]) {
+			if !utf8.FullRune(last) {
+				return text[:len(text)-i]
+			}
+			break
+		}
+	}
+	return text
+}
+
+// indenter writes JSON with a line for each member and element.
+type indenter struct {
+	*json.Decoder
+	mask Mask
+	to   strings.Builder
+	// most is how many bytes the text can have.
+	most int
+}
+
+// errTooLarge says that JSON would be too deep or too long with a line for each member.
+var errTooLarge = errors.New("too large")
+
+// indented returns false unless the body is a JSON object or array, or the beginning of one. Numbers keep their spelling.
+func indented(body []byte, cut bool, mask Mask) (string, bool) {
+	if first := bytes.TrimLeft(body, " \t\r\n"); len(first) == 0 || first[0] != '{' && first[0] != '[' {
+		return "", false
+	}
+	w := &indenter{Decoder: json.NewDecoder(bytes.NewReader(body)), mask: mask, most: 8*len(body) + 1<<10}
+	w.UseNumber()
+	err := w.value("\n")
+	if err == nil && !w.atEnd() {
+		return "", false
+	}
+	ends := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+	return w.to.String(), err == nil || cut && ends
+}
+
+// atEnd reports whether nothing but white space follows.
+func (w *indenter) atEnd() bool {
+	_, err := w.Token()
+	return errors.Is(err, io.EOF)
+}
+
+// value writes the next value. A line of the value begins with indent.
+func (w *indenter) value(indent string) error {
+	token, err := w.Token()
+	if err != nil {
+		return err
+	}
+	open, compound := token.(json.Delim)
+	if !compound {
+		w.scalar(token)
+		return nil
+	}
+	w.to.WriteRune(rune(open))
+	inner := indent + "  "
+	for first := true; w.More(); first = false {
+		if len(inner) > maxIndent || w.to.Len() > w.most {
+			return errTooLarge
+		}
+		if !first {
+			w.to.WriteByte(',')
+		}
+		w.to.WriteString(inner)
+		if open == '{' {
+			err = w.member(inner)
+		} else {
+			err = w.value(inner)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	end, err := w.Token()
+	if err != nil {
+		return err
+	}
+	w.to.WriteString(indent)
+	w.to.WriteRune(rune(end.(json.Delim))) //nolint:forcetypeassert // the decoder checks it
+	return nil
+}
+
+// maxIndent is deeper than people can read.
+const maxIndent = 200
+
+// member writes a name and its value.
+func (w *indenter) member(indent string) error {
+	name, err := w.Token()
+	if err != nil {
+		return err
+	}
+	text, _ := name.(string) // the decoder checks it
+	w.scalar(text)
+	w.to.WriteString(": ")
+	if !w.mask.Has(text) {
+		return w.value(indent)
+	}
+	w.scalar(Masked)
+	var dropped json.RawMessage
+	return w.Decode(&dropped)
+}
+
+func (w *indenter) scalar(token json.Token) {
+	switch t := token.(type) {
+	case string:
+		w.to.WriteString(quoted(t))
+	case json.Number:
+		w.to.WriteString(t.String())
+	case bool:
+		w.to.WriteString(strconv.FormatBool(t))
+	default:
+		w.to.WriteString("null")
+	}
+}
+
+// quoted is a JSON string with the characters that people read.
+func quoted(text string) string {
+	var to strings.Builder
+	encoder := json.NewEncoder(&to)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(text) // a text can be encoded
+	return strings.TrimSuffix(to.String(), "\n")
+}
