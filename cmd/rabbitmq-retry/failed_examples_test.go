@@ -22,7 +22,7 @@ func (o orders) shell(t *testing.T, dir, script string) (output string, err erro
 		t.Skip("jq is not installed")
 	}
 	bin := t.TempDir()
-	wrapper := "#!/bin/sh\ncase $2 in replay | delete | import | repair) set -- \"$@\" --yes ;; esac\nexec " + terraformtest.BuildSidecar(t) + ` "$@" --vhost ` + o.Vhost + "\n"
+	wrapper := "#!/bin/sh\ncase $2 in replay | delete | export | import | repair) set -- \"$@\" --yes ;; esac\nexec " + terraformtest.BuildSidecar(t) + ` "$@" --vhost ` + o.Vhost + "\n"
 	writeProgram(t, filepath.Join(bin, "rabbitmq-retry"), []byte(wrapper), 0o700)
 	shell := exec.CommandContext(t.Context(), "sh", "-e", "-c", script)
 	shell.Dir = dir
@@ -44,7 +44,7 @@ func TestExamplesOfHelp(t *testing.T) {
 	ids, _ := o.run(t, exitOK, "failed list orders --reason exhausted -o id")
 	id := strings.TrimSpace(ids)
 	// The test changes the id, the time to wait, and whether a worker and its configuration exist.
-	here := strings.NewReplacer("57f49eb29bd4307c", id, "57f4", id[:6], "--wait --config", "--wait=1s --config", "--wait ", "--wait=1s ")
+	here := strings.NewReplacer("http://localhost:15672", o.Endpoint, "57f49eb29bd4307c", id, "57f4", id[:6], "--wait --config", "--wait=1s --config", "--wait ", "--wait=1s ")
 	dir := t.TempDir()
 	o.DeclareQueue(t, "orders.retry.5s", "classic", nil)
 	o.DeclareQueue(t, "orders.retry.0.refused", "classic", nil)

@@ -82,8 +82,9 @@ func TestShellBlocksOfGuides(t *testing.T) {
 			o := newOrders(t, "quorum")
 			o.failedElsewhere(t)
 			o.failedExchange(t)
-			o.DeclareQueue(t, "orders.given-up", "quorum", nil)
-			o.DeclareQueue(t, "billing.failures", "classic", nil)
+			for _, queue := range []string{"orders.given-up", "orders.retry.5s", "orders.retry.0.refused", "billing.failures"} {
+				o.DeclareQueue(t, queue, "classic", nil)
+			}
 			o.expand(t)
 			o.tooLong(t, "next year", 365*24*time.Hour, time.Now())
 			for _, reason := range []string{"exhausted", "exhausted", "unrecoverable", "malformed"} {
@@ -101,20 +102,18 @@ func TestShellBlocksOfGuides(t *testing.T) {
 			dir := t.TempDir()
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "worker.json"), []byte(`{"pipelines":[{"version":1,"name":"orders","vhost":"`+o.Vhost+
 				`","delays":["5s"],"max_attempts":2,"work_queues":{}}]}`), 0o600))
-			var script strings.Builder
-			count := 0
+			script, count := "export RABBITMQ_RETRY_CONFIG=worker.json\n", 0
 			for _, block := range blocks.FindAllStringSubmatch(string(guide), -1) {
 				if strings.Contains(block[1], "rabbitmq-retry") && !strings.Contains(block[1], "kubectl") {
-					script.WriteString(block[1])
-					count++
+					script, count = script+block[1], count+1
 				}
 			}
 			require.GreaterOrEqual(t, count, least)
 			here := strings.NewReplacer(`"amqp://operator:$(cat operator-password)@rabbitmq:5672"`, o.URI,
 				"amqp://operator:PASSWORD@rabbitmq.example.com", o.URI, "http://rabbitmq:15672", o.Endpoint, "reminders", "events",
 				"show orders 57f4", "show orders "+ids[:6], "--wait", "--wait=1s")
-			output, err := o.shell(t, dir, here.Replace(script.String()))
-			require.NoErrorf(t, err, "%s\n%s", script.String(), output)
+			output, err := o.shell(t, dir, here.Replace(script))
+			require.NoErrorf(t, err, "%s\n%s", script, output)
 		})
 	}
 }

@@ -37,7 +37,7 @@ func TestPageOfFailedMessages(t *testing.T) {
 	content, err := os.ReadFile(file)
 	require.NoError(t, err)
 	page := string(content)
-	contains(t, page, "3 × exhausted in orders.created", "no stock for order &lt;n&gt;", "order-4", "4 read of 4; all were put back")
+	contains(t, page, "3 × exhausted in orders.created", "no stock for order &lt;n&gt;", "order-4", "4 read of 4")
 	lacks(t, page, o.Password)
 	o.says(t, exitUsage, list, "exists already")
 
@@ -48,7 +48,7 @@ func TestPageOfFailedMessages(t *testing.T) {
 	}
 	folder := t.TempDir()
 	o.says(t, exitOK, strings.Replace(word(1), "--file ", "--file "+folder+"/", 1), "exported 3 messages")
-	o.says(t, exitOK, word(2)+" --yes", "replayed 1 of 1 message")
+	o.says(t, exitOK, word(2)+" --yes", "replayed 1 of 1 to orders.created")
 	o.holds(t, "orders.created", 1)
 	o.holds(t, "orders.failed", 3)
 	o.says(t, exitOK, word(2)+" --yes", "0 of 3 messages in orders.failed match")

@@ -152,10 +152,11 @@ func TestFindLooksNoFurther(t *testing.T) {
 func TestImportsCheckedLinesAlone(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
+	b.Name, b.Pipeline = "work", ""
 	f, err := os.Create(filepath.Join(t.TempDir(), "messages"))
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, f.Close()) }()
-	_, err = f.WriteString(`{"version":1,"queue":"orders.failed","body":"checked"}` + "\n")
+	_, err = f.WriteString(`{"version":1,"queue":"orders.failed","properties":{},"body":"checked"}` + "\n")
 	require.NoError(t, err)
 	_, err = f.Seek(0, io.SeekStart)
 	require.NoError(t, err)
