@@ -1,6 +1,8 @@
 package main
 
 import (
+	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,6 +14,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
 // failedElsewhere fills the guide's queues with messages from other systems.
@@ -116,6 +120,29 @@ func TestShellBlocksOfGuides(t *testing.T) {
 			require.NoErrorf(t, err, "%s\n%s", script, output)
 		})
 	}
+}
+
+// The command for a pipeline whose definition is gone writes one that this release reads.
+func TestDefinitionOfTheGuide(t *testing.T) {
+	t.Parallel()
+	guide, err := os.ReadFile(filepath.Join("..", "..", "templates", "guides", "changing.md.tmpl"))
+	require.NoError(t, err)
+	_, rest, found := strings.Cut(string(guide), "```shell\ncurl ")
+	command, _, ends := strings.Cut(rest, "```")
+	require.True(t, found && ends)
+	o := newOrders(t, "classic")
+	require.NoError(t, o.Channel(t).ExchangeDeclare("orders.failed", "fanout", true, false, false, false, nil))
+	here := strings.NewReplacer("operator:PASSWORD", o.Username+":"+o.Password, "http://localhost:15672", o.Endpoint, "%2F", url.PathEscape(o.Vhost))
+	output, err := o.shell(t, t.TempDir(), "curl --fail "+here.Replace(command))
+	require.NoError(t, err, output)
+	var bindings []struct {
+		Arguments map[string]string `json:"arguments"`
+	}
+	o.Call(t, http.MethodGet, o.Path("bindings")+"/e/orders.failed/q/orders.failed", nil, &bindings)
+	require.Len(t, bindings, 1)
+	definition, err := pipeline.ParseDefinition(bindings[0].Arguments[pipeline.DefinitionArgument])
+	require.NoError(t, err)
+	assert.Equal(t, 3, definition.MaxAttempts)
 }
 
 // withoutVariations removes parts that differ between two runs.

@@ -3,6 +3,7 @@
 package interop
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -23,6 +24,8 @@ type page struct {
 	directory string
 	// files are the blocks that the reader writes to a file, by how they begin.
 	files map[string]string
+	// before is what the reader has done already.
+	before string
 	// instead is what stands for what a reader sees and does.
 	instead []string
 	// shows is what has to come, in this order.
@@ -31,7 +34,18 @@ type page struct {
 
 const clone = "terraform-provider-rabbitmq"
 
-// Both pages work as they are printed, in a new clone, in a new shell, on a broker with nothing in it.
+// built has the two programs, and an override for Terraform.
+const built = `make build
+cat > bin/dev.tfrc <<EOF
+provider_installation {
+  dev_overrides { "rabbitmq-retry/rabbitmq" = "$PWD/bin" }
+  direct {}
+}
+EOF
+export TF_CLI_CONFIG_FILE=$PWD/bin/dev.tfrc PATH=$PWD/bin:$PATH
+`
+
+// The pages work as they are printed, in a new clone, in a new shell, on a broker with nothing in it.
 func TestPagesAsPrinted(t *testing.T) {
 	t.Parallel()
 	for _, p := range []page{
@@ -61,12 +75,31 @@ func TestPagesAsPrinted(t *testing.T) {
 				`"retry-count":1`, `"retry-count":2`, "exhausted", "replayed 1 of 1 to orders.created", `"replay-count":1`, "1 destroyed",
 			},
 		},
+		{
+			file: "docs/guides/testing.md", from: "\n## Export once\n", directory: clone, before: built + "cd examples/testing\n" +
+				"PORT=$(/usr/bin/python3 -c 'import socket; s = socket.create_server((\"127.0.0.1\", 0)); print(s.getsockname()[1])')\n",
+			instead: []string{
+				"docker compose up --detach --wait rabbitmq\n", "",
+				"docker compose up --detach rabbitmq-retry\ncurl ", ": curl ",
+				"pytest ", "curl -s http://127.0.0.1:$PORT/readyz ",
+				"15695", "$PORT",
+			},
+			shows: []string{"2 added, 0 changed, 0 destroyed", "consuming pipeline=orders vhost=ci-1", `"ready": true`, `pipeline "orders" in vhost "ci": ok: `},
+		},
+		{
+			file: "docs/guides/deploying-the-sidecar.md", from: "\n## Before the first release\n", directory: clone,
+			instead: []string{"export TF_CLI_CONFIG_FILE=$PWD/bin/mirror.tfrc\n", `export TF_CLI_CONFIG_FILE=$PWD/bin/mirror.tfrc
+mkdir ../mirrored && cp examples/testing/main.tf ../mirrored && cd ../mirrored
+terraform init && terraform validate
+`},
+			shows: []string{"rabbitmq-retry/rabbitmq v0.0.1", "The configuration is valid"},
+		},
 	} {
 		t.Run(filepath.Base(p.file), func(t *testing.T) {
 			t.Parallel()
 			home := t.TempDir()
 			text := p.text(t, cloneInto(t, home))
-			output := asNewcomer(t, home, filepath.Join(home, p.directory), p.script(text))
+			output := asNewcomer(t, home, filepath.Join(home, p.directory), p.before+p.script(text))
 			p.check(t, text, output)
 		})
 	}
@@ -78,7 +111,7 @@ func (p page) text(t *testing.T, root string) string {
 	content, err := os.ReadFile(filepath.Join(root, p.file))
 	require.NoError(t, err)
 	_, text, begins := strings.Cut(string(content), p.from)
-	text, _, ends := strings.Cut(text, p.to)
+	text, _, ends := strings.Cut(text+"\n## \n", cmp.Or(p.to, "\n## \n"))
 	if !begins || !ends {
 		t.Fatalf("%s has no part from %q to %q", p.file, p.from, p.to)
 	}
@@ -92,8 +125,8 @@ func (p page) script(text string) string {
 	var script strings.Builder
 	for _, found := range block.FindAllStringSubmatch(text, -1) {
 		language, code := found[1], found[2]
-		if language == "shell" && !strings.HasPrefix(code, "docker ") {
-			script.WriteString(strings.NewReplacer(p.instead...).Replace(code))
+		if done := strings.NewReplacer(p.instead...).Replace(code); language == "shell" && !strings.HasPrefix(done, "docker ") {
+			script.WriteString(done)
 		}
 		for beginning, file := range p.files {
 			if strings.HasPrefix(code, beginning) {

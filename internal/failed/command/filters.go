@@ -48,8 +48,12 @@ func (f *filters) addFlags(cmd *cobra.Command) {
 	flags.IntVar(&f.Scan, "scan", 0, "`number` of messages to look at (default: all; 100 with --queue)")
 	flags.IntVar(&f.Limit, "limit", 0, "greatest `number` of messages to act on (default: all)")
 	cmd.MarkFlagsMutuallyExclusive("until", "older-than")
-	complete(cmd, "reason", append(deadletter.FailReasons(),
-		delaying.ReasonTooLong, delaying.ReasonUnroutable, failed.ReasonNoInbox, pipeline.ReasonExpired)...)
+	complete(cmd, "reason", reasons()...)
+}
+
+// reasons are the reasons for which pipelines and delayed exchanges park messages.
+func reasons() []string {
+	return append(deadletter.FailReasons(), delaying.ReasonTooLong, delaying.ReasonUnroutable, failed.ReasonNoInbox, pipeline.ReasonExpired)
 }
 
 // given reports whether the user gave a filter or a limit.

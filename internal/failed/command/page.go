@@ -61,7 +61,7 @@ func (p *pageFlags) check(format string) error {
 func (o *listOptions) writePage(ctx context.Context, s *inspection, filter failed.Filter, groups *failed.Groups) error {
 	p := page.Incident{
 		Queue: s.target.Name, Vhost: s.target.Vhost, At: time.Now(), Filter: strings.Join(o.page.words(filter), " "),
-		Columns: o.groupBy, Groups: groups, Bodies: bodiesOf[o.page.bodies], Mask: o.page.mask,
+		Columns: o.groupBy, Groups: groups, Bodies: bodiesOf[o.page.bodies], Mask: o.page.mask, Explained: reasons(),
 		Commands: func(g *failed.Group) []page.Command { return o.commands(s.target, filter, g) },
 	}
 	var look operation.Look
@@ -131,7 +131,7 @@ func (o *listOptions) commands(t *operation.Target, filter failed.Filter, g *fai
 	if o.Scan > 0 {
 		words = append(words, "--scan", strconv.Itoa(o.Scan))
 	}
-	if o.Force {
+	if o.Force { // it does not skip the question of a replay
 		words = append(words, "--force")
 	}
 	selected := strings.Join(words, " ")

@@ -22,6 +22,9 @@ const (
 	maxMessages = 8 << 20
 )
 
+// guide explains reasons, each at the anchor of its name.
+const guide = "https://registry.terraform.io/providers/rabbitmq-retry/rabbitmq/latest/docs/guides/troubleshooting"
+
 // Bodies is how much of each body a page shows, in bytes.
 type Bodies int
 
@@ -47,6 +50,8 @@ type Incident struct {
 	Seen, Selected, Ready int
 	// Notes say which messages the page lacks, and which ones are not back.
 	Notes []string
+	// Explained are the reasons that the guide explains.
+	Explained []string
 	// Commands are commands for the messages of a group. They can be none.
 	Commands func(g *failed.Group) []Command
 
@@ -118,7 +123,7 @@ func (p *Incident) head(d document, groups []*failed.Group) {
 	for _, g := range groups {
 		messages += len(p.shown[g].messages)
 	}
-	d.put("<dt>Shown</dt><dd>%s messages: the first %s of each of the %s largest groups", messages, perGroup, maxGroups)
+	d.put("<dt>Shown</dt><dd>%s messages: the first %s in the queue of each of the %s largest groups", messages, perGroup, maxGroups)
 	switch p.Bodies {
 	case NoBodies:
 		d.put(", without bodies")
@@ -145,7 +150,8 @@ func (p *Incident) overview(d document, groups, rest []*failed.Group) {
 		return
 	}
 	d.put(`<h2>Groups</h2>
-<p>Messages with the same %s are one group. Times are in UTC.</p>
+<p>Messages with the same %s are one group. In errors, &lt;n&gt;, &lt;hex&gt;, &lt;uuid&gt; and &lt;time&gt; stand for values that differ. `+
+		`Times are in UTC; a message failed when it came into this queue.</p>
 <table>
 <thead><tr><th scope="col" class="number">Messages</th><th scope="col">Reason</th><th scope="col">Queue</th><th scope="col">Error</th>`+
 		`<th scope="col">First failed</th><th scope="col">Last failed</th></tr></thead>
@@ -166,8 +172,9 @@ func (p *Incident) overview(d document, groups, rest []*failed.Group) {
 		}
 		d.put("<p>%s smaller groups with %s messages are not shown.</p>\n", len(rest), messages)
 	}
-	d.put(`<p>The commands below need the broker's address in <code>RABBITMQ_URI</code>. A replay first shows how many messages there are, ` +
-		"and asks. It also takes messages that joined the group after this page was written.</p>\n")
+	d.put(`<p>The commands below need the broker's address in <code>RABBITMQ_URI</code>. A replay sends messages back to their work queues, ` +
+		"where all attempts begin again. It first shows how many messages there are, and asks. It also takes messages that joined the group " +
+		"after this page was written. An export copies messages to a file, and leaves them in the queue.</p>\n")
 }
 
 func or(text string) string { return cmp.Or(text, "-") }
@@ -189,6 +196,9 @@ func (p *Incident) group(d document, number int, g *failed.Group) {
 	d.fact("Last failed", view.Time(g.Newest))
 	d.fact("Imported by", s.Run)
 	d.put("</dl>\n")
+	if slices.Contains(p.Explained, s.Reason) {
+		d.put(`<p><a href="`+guide+`#%s">What %s means, and what to do</a></p>`+"\n", s.Reason, s.Reason)
+	}
 	for _, c := range p.Commands(g) {
 		d.put("<h3>%s</h3>\n"+`<pre class="command">%s</pre>`+"\n", c.Name, c.Line)
 	}
