@@ -151,7 +151,8 @@ func (p *Incident) overview(d document, groups, rest []*failed.Group) {
 	}
 	d.put(`<h2>Groups</h2>
 <p>Messages with the same %s are one group. `+
-		`In errors, &lt;n&gt;, &lt;hex&gt;, &lt;uuid&gt; and &lt;time&gt; stand for values that differ. Times are in UTC; a message failed when it came into this queue.</p>
+		`In errors, &lt;n&gt;, &lt;hex&gt;, &lt;uuid&gt; and &lt;time&gt; stand for values that differ. `+
+		`Times are in UTC; a message failed when it came into this queue.</p>
 <table>
 <thead><tr><th scope="col" class="number">Messages</th><th scope="col">Reason</th><th scope="col">Queue</th><th scope="col">Error</th>`+
 		`<th scope="col">First failed</th><th scope="col">Last failed</th></tr></thead>
