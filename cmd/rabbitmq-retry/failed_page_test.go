@@ -20,13 +20,16 @@ var commandOnPage = regexp.MustCompile(`<pre class="command">rabbitmq-retry (.*)
 func TestPageOfFailedMessages(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "quorum")
-	for _, id := range []string{"order-1", "order-2", "order-3"} {
+	for _, id := range []string{"1", "order-2", "order-3"} {
 		o.park(t, "exhausted", id)
 	}
 	stock := parked("exhausted", "order-4")
 	stock.Headers["dead-letter-error"] = "no stock for order 4"
 	o.Publish(t, "", "orders.failed", stock)
 	o.holds(t, "orders.failed", 4)
+	o.prints(t, exitOK, "failed show orders 1", `{
+  "id": "1"
+}`)
 	file := filepath.Join(t.TempDir(), "orders.html")
 	list := "failed list orders -o html --file " + file
 	o.says(t, exitOK, list, "4 messages in orders.failed; all put back")

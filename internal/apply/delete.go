@@ -134,9 +134,9 @@ func (e *execution) removeEmpty(ctx context.Context, s step) (map[string]string,
 		return nil, errors.Join(err, e.bindAgain(ctx, s.bindings, unbound))
 	}
 	kept, err := e.lastingContents(ctx, s.checks)
-	if s.ifFails == keepAll && err == nil && len(kept) == 0 {
-		// A message can have left one queue without being counted in the next queue yet. If that queue is unbound, the
-		// message waits for minutes.
+	if s.allOrNone() && err == nil && len(kept) == 0 {
+		// A new consumer, or a message that has left another queue, can be missing from the counts. If the queue were unbound
+		// and then kept, messages for it would be unroutable meanwhile, or wait for minutes.
 		if err = pause(ctx, e.times.Lag); err == nil {
 			kept, _, err = e.visible(ctx, e.Vhost, s.checks)
 		}

@@ -162,8 +162,8 @@ func (o *statusOptions) writePage(w io.Writer, counted []operation.Summary) erro
 		brokers = append(brokers, uri.String())
 	}
 	p := page.Overview{Broker: strings.Join(brokers, ", "), At: time.Now(), Summaries: summaries, Notes: o.notShown()}
-	if o.live != nil {
-		p.Audited, p.Findings = o.live.Name, audit.Vhost(*o.live)
+	for _, live := range o.live {
+		p.Audits = append(p.Audits, page.Audit{Vhost: live.Name, Findings: audit.Vhost(live)})
 	}
 	return p.Write(w)
 }

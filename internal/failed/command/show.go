@@ -26,12 +26,8 @@ const showExample = `  rabbitmq-retry failed show orders 57f49eb29bd4307c
   # The first digits are enough, if no other id begins with them. The body alone, unchanged:
   rabbitmq-retry failed show orders 57f4 --raw`
 
-const (
-	// minPrefix is how many digits of an id the user must write.
-	minPrefix = 4
-	// fewIDs is how many ids an error lists.
-	fewIDs = 4
-)
+// fewIDs is how many ids an error lists.
+const fewIDs = 4
 
 type showOptions struct {
 	options
@@ -70,7 +66,7 @@ func (o *showOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if len(rest) != 1 || len(rest[0]) < minPrefix {
+	if len(rest) != 1 || rest[0] == "" {
 		return errors.New("write the id of a message, at least its first 4 digits, or its message-id; failed list --messages shows them")
 	}
 	inspection := o.inspection(cmd, target)

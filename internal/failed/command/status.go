@@ -18,6 +18,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/operation"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/view"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 const statusExample = `  # All pipelines and delayed exchanges of the worker's configuration, and the first failure in each.
@@ -41,8 +42,8 @@ type statusOptions struct {
 	look, levels     bool
 	// file is the file of a page.
 	file string
-	// live is the vhost as the management API lists it, nil if the user did not give its address.
-	live *topology.Vhost
+	// live are the vhosts as the management API lists them, none if the user did not give its address.
+	live []topology.Vhost
 }
 
 // NewStatus is the command "status".
@@ -149,27 +150,54 @@ func (o *statusOptions) notShown() (lines []string) {
 	return lines
 }
 
-// subjects are the vhost's pipelines and delayed exchanges, from the management API or else from the configuration.
-func (o *statusOptions) subjects(ctx context.Context, _ *operation.Counting, _ []string) ([]operation.Subject, error) {
+// subjects are the pipelines and delayed exchanges of the vhost, from the management API or else from the configuration. The vhosts of a
+// configuration are read, too.
+func (o *statusOptions) subjects(ctx context.Context, _ *operation.Counting, _ []string) (all []operation.Subject, err error) {
 	uris, err := o.connection.Brokers()
 	if err != nil {
 		return nil, err
-	}
-	if o.managed() {
-		return o.subjectsOfVhost(ctx, cmp.Or(o.vhost, uris[0].Vhost()))
 	}
 	config, err := o.config()
 	if err != nil {
 		return nil, err
 	}
-	if !o.source.Given() {
+	switch {
+	case o.managed():
+		vhosts := []string{cmp.Or(o.vhost, uris[0].Vhost())}
+		if configured := vhostsIn(config); o.vhost == "" && len(configured) > 0 {
+			vhosts = configured
+		}
+		for _, vhost := range vhosts {
+			found, err := o.subjectsOfVhost(ctx, vhost)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, found...)
+		}
+		if len(all) == 0 {
+			return nil, fmt.Errorf("there is no pipeline or delayed exchange in the vhost %q (--vhost)", strings.Join(vhosts, ", "))
+		}
+	case !o.source.Given():
 		return nil, noPipeline(config)
-	}
-	all := o.brokers().Configured(config, o.vhost)
-	if len(all) == 0 {
-		return nil, fmt.Errorf("--vhost: the configuration has no pipeline or delayed exchange in %q", o.vhost)
+	default:
+		all = o.brokers().Configured(config, o.vhost)
+		if len(all) == 0 {
+			return nil, fmt.Errorf("--vhost: the configuration has no pipeline or delayed exchange in %q", o.vhost)
+		}
 	}
 	return all, nil
+}
+
+// vhostsIn are the vhosts of a configuration.
+func vhostsIn(config workerconfig.Config) (vhosts []string) {
+	for i := range config.Pipelines {
+		vhosts = append(vhosts, config.Pipelines[i].Vhost)
+	}
+	for i := range config.DelayedExchanges {
+		vhosts = append(vhosts, config.DelayedExchanges[i].Vhost)
+	}
+	slices.Sort(vhosts)
+	return slices.Compact(vhosts)
 }
 
 // managed reports whether the user gave the management API's address.
@@ -187,7 +215,7 @@ func (o *statusOptions) subjectsOfVhost(ctx context.Context, vhost string) ([]op
 	if err != nil {
 		return nil, cli.RuntimeError{Err: fmt.Errorf("read vhost %q by the management API (--vhost, $%s): %w", vhost, cli.EnvEndpoint, err)}
 	}
-	o.live = &live
+	o.live = append(o.live, live)
 	return o.brokers().Live(live.Topology, vhost), nil
 }
 

@@ -201,8 +201,11 @@ type Finding struct {
 	Equal map[string]int
 }
 
-// Find searches a message by the beginning of its id, or by its message-id. If the text is a whole id, the search ends at the
-// message.
+// minPrefix is how many digits of an id must be given.
+const minPrefix = 4
+
+// Find searches a message by the beginning of its id, at least 4 digits, or by its message-id. If the text is a whole id, the
+// search ends at the message.
 func (r *Run) Find(ctx context.Context, wanted string) (Finding, error) {
 	prefix := strings.ToLower(wanted)
 	byID, named, equal := map[string]*failed.Entry{}, map[string]*failed.Entry{}, map[string]int{}
@@ -210,7 +213,7 @@ func (r *Run) Find(ctx context.Context, wanted string) (Finding, error) {
 		found := byID
 		if e.MessageID == wanted {
 			found = named
-		} else if !strings.HasPrefix(e.ID, prefix) {
+		} else if len(wanted) < minPrefix || !strings.HasPrefix(e.ID, prefix) {
 			return false
 		}
 		equal[e.ID]++

@@ -159,16 +159,16 @@ func prepared(t *testing.T, messages int) *Incident {
 func overview() *Overview {
 	n := func(n int) *int { return &n }
 	return &Overview{
-		Broker: "amqp://localhost:5672", At: at, Audited: "/",
+		Broker: "amqp://localhost:5672", At: at,
 		Summaries: []operation.Summary{{Vhost: "/", Name: "orders", Kind: operation.KindPipeline, Queues: []operation.QueueStatus{
 			{Queue: "orders.inbox", Role: operation.Receives, Ready: n(913), Consumers: n(0), Note: "no consumer: is a worker running?"},
 			{Queue: "orders.retry.5s", Role: operation.Waits, Ready: n(12), Consumers: n(0)},
 			{Queue: "orders.failed", Role: operation.Parks, Ready: n(5000), Consumers: n(0), Oldest: at},
 		}, Note: "orders.inbox: no consumer: is a worker running?"}},
-		Findings: []audit.Finding{{
+		Audits: []Audit{{"/", []audit.Finding{{
 			Severity: audit.Error, Rule: "dead-letter-exchange-missing", Object: audit.Object{Kind: "queue", Name: "billing"},
 			Message: "Its dead-letter exchange \"billing.dlx\" does not exist.", Remedy: "Declare the exchange.",
-		}},
+		}}}},
 	}
 }
 

@@ -125,11 +125,13 @@ func attackedOverview(t testing.TB, text string) string {
 	t.Helper()
 	n := 3
 	o := Overview{
-		Broker: text, At: at, Audited: text, Notes: []string{text},
+		Broker: text, At: at, Notes: []string{text},
 		Summaries: []operation.Summary{{Vhost: text, Name: text, Kind: text, Note: text, Queues: []operation.QueueStatus{
 			{Queue: text, Ready: &n, Consumers: &n, Note: text},
 		}}},
-		Findings: []audit.Finding{{Severity: audit.Error, Rule: text, Object: audit.Object{Kind: text, Name: text}, Message: text, Remedy: text}},
+		Audits: []Audit{{text, []audit.Finding{
+			{Severity: audit.Error, Rule: text, Object: audit.Object{Kind: text, Name: text}, Message: text, Remedy: text},
+		}}},
 	}
 	return rendered(t, o.Write)
 }

@@ -16,11 +16,16 @@ type Overview struct {
 	// At is the time of the counts.
 	At        time.Time
 	Summaries []operation.Summary
-	// Audited is the vhost that was audited, "" for none, and Findings are its faults.
-	Audited  string
-	Findings []audit.Finding
+	// Audits are the audits of vhosts. There are none without the management API.
+	Audits []Audit
 	// Notes name pipelines and delayed exchanges that the page lacks.
 	Notes []string
+}
+
+// Audit has the faults of a vhost.
+type Audit struct {
+	Vhost    string
+	Findings []audit.Finding
 }
 
 // Write writes the page.
@@ -98,22 +103,24 @@ func times(q operation.QueueStatus) string {
 
 func (o *Overview) findings(d document) {
 	d.put("<h2>Audit</h2>\n")
-	switch {
-	case o.Audited == "":
+	if len(o.Audits) == 0 {
 		d.put("<p>Not audited: the address of the management API was not given.</p>\n")
-		return
-	case len(o.Findings) == 0:
-		d.put("<p>No findings in vhost %s.</p>\n", o.Audited)
-		return
 	}
-	d.put(`<table>
+	for _, a := range o.Audits {
+		if len(a.Findings) == 0 {
+			d.put("<p>No findings in vhost %s.</p>\n", a.Vhost)
+			continue
+		}
+		d.put(`<h3>Vhost %s</h3>
+<table>
 <thead><tr><th scope="col">Severity</th><th scope="col">Object</th><th scope="col">Finding</th><th scope="col">Rule</th></tr></thead>
 <tbody>
-`)
-	for _, f := range o.Findings {
-		d.put(`<tr><td data-label="Severity"><span>%s</span></td><td data-label="Object"><span>%s <code>%s</code></span></td>`+
-			`<td data-label="Finding"><span>%s %s</span></td><td data-label="Rule"><code>%s</code></td></tr>`+"\n",
-			string(f.Severity), f.Object.Kind, f.Object.Name, f.Message, f.Remedy, f.Rule)
+`, a.Vhost)
+		for _, f := range a.Findings {
+			d.put(`<tr><td data-label="Severity"><span>%s</span></td><td data-label="Object"><span>%s <code>%s</code></span></td>`+
+				`<td data-label="Finding"><span>%s %s</span></td><td data-label="Rule"><code>%s</code></td></tr>`+"\n",
+				string(f.Severity), f.Object.Kind, f.Object.Name, f.Message, f.Remedy, f.Rule)
+		}
+		d.put("</tbody>\n</table>\n")
 	}
-	d.put("</tbody>\n</table>\n")
 }

@@ -66,6 +66,9 @@ func (b block) keyOf(name string) string {
 	return b.key(name)
 }
 
+// consumerPriority is an argument of a consumer, which a queue accepts as a number only.
+const consumerPriority = "x-priority"
+
 // typed converts a value to the type that RabbitMQ accepts. One URI becomes a list, as all versions of all clients can write it.
 func typed(name string, value any) any {
 	switch value := value.(type) {
@@ -82,6 +85,11 @@ func typed(name string, value any) any {
 			text, _ := table[property].(string)
 			if number, err := strconv.ParseInt(text, 10, 64); err == nil && strings.HasSuffix(name, "_properties") {
 				table[property] = number
+			}
+		}
+		if text, _ := table[consumerPriority].(string); text != "" && strings.HasSuffix(name, "_consumer_arguments") {
+			if number, err := strconv.ParseInt(text, 10, 64); err == nil {
+				table[consumerPriority] = number
 			}
 		}
 		return map[string]any(table)
@@ -120,13 +128,29 @@ func uris(from any) any {
 	return from
 }
 
-// keep adds the URIs of the live table where the wanted one has none.
-func (b block) keep(wanted, live any) {
+// keep adds to the wanted table what the live one has for no attribute, and its URIs if the wanted table has none. In tables of arguments
+// it keeps the live values that have the same text, since the broker can need their type.
+func (b block) keep(of types.List, wanted, live any) {
 	to, _ := wanted.(map[string]any)
 	from, _ := live.(map[string]any)
+	known := map[string]bool{}
+	for name := range attributes(of) {
+		known[b.keyOf(name)] = true
+	}
 	for _, end := range b.ends {
-		if key := b.key(end + "uri"); to[key] == nil && from[key] != nil {
-			to[key] = from[key]
+		known[b.key(end+"uri")] = to[b.key(end+"uri")] != nil
+	}
+	for key, value := range from {
+		table, isTable := to[key].(map[string]any)
+		switch was, _ := value.(map[string]any); {
+		case !known[key]:
+			to[key] = value
+		case isTable:
+			for name, value := range table {
+				if was[name] != nil && topology.ValueText(was[name]) == topology.ValueText(value) {
+					table[name] = was[name]
+				}
+			}
 		}
 	}
 }

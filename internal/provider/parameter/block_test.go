@@ -38,6 +38,22 @@ func TestAttributesOfBlocks(t *testing.T) {
 	}
 }
 
+// An update keeps what the broker has for no attribute, and the type of arguments.
+func TestUpdateKeepsWhatHasNoAttribute(t *testing.T) {
+	t.Parallel()
+	kind, _ := shovelSchema(t.Context()).Blocks[shovelBlock.name].Type().(types.ListType)
+	of := shovelBlock.with(t.Context(), types.ListValueMust(kind.ElemType, nil), func(_ string, null attr.Value) attr.Value { return null })
+	wanted := map[string]any{"src-consumer-args": map[string]any{"x-priority": "5", "other": "6"}}
+	live := map[string]any{
+		"src-predeclared": true, "src-uri": []any{"amqp://a"}, "src-prefetch-count": int64(7), "src-consumer-args": map[string]any{"x-priority": int64(5)},
+	}
+	shovelBlock.keep(of, wanted, live)
+	require.Equal(t, map[string]any{
+		"src-predeclared": true, "src-uri": []any{"amqp://a"}, "src-consumer-args": map[string]any{"x-priority": int64(5), "other": "6"},
+	}, wanted)
+	require.Equal(t, map[string]any{"x-priority": int64(5)}, typed("source_consumer_arguments", map[string]any{"x-priority": "5"}))
+}
+
 func (b block) set(of types.List, set string, value attr.Value) types.List {
 	return b.with(attribute.Background, of, func(name string, was attr.Value) attr.Value {
 		if name == set {

@@ -64,7 +64,7 @@ func (d defined[M, P]) Plan(ctx context.Context, plan, prior *M) diag.Diagnostic
 	return diags
 }
 
-// Update overwrites the parameter. URIs that are not configured stay as they are on the broker.
+// Update overwrites the parameter. What is not configured and has no attribute, and URIs, stay as they are on the broker.
 func (d defined[M, P]) Update(ctx context.Context, plan, state *M) diag.Diagnostics {
 	P(plan).Compute(state)
 	planned, before := P(plan).definition(), *P(state).definition()
@@ -83,7 +83,7 @@ func (d defined[M, P]) Update(ctx context.Context, plan, state *M) diag.Diagnost
 	case !exists:
 		return d.Failed("change", *plan, errGone)
 	default:
-		d.keep(wanted, live)
+		d.keep(*planned, wanted, live)
 	}
 	if _, err := d.Store(d.Run).Put(ctx, id, wanted); err != nil {
 		return d.Failed("change", *plan, err)

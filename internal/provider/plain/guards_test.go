@@ -6,7 +6,9 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/require"
@@ -162,6 +164,50 @@ func TestAcc_QueueWithMessagesIsNotRecreated(t *testing.T) {
 	_, err := c.PlanAndApply(t.Context())
 	require.ErrorContains(t, err, "would lose messages")
 	require.NoError(t, before.RequireSame(acctest.List(t, b)))
+}
+
+// A re-creation that its consumer prevents loses nothing: the queue stays bound.
+func TestAcc_ConsumedQueueStaysBound(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	c := core("rabbitmq_queue", map[string]any{"name": "q", "vhost": b.Vhost, "type": "classic"})
+	c.Times = acctest.Times()
+	c.MustApply(t)
+	bind(t, b, "amq.direct", "one")
+	consumer, deliveries := b.Consume(t, "q", 100)
+	go func() {
+		for d := range deliveries {
+			_ = consumer.Ack(d.DeliveryTag, false)
+		}
+	}()
+	publisher := b.Channel(t)
+	returns := publisher.NotifyReturn(make(chan amqp.Return))
+	stopped, ended := make(chan struct{}), make(chan struct{})
+	var returned atomic.Int64
+	go func() {
+		for range returns {
+			returned.Add(1)
+		}
+	}()
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-stopped:
+				return
+			default:
+				_ = publisher.PublishWithContext(t.Context(), "amq.direct", "one", true, false, amqp.Publishing{})
+				time.Sleep(10 * time.Millisecond)
+			}
+		}
+	}()
+	c.Config["type"] = "quorum"
+	_, err := c.PlanAndApply(t.Context())
+	close(stopped)
+	<-ended
+	require.ErrorContains(t, err, "1 consumer")
+	require.NoError(t, publisher.Close())
+	require.Zero(t, returned.Load(), "messages were unroutable meanwhile")
 }
 
 func TestAcc_DeadLetterExchangeStays(t *testing.T) {
