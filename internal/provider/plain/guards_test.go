@@ -210,6 +210,26 @@ func TestAcc_ConsumedQueueStaysBound(t *testing.T) {
 	require.Zero(t, returned.Load(), "messages were unroutable meanwhile")
 }
 
+// A plan warns if a policy gets a limit that can drop messages.
+func TestAcc_SmallerLimitOfAPolicy(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	for limits, warns := range map[[2]any]bool{{10, 9}: true, {9, 10}: false, {9, 9}: false, {nil, 9}: true, {9, nil}: false} {
+		definition := func(limit any) map[string]any {
+			if limit == nil {
+				return map[string]any{"delivery-limit": 5}
+			}
+			return map[string]any{"max-length": limit}
+		}
+		c := core("rabbitmq_policy", map[string]any{"name": fmt.Sprint(limits), "vhost": b.Vhost, "pattern": "^none$", "definition": definition(limits[0])})
+		c.MustApply(t)
+		c.Config["definition"] = definition(limits[1])
+		plan, err := c.Plan(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, warns, strings.Contains(fmt.Sprint(plan.Warnings), "The policy sets max-length to 9"), limits)
+	}
+}
+
 func TestAcc_DeadLetterExchangeStays(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)

@@ -71,6 +71,27 @@ func TestAccEveryRelease_URIsOfShovels(t *testing.T) {
 	require.Equal(t, []any{"amqp://sent"}, shovelOnBroker(t, b)["src-uri"])
 }
 
+// An update leaves keys that no attribute describes, and the types of arguments, as they are on the broker.
+func TestAcc_ShovelKeepsWhatHasNoAttribute(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	if !b.HasPlugin(t, "rabbitmq_shovel") {
+		t.Skip("needs the plugin rabbitmq_shovel")
+	}
+	c := aShovel(b)
+	configure(c, map[string]any{"source_consumer_arguments": map[string]any{"x-priority": "5"}})
+	c.MustApply(t)
+	value := shovelOnBroker(t, b)
+	require.EqualValues(t, map[string]any{"x-priority": 5.0}, value["src-consumer-args"])
+	value["src-predeclared"] = true
+	b.Call(t, http.MethodPut, b.Path("parameters/shovel", "orders"), map[string]any{"value": value}, nil)
+	configure(c, map[string]any{"source_prefetch_count": 7})
+	c.MustApply(t)
+	value["src-prefetch-count"] = 7.0
+	require.Equal(t, value, shovelOnBroker(t, b))
+	c.RequireEmptyPlan(t)
+}
+
 // RabbitMQ's own errors repeat URIs.
 func TestAcc_ErrorsOfShovelsRepeatNoURI(t *testing.T) {
 	t.Parallel()

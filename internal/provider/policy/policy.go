@@ -3,6 +3,7 @@ package policy
 
 import (
 	"context"
+	"fmt"
 	"maps"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -81,13 +82,34 @@ type resources struct {
 	plain.Resource[model, topology.Policy, *model]
 }
 
-// Plan also checks whether queues of pipelines and delayed exchanges keep their policies.
+// Plan also checks whether queues of pipelines and delayed exchanges keep their policies, and warns about smaller limits.
 func (r resources) Plan(ctx context.Context, plan, prior *model) diag.Diagnostics {
 	diags := r.Resource.Plan(ctx, plan, prior)
 	if !plan.known() {
 		return diags
 	}
+	if prior != nil {
+		diags.Append(smaller(plan, prior)...)
+	}
 	return append(diags, plain.CheckPlan(ctx, r.Run, plan.Vhost.ValueString(), r.conflicts(*plan, true))...)
+}
+
+// limits are the keys whose smaller value makes the broker drop messages, or delete queues, at once.
+var limits = []string{"expires", "max-length", "max-length-bytes", "message-ttl"}
+
+// smaller warns about limits that are added or get smaller.
+func smaller(plan, prior *model) (diags diag.Diagnostics) {
+	before, after := prior.Object().Definition, plan.Object().Definition
+	for _, key := range limits {
+		was, limited := before[key].(int64)
+		limit, limits := after[key].(int64)
+		if !limits || limited && was <= limit {
+			continue
+		}
+		diags.AddWarning("Messages can be dropped", fmt.Sprintf("The policy sets %s to %d. The broker applies this to messages that are in the "+
+			"queues already, and drops or dead-letters what is beyond it.", key, limit))
+	}
+	return diags
 }
 
 // PlanDestroy warns if queues of pipelines or delayed exchanges would get another policy.
