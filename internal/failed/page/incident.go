@@ -152,7 +152,7 @@ func (p *Incident) overview(d document, groups, rest []*failed.Group) {
 	d.put(`<h2>Groups</h2>
 <p>Messages with the same %s are one group. `+
 		`In errors, &lt;n&gt;, &lt;hex&gt;, &lt;uuid&gt; and &lt;time&gt; stand for values that differ. `+
-		`Times are in UTC; a message failed when it came into this queue.</p>
+		`Times are in UTC, and tell when messages came into this queue.</p>
 <table>
 <thead><tr><th scope="col" class="number">Messages</th><th scope="col">Reason</th><th scope="col">Queue</th><th scope="col">Error</th>`+
 		`<th scope="col">First failed</th><th scope="col">Last failed</th></tr></thead>
@@ -174,7 +174,7 @@ func (p *Incident) overview(d document, groups, rest []*failed.Group) {
 		d.put("<p>%s smaller groups with %s messages are not shown.</p>\n", len(rest), messages)
 	}
 	d.put(`<p>The commands below need the broker's address in <code>RABBITMQ_URI</code>. A replay sends messages back to their work queues, ` +
-		"where all attempts begin again. It first shows how many messages there are, and asks. It also takes messages that joined the group " +
+		"where all attempts begin again. It first shows how many messages there are, and asks whether to go on. It also takes messages that joined the group " +
 		"after this page was written. An export copies messages to a file, and leaves them in the queue.</p>\n")
 }
 
