@@ -22,6 +22,7 @@ func newConfigCommand() *cobra.Command {
 	config := &cobra.Command{
 		Use:   "config",
 		Short: "Describe the worker's configuration",
+		Long:  "Describes the file that \"rabbitmq-retry worker --config\" reads.",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

@@ -39,6 +39,9 @@ func pageOfList(t *testing.T, name string, block *tfprotov6.SchemaBlock) string 
 	for _, a := range slices.Sorted(maps.Keys(attributes)) {
 		list.WriteString(attributes[a])
 	}
+	if len(attributes) == 0 {
+		list.WriteString("The block has no arguments of its own.\n")
+	}
 	return fmt.Sprintf("---\npage_title: \"%[1]s List Resource - rabbitmq\"\nsubcategory: \"\"\ndescription: |-\n  %[2]s\n---\n\n"+
 		"# %[1]s (List Resource)\n\n%[2]s It needs Terraform 1.14.\n\n"+
 		"## Example Usage\n\n```terraform\n%[3]s\n```\n\n## Schema\n\n%[4]s",

@@ -215,6 +215,8 @@ func (b *tab) screenshot(t *testing.T, name string) {
 	if *screenshots == "" {
 		return
 	}
+	height := evaluate[int64](t, b, "Math.ceil(document.body.getBoundingClientRect().height)")
+	require.NoError(t, chromedp.Do(b, chromedp.EmulateViewport(evaluate[int64](t, b, "innerWidth"), min(900, height))))
 	picture, err := chromedp.Run(b, chromedp.CaptureScreenshot())
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(*screenshots, name+".png"), picture, 0o600))
