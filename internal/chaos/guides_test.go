@@ -22,7 +22,7 @@ func TestNodeCommandsOfGuides(t *testing.T) { //nolint:paralleltest // stops a n
 	require.NoError(t, err)
 	for _, program := range []string{"rabbitmqctl", "rabbitmq-queues"} {
 		text := strings.Replace(string(script), `/rabbitmqctl "$@"`, "/"+program+` "$@"`, 1)
-		require.NoError(t, os.WriteFile(filepath.Join(programs, program), []byte(text), 0o700)) //nolint:gosec // a program
+		require.NoError(t, os.WriteFile(filepath.Join(programs, program), []byte(text), 0o700))
 	}
 	second, err := os.ReadFile(filepath.Join(nodes[1].folder, "ctl"))
 	require.NoError(t, err)
@@ -47,7 +47,7 @@ func TestNodeCommandsOfGuides(t *testing.T) { //nolint:paralleltest // stops a n
 			command := exec.CommandContext(t.Context(), "sh", "-e", "-c", strings.ReplaceAll(block[1], "rabbit@node2", name[1]))
 			command.Env = append(os.Environ(), "PATH="+programs+":"+os.Getenv("PATH"))
 			output, err := command.CombinedOutput()
-			assert.NoErrorf(t, err, "%s: %s\n%s", filepath.Base(guide), block[1], output)
+			require.NoErrorf(t, err, "%s: %s\n%s", filepath.Base(guide), block[1], output)
 		}
 	}
 	require.GreaterOrEqual(t, count, 4)

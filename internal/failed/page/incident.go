@@ -175,7 +175,8 @@ func (p *Incident) overview(d document, groups, rest []*failed.Group) {
 	}
 	d.put(`<p>The commands below need the broker's address in <code>RABBITMQ_URI</code>. A replay sends messages back to their work queues, ` +
 		"where all attempts begin again. It first shows how many messages there are, and asks whether to go on. " +
-		"It also takes messages that joined the group after this page was written. An export copies messages to a file, and leaves them in the queue.</p>\n")
+		"It also takes messages that joined the group after this page was written. " +
+		"An export copies messages to a file, and leaves them in the queue.</p>\n")
 }
 
 func or(text string) string { return cmp.Or(text, "-") }
