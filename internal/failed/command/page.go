@@ -95,10 +95,11 @@ func (p *pageFlags) words(f failed.Filter) (words []string) {
 	}
 	add("reason", f.Reasons...)
 	add("from-queue", f.FromQueues...)
-	for flag, at := range map[string]time.Time{"since": f.Since, "until": f.Until} {
-		if !at.IsZero() {
-			add(flag, at.UTC().Format(time.RFC3339Nano))
-		}
+	if !f.Since.IsZero() {
+		add("since", f.Since.UTC().Format(time.RFC3339Nano))
+	}
+	if !f.Until.IsZero() {
+		add("until", f.Until.UTC().Format(time.RFC3339Nano))
 	}
 	for _, h := range f.Headers {
 		if page.Mask(p.mask).Has(h.Key) {
@@ -119,7 +120,8 @@ func (p *pageFlags) words(f failed.Filter) (words []string) {
 	return words
 }
 
-// commands are the commands for a group's messages, as for a shell. There are none if they would need values that a page does not have.
+// commands are shell commands for a group's messages. If the filter has masked headers or a file of ids, a page cannot repeat it,
+// and has no commands.
 func (o *listOptions) commands(t *operation.Target, filter failed.Filter, g *failed.Group) []page.Command {
 	masked := slices.ContainsFunc(filter.Headers, func(h failed.Header) bool { return page.Mask(o.page.mask).Has(h.Key) })
 	if masked || filter.IDs != nil {
@@ -161,7 +163,7 @@ func (o *statusOptions) writePage(w io.Writer, counted []operation.Summary) erro
 	for _, uri := range uris {
 		brokers = append(brokers, uri.String())
 	}
-	p := page.Overview{Broker: strings.Join(brokers, ", "), At: time.Now(), Summaries: summaries, Notes: o.notShown()}
+	p := page.Overview{Broker: strings.Join(brokers, ", "), At: time.Now(), Summaries: summaries, Notes: o.notes}
 	for _, live := range o.live {
 		p.Audits = append(p.Audits, page.Audit{Vhost: live.Name, Findings: audit.Vhost(live)})
 	}

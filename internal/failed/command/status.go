@@ -42,6 +42,8 @@ type statusOptions struct {
 	look, levels     bool
 	// file is the file of a page.
 	file string
+	// notes name elements of the configuration that are not shown.
+	notes []string
 	// live are the vhosts as the management API lists them, none if the user did not give its address.
 	live []topology.Vhost
 }
@@ -103,6 +105,7 @@ func (o *statusOptions) run(cmd *cobra.Command, args []string) error {
 		}
 		return cli.Runtime(write(w, summaries))
 	}
+	o.notes = o.notShown()
 	var err error
 	if o.format == asHTML {
 		write = o.writePage
@@ -110,7 +113,7 @@ func (o *statusOptions) run(cmd *cobra.Command, args []string) error {
 	} else {
 		err = count(cmd.OutOrStdout())
 	}
-	for _, line := range o.notShown() {
+	for _, line := range o.notes {
 		cmd.PrintErrln(line)
 	}
 	if err != nil {
@@ -125,7 +128,7 @@ func (o *statusOptions) run(cmd *cobra.Command, args []string) error {
 // finding finds what is counted.
 type finding func(context.Context, *operation.Counting, []string) ([]operation.Subject, error)
 
-// count counts the queues. Without --levels, all levels of a delayed exchange are one queue.
+// count finds the queues, and counts them.
 func (o *statusOptions) count(ctx context.Context, find finding, args []string) ([]operation.Summary, error) {
 	var counting operation.Counting
 	defer counting.Close()
@@ -150,8 +153,7 @@ func (o *statusOptions) notShown() (lines []string) {
 	return lines
 }
 
-// subjects are the pipelines and delayed exchanges of the vhost, from the management API or else from the configuration. The vhosts of a
-// configuration are read, too.
+// subjects are all pipelines and delayed exchanges, from the management API or else from the configuration.
 func (o *statusOptions) subjects(ctx context.Context, _ *operation.Counting, _ []string) (all []operation.Subject, err error) {
 	uris, err := o.connection.Brokers()
 	if err != nil {
@@ -167,23 +169,28 @@ func (o *statusOptions) subjects(ctx context.Context, _ *operation.Counting, _ [
 		if configured := vhostsIn(config); o.vhost == "" && len(configured) > 0 {
 			vhosts = configured
 		}
-		for _, vhost := range vhosts {
-			found, err := o.subjectsOfVhost(ctx, vhost)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, found...)
-		}
-		if len(all) == 0 {
-			return nil, fmt.Errorf("there is no pipeline or delayed exchange in the vhost %q (--vhost)", strings.Join(vhosts, ", "))
-		}
+		return o.subjectsOfVhosts(ctx, vhosts)
 	case !o.source.Given():
 		return nil, noPipeline(config)
-	default:
-		all = o.brokers().Configured(config, o.vhost)
-		if len(all) == 0 {
-			return nil, fmt.Errorf("--vhost: the configuration has no pipeline or delayed exchange in %q", o.vhost)
+	}
+	all = o.brokers().Configured(config, o.vhost)
+	if len(all) == 0 {
+		return nil, fmt.Errorf("--vhost: the configuration has no pipeline or delayed exchange in %q", o.vhost)
+	}
+	return all, nil
+}
+
+// subjectsOfVhosts are the pipelines and delayed exchanges that the broker has in these vhosts.
+func (o *statusOptions) subjectsOfVhosts(ctx context.Context, vhosts []string) (all []operation.Subject, err error) {
+	for _, vhost := range vhosts {
+		found, err := o.subjectsOfVhost(ctx, vhost)
+		if err != nil {
+			return nil, err
 		}
+		all = append(all, found...)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("there is no pipeline or delayed exchange in the vhost %q (--vhost)", strings.Join(vhosts, ", "))
 	}
 	return all, nil
 }

@@ -46,7 +46,7 @@ type Incident struct {
 	Columns []string
 	Bodies  Bodies
 	Mask    Mask
-	// Seen, Selected and Ready count messages: those that were read, those of them that the filter selects, and those in the queue.
+	// Seen is how many messages were read, Selected how many of them the filter selects, and Ready how many the queue has.
 	Seen, Selected, Ready int
 	// Notes say which messages the page lacks, and which ones are not back.
 	Notes []string
@@ -66,7 +66,7 @@ type Incident struct {
 // Command is a shell command with its heading.
 type Command struct{ Name, Line string }
 
-// sample has the group's columns, in which values can be masked, and its first messages as markup.
+// sample has the group's columns without masked values, and its first messages as markup.
 type sample struct {
 	failed.Kind
 	messages []string

@@ -16,7 +16,7 @@ type Overview struct {
 	// At is the time of the counts.
 	At        time.Time
 	Summaries []operation.Summary
-	// Audits are the audits of vhosts. There are none without the management API.
+	// Audits needs the management API, and is empty without it.
 	Audits []Audit
 	// Notes name pipelines and delayed exchanges that the page lacks.
 	Notes []string

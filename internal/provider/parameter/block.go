@@ -66,8 +66,11 @@ func (b block) keyOf(name string) string {
 	return b.key(name)
 }
 
-// consumerPriority is an argument of a consumer, which a queue accepts as a number only.
-const consumerPriority = "x-priority"
+// numbers are the keys of tables that RabbitMQ accepts as numbers only, by the end of the attribute's name.
+var numbers = map[string][]string{
+	"_properties":         {"delivery_mode", "priority", "timestamp"},
+	"_consumer_arguments": {"x-priority"},
+}
 
 // typed converts a value to the type that RabbitMQ accepts. One URI becomes a list, as all versions of all clients can write it.
 func typed(name string, value any) any {
@@ -81,15 +84,12 @@ func typed(name string, value any) any {
 		}
 	case map[string]any:
 		table := topology.Typed(value)
-		for _, property := range []string{"delivery_mode", "priority", "timestamp"} {
-			text, _ := table[property].(string)
-			if number, err := strconv.ParseInt(text, 10, 64); err == nil && strings.HasSuffix(name, "_properties") {
-				table[property] = number
-			}
-		}
-		if text, _ := table[consumerPriority].(string); text != "" && strings.HasSuffix(name, "_consumer_arguments") {
-			if number, err := strconv.ParseInt(text, 10, 64); err == nil {
-				table[consumerPriority] = number
+		for end, keys := range numbers {
+			for _, key := range keys {
+				text, _ := table[key].(string)
+				if number, err := strconv.ParseInt(text, 10, 64); err == nil && strings.HasSuffix(name, end) {
+					table[key] = number
+				}
 			}
 		}
 		return map[string]any(table)

@@ -102,8 +102,8 @@ func smaller(plan, prior *model) (diags diag.Diagnostics) {
 	before, after := prior.Object().Definition, plan.Object().Definition
 	for _, key := range limits {
 		was, limited := before[key].(int64)
-		limit, limits := after[key].(int64)
-		if !limits || limited && was <= limit {
+		limit, isSet := after[key].(int64)
+		if !isSet || limited && was <= limit {
 			continue
 		}
 		diags.AddWarning("Messages can be dropped", fmt.Sprintf("The policy sets %s to %d. The broker applies this to messages that are in the "+
