@@ -2,6 +2,9 @@ module github.com/rabbitmq-retry/terraform-provider-rabbitmq
 
 go 1.25.8
 
+// What tests and releases use.
+toolchain go1.26.8
+
 require (
 	github.com/Azure/go-amqp v1.7.0
 	github.com/cenkalti/backoff/v5 v5.0.3
@@ -37,7 +40,7 @@ require (
 )
 
 require (
-	github.com/ProtonMail/go-crypto v1.4.1 // indirect
+	github.com/ProtonMail/go-crypto v1.4.1
 	github.com/agext/levenshtein v1.2.3 // indirect
 	github.com/apparentlymart/go-textseg/v15 v15.0.0 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect

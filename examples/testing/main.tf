@@ -1,7 +1,8 @@
 terraform {
   required_providers {
     rabbitmq = {
-      source = "rabbitmq-retry/rabbitmq"
+      source  = "rabbitmq-retry/rabbitmq"
+      version = "~> 0.1"
     }
   }
 }

@@ -34,6 +34,9 @@ type page struct {
 
 const clone = "terraform-provider-rabbitmq"
 
+// published is where readers fetch the sidecar.
+const published = "https://github.com/rabbitmq-retry/terraform-provider-rabbitmq/releases/download/v" + releaseVersion + "/"
+
 // built has the two programs, and an override for Terraform.
 const built = `make build
 cat > bin/dev.tfrc <<EOF
@@ -48,11 +51,13 @@ export TF_CLI_CONFIG_FILE=$PWD/bin/dev.tfrc PATH=$PWD/bin:$PATH
 // The pages work as they are printed, in a new clone, in a new shell, on a broker with nothing in it.
 func TestPagesAsPrinted(t *testing.T) {
 	t.Parallel()
+	releases, install := releaseUnderTest(t).serve(t)
 	for _, p := range []page{
 		{
-			file: "README.md", from: "\n### Install\n", to: "\n## Next\n", directory: clone,
+			file: "README.md", from: "\n### Install\n", to: "\n## Next\n", before: install,
 			files: map[string]string{"terraform {": "main.tf", "import pika": "consumer.py"},
 			instead: []string{
+				published, releases + "/files/",
 				"pip install pika", ": pip install pika",
 				"python3 consumer.py &", "/usr/bin/python3 -u consumer.py >attempts 2>&1 &",
 				"kill %1 %2", "until grep -q 'attempt 3' attempts; do sleep 1; done; cat attempts; kill %1 %2",
@@ -64,9 +69,9 @@ func TestPagesAsPrinted(t *testing.T) {
 		},
 		{
 			file: "docs/guides/getting-started.md", from: "\n## Before\n", to: "\n## Next\n",
-			files: map[string]string{"terraform {": "main.tf"},
+			files: map[string]string{"terraform {": "main.tf"}, before: install,
 			instead: []string{
-				"git clone ", ": git clone ",
+				published, releases + "/files/",
 				"rabbitmq-retry failed list orders\n",
 				"until rabbitmq-retry failed list orders | tee list | grep exhausted; do sleep 1; done; cat list\n",
 			},
@@ -88,11 +93,11 @@ func TestPagesAsPrinted(t *testing.T) {
 		},
 		{
 			file: "docs/guides/deploying-the-sidecar.md", from: "\n## Before the first release\n", directory: clone,
-			instead: []string{"export TF_CLI_CONFIG_FILE=$PWD/bin/mirror.tfrc\n", `export TF_CLI_CONFIG_FILE=$PWD/bin/mirror.tfrc
+			instead: []string{"PATH=$PWD/bin:$PATH\n", `PATH=$PWD/bin:$PATH
 mkdir ../mirrored && cp examples/testing/main.tf ../mirrored && cd ../mirrored
 terraform init && terraform validate
 `},
-			shows: []string{"rabbitmq-retry/rabbitmq v0.0.1", "The configuration is valid"},
+			shows: []string{"rabbitmq-retry/rabbitmq v0.1.0", "The configuration is valid"},
 		},
 	} {
 		t.Run(filepath.Base(p.file), func(t *testing.T) {
@@ -193,13 +198,12 @@ env -i "${@}" bash -e -o pipefail "$SCRIPT" < <(yes yes)
 // asNewcomer runs the script below a broker of its own, and returns what it prints.
 func asNewcomer(t *testing.T, home, directory, script string) string {
 	t.Helper()
-	programs, file := t.TempDir(), filepath.Join(t.TempDir(), "script")
-	require.NoError(t, os.Symlink(os.Getenv("TF_ACC_TERRAFORM_PATH"), filepath.Join(programs, "terraform")))
+	file := filepath.Join(t.TempDir(), "script")
 	require.NoError(t, os.WriteFile(file, []byte("trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n"+script), 0o600))
 	broker, err := filepath.Abs("../../scripts/with-broker")
 	require.NoError(t, err)
 	command := exec.CommandContext(t.Context(), broker, "--", "bash", "-c", newcomer, "newcomer",
-		"HOME="+home, "PATH="+programs+":"+os.Getenv("PATH"), "GOCACHE="+goEnv(t, "GOCACHE"), "GOMODCACHE="+goEnv(t, "GOMODCACHE"))
+		"HOME="+home, "PATH="+terraformOnPath(t)+":"+os.Getenv("PATH"), "GOCACHE="+goEnv(t, "GOCACHE"), "GOMODCACHE="+goEnv(t, "GOMODCACHE"))
 	command.Dir, command.WaitDelay = directory, time.Minute
 	command.Env = append(os.Environ(), "RABBITMQ_ENDPOINT=", "RABBITMQ_URI=", "SCRIPT="+file)
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -209,6 +213,14 @@ func asNewcomer(t *testing.T, home, directory, script string) string {
 		t.Fatalf("%v: %s\n\n%s", err, output, script)
 	}
 	return colour.ReplaceAllString(string(output), "")
+}
+
+// terraformOnPath is a folder with the CLI of the tests, as terraform.
+func terraformOnPath(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	require.NoError(t, os.Symlink(os.Getenv("TF_ACC_TERRAFORM_PATH"), filepath.Join(folder, "terraform")))
+	return folder
 }
 
 var colour = regexp.MustCompile("\x1b\\[[0-9;]*m")

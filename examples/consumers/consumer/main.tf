@@ -1,6 +1,9 @@
 terraform {
   required_providers {
-    rabbitmq = { source = "rabbitmq-retry/rabbitmq" }
+    rabbitmq = {
+      source  = "rabbitmq-retry/rabbitmq"
+      version = "~> 0.1"
+    }
   }
 }
 
