@@ -147,6 +147,8 @@ func (r release) serve(t *testing.T) (address, use string) {
 	}{}
 	require.NoError(t, json.Unmarshal(r.read(t, "terraform-provider-rabbitmq_"+version+"_manifest.json"), &manifest))
 	protocols := manifest.Metadata.Protocols
+	keys, err := openpgp.ReadArmoredKeyRing(strings.NewReader(r.key))
+	require.NoError(t, err)
 
 	mux := http.NewServeMux()
 	server := httptest.NewTLSServer(mux)
@@ -167,8 +169,6 @@ func (r release) serve(t *testing.T) (address, use string) {
 	mux.HandleFunc("GET "+base+"/"+version+"/download/{os}/{arch}", func(w http.ResponseWriter, request *http.Request) {
 		system, architecture := request.PathValue("os"), request.PathValue("arch")
 		name := fmt.Sprintf("terraform-provider-rabbitmq_%s_%s_%s.zip", version, system, architecture)
-		keys, err := openpgp.ReadArmoredKeyRing(strings.NewReader(r.key))
-		require.NoError(t, err)
 		answer(w, map[string]any{
 			"protocols": protocols, "os": system, "arch": architecture, "filename": name, "download_url": files + name,
 			"shasums_url": files + r.sums(version), "shasums_signature_url": files + r.sums(version) + ".sig", "shasum": sum(r.read(t, name)),
