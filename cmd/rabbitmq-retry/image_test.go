@@ -25,10 +25,10 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
-// What ko and scripts/release-image give the image. scripts/release-rehearsal compares.
+// What scripts/release-image gives the image.
 const (
 	imageUser    = 65532
-	imageProgram = "/ko-app/rabbitmq-retry"
+	imageProgram = "/usr/local/bin/rabbitmq-retry"
 )
 
 // The examples' command lines work in a container that has only the image's files and the mounts, all read-only.
