@@ -78,7 +78,7 @@ func TestGuideOfOtherSystems(t *testing.T) {
 func TestShellBlocksOfGuides(t *testing.T) {
 	t.Parallel()
 	blocks := regexp.MustCompile("(?s)```shell\n([^`]*)```")
-	for name, least := range map[string]int{"failed-messages": 9, "queues-of-others": 5, "delayed-delivery": 1, "troubleshooting": 3} {
+	for name, least := range map[string]int{"failed-messages": 10, "changing": 1, "queues-of-others": 5, "delayed-delivery": 1, "troubleshooting": 3} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			guide, err := os.ReadFile(filepath.Join("..", "..", "templates", "guides", name+".md.tmpl"))
@@ -86,9 +86,11 @@ func TestShellBlocksOfGuides(t *testing.T) {
 			o := newOrders(t, "quorum")
 			o.failedElsewhere(t)
 			o.failedExchange(t)
-			for _, queue := range []string{"orders.given-up", "orders.retry.5s", "orders.retry.0.refused", "billing.failures"} {
+			for _, queue := range []string{"orders.given-up", "orders.retry.5s", "orders.retry.0.refused", "billing.failures", "old.failed", "new.failed"} {
 				o.DeclareQueue(t, queue, "classic", nil)
 			}
+			require.NoError(t, o.Channel(t).ExchangeDeclare("new.failed", "fanout", true, false, false, false, nil))
+			require.NoError(t, o.Channel(t).QueueBind("new.failed", "", "new.failed", false, nil))
 			o.expand(t)
 			o.tooLong(t, "next year", 365*24*time.Hour, time.Now())
 			for _, reason := range []string{"exhausted", "exhausted", "unrecoverable", "malformed"} {
@@ -97,6 +99,7 @@ func TestShellBlocksOfGuides(t *testing.T) {
 			detoured := parked("exhausted", "order-9")
 			detoured.Headers["dead-letter-detour"] = "refused"
 			o.Publish(t, "", "orders.failed", detoured)
+			o.Publish(t, "", "old.failed", parked("exhausted", "order-11"))
 			o.Publish(t, "", "orders.given-up", parked("exhausted", "order-10"))
 			o.holds(t, "orders.failed", 5)
 			for _, inbox := range []string{"orders.inbox", "events.delay.inbox"} {
@@ -108,13 +111,13 @@ func TestShellBlocksOfGuides(t *testing.T) {
 				`","delays":["5s"],"max_attempts":2,"work_queues":{}}]}`), 0o600))
 			script, count := "export RABBITMQ_RETRY_CONFIG=worker.json\n", 0
 			for _, block := range blocks.FindAllStringSubmatch(string(guide), -1) {
-				if strings.Contains(block[1], "rabbitmq-retry") && !strings.Contains(block[1], "kubectl") {
+				if regexp.MustCompile("rabbitmq-retry |export RABBITMQ").MatchString(block[1]) && !strings.Contains(block[1], "kubectl") {
 					script, count = script+block[1], count+1
 				}
 			}
 			require.GreaterOrEqual(t, count, least)
 			here := strings.NewReplacer(`"amqp://operator:$(cat operator-password)@rabbitmq:5672"`, o.URI,
-				"amqp://operator:PASSWORD@rabbitmq.example.com", o.URI, "http://rabbitmq:15672", o.Endpoint, "reminders", "events",
+				"amqp://operator:PASSWORD@rabbitmq.example.com", o.URI, "amqp://operator:PASSWORD@localhost:5672", o.URI, "http://rabbitmq:15672", o.Endpoint, "reminders", "events",
 				"show orders 57f4", "show orders "+ids[:6], "--wait", "--wait=1s")
 			output, err := o.shell(t, dir, here.Replace(script))
 			require.NoErrorf(t, err, "%s\n%s", script, output)

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -151,6 +153,64 @@ func replaceOtherProviders(t *testing.T, tf *terraformtest.CLI) {
 	}
 	if taken == 0 {
 		t.Error("it needs other providers, but uses nothing of ours")
+	}
+}
+
+// The import block and the import command of each resource's page find what the page's example has made.
+func TestAcc_ImportsOfPagesAsPrinted(t *testing.T) {
+	t.Parallel()
+	provider, programs := terraformtest.BuildProvider(t), t.TempDir()
+	require.NoError(t, os.Symlink(os.Getenv("TF_ACC_TERRAFORM_PATH"), filepath.Join(programs, "terraform")))
+	plugins := map[string]string{"shovel": "rabbitmq_shovel", "federation_upstream": "rabbitmq_federation", "parameter": "rabbitmq_federation"}
+	pages, err := filepath.Glob(root + "docs/resources/*.md")
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, len(pages), 15)
+	for _, page := range pages {
+		kind := strings.TrimSuffix(filepath.Base(page), ".md")
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			b := brokertest.New(t)
+			if plugin := plugins[kind]; plugin != "" && !b.HasPlugin(t, plugin) {
+				t.Skip(plugin + " is not enabled")
+			}
+			content, err := os.ReadFile(page)
+			require.NoError(t, err)
+			// Everything is in the test's vhost, and what is in no vhost has a name of the test.
+			global := b.Vhost + "-global"
+			here := strings.NewReplacer(`= "shop"`, `= "`+global+`"`, `= "retry"`, `= "`+global+`"`, "/shop", "/"+global, " shop\n", " "+global+"\n",
+				" retry\n", " "+global+"\n", `"/" =`, `"`+b.Vhost+`" =`, "%2F", url.PathEscape(b.Vhost))
+			blocks := map[string]string{}
+			for _, block := range regexp.MustCompile("(?ms)^```(terraform\n(?:import)?|shell\n)(.*?)^```$").FindAllStringSubmatch(string(content), -1) {
+				if blocks[block[1]] == "" {
+					blocks[block[1]] = here.Replace(block[2])
+				}
+			}
+			for _, objects := range []string{"users", "vhosts"} {
+				t.Cleanup(func() { b.Request(t, http.MethodDelete, "/api/"+objects+"/"+url.PathEscape(global), nil) })
+			}
+			if strings.HasSuffix(kind, "permissions") {
+				b.Call(t, http.MethodPut, "/api/users/"+url.PathEscape(global), map[string]any{"password_hash": "", "tags": ""}, nil)
+				b.Call(t, http.MethodPut, b.Path("exchanges", "orders"), map[string]any{"type": "topic", "durable": true}, nil)
+			}
+			tf := terraformtest.New(t, provider, "TF_VAR_password=secret", `TF_VAR_uris={source=["amqp://"], destination=["amqp://"]}`,
+				"TF_VAR_north_uri=amqp://", "PATH="+programs+":"+os.Getenv("PATH"))
+			tf.Write(t, "versions.tf", terraformtest.Required)
+			inVhost := regexp.MustCompile(`(?m)^resource "rabbitmq_[^uv].*`) // all but users and vhosts
+			tf.Write(t, "main.tf", inVhost.ReplaceAllString(blocks["terraform\n"], "$0\n  vhost = \""+b.Vhost+`"`))
+			tf.Run(t, "apply", "-auto-approve", "-input=false")
+			address := regexp.MustCompile(`to = (\S+)`).FindStringSubmatch(blocks["terraform\nimport"])
+			require.Len(t, address, 2)
+			tf.Run(t, "state", "rm", address[1])
+
+			tf.Write(t, "import.tf", "import"+blocks["terraform\nimport"])
+			require.Contains(t, tf.Run(t, "plan", "-input=false", "-no-color"), "Plan: 1 to import, ")
+			require.NoError(t, os.Remove(filepath.Join(tf.Dir, "import.tf")))
+			command := exec.CommandContext(t.Context(), "sh", "-e", "-c", blocks["shell\n"])
+			command.Dir, command.Env = tf.Dir, tf.Env
+			output, err := command.CombinedOutput()
+			require.NoErrorf(t, err, "%s\n%s", blocks["shell\n"], output)
+			require.Contains(t, string(output), "Import successful!")
+		})
 	}
 }
 
