@@ -214,6 +214,34 @@ func TestAcc_ImportsOfPagesAsPrinted(t *testing.T) {
 	}
 }
 
+// The guide's import block and command write the configuration of a pipeline that exists, and the next plan is only the import.
+func TestAcc_GeneratedConfigurationAsPrinted(t *testing.T) {
+	t.Parallel()
+	b, programs := brokertest.New(t), t.TempDir()
+	require.NoError(t, os.Symlink(os.Getenv("TF_ACC_TERRAFORM_PATH"), filepath.Join(programs, "terraform")))
+	content, err := os.ReadFile(root + "docs/guides/changing.md")
+	require.NoError(t, err)
+	printed := regexp.MustCompile("(?ms)^```terraform\n(import .*?)^```\n\n```shell\n(.*?)^```$").FindStringSubmatch(string(content))
+	require.Len(t, printed, 3)
+	tf := terraformtest.New(t, terraformtest.BuildProvider(t), "PATH="+programs+":"+os.Getenv("PATH"))
+	tf.Write(t, "versions.tf", terraformtest.Required)
+	tf.Write(t, "main.tf", `resource "rabbitmq_retry_pipeline" "orders" {
+  name        = "orders"
+  vhost       = "`+b.Vhost+`"
+  delays      = ["1s"]
+  work_queues = { "orders.created" = { declare = true } }
+}`)
+	tf.Run(t, "apply", "-auto-approve", "-input=false")
+	tf.Run(t, "state", "rm", "rabbitmq_retry_pipeline.orders")
+
+	tf.Write(t, "main.tf", strings.ReplaceAll(printed[1], "%2F", url.PathEscape(b.Vhost)))
+	command := exec.CommandContext(t.Context(), "sh", "-e", "-c", printed[2])
+	command.Dir, command.Env = tf.Dir, tf.Env
+	output, err := command.CombinedOutput()
+	require.NoErrorf(t, err, "%s", output)
+	require.Contains(t, tf.Run(t, "plan", "-input=false", "-no-color"), "Plan: 1 to import, 0 to add, 0 to change, 0 to destroy.")
+}
+
 // The example's check block warns only of a fault, and gives a remedy. It is no change.
 func TestAcc_CheckBlock(t *testing.T) {
 	t.Parallel()
