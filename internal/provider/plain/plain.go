@@ -132,10 +132,10 @@ func (r Resource[M, O, P]) Put(ctx context.Context, plan *M) diag.Diagnostics {
 	P(plan).Compute(nil)
 	created, err := r.store().Put(ctx, r.ID(*plan), P(plan).Object())
 	switch {
+	case err == nil && !created, broker.IsInequivalent(err):
+		return diag.Diagnostics{r.Exists(*plan)}
 	case err != nil:
 		return r.Failed("create", *plan, err)
-	case !created:
-		return diag.Diagnostics{r.Exists(*plan)}
 	}
 	return nil
 }
