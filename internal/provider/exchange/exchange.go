@@ -42,7 +42,8 @@ var kind = plain.Kind[topology.Exchange]{
 	Owned: func(id []string, _ topology.Exchange, all topology.Vhost) preflight.Findings {
 		return preflight.CheckExchange(id[1], all)
 	},
-	Store: func(run *configured.Provider) plain.Store[topology.Exchange] { return store{run} },
+	Refusals: refusals,
+	Store:    func(run *configured.Provider) plain.Store[topology.Exchange] { return store{run} },
 }
 
 func of(run *configured.Provider) entity.Resource[model] {

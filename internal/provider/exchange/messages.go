@@ -5,7 +5,14 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/plain"
 )
+
+var refusals = []plain.Refusal{
+	plain.Refused("type", `^unknown exchange type`, "Correct type, or enable the plugin that adds this type of exchange."),
+	plain.RefusedArgument(),
+}
 
 // recreated warns of a change that the broker cannot make in place.
 func recreated(m model) diag.Diagnostic {

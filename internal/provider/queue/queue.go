@@ -47,7 +47,8 @@ var kind = plain.Kind[topology.Queue]{
 	Owned: func(id []string, _ topology.Queue, all topology.Vhost) preflight.Findings {
 		return preflight.CheckQueue(id[1], all)
 	},
-	Store: func(run *configured.Provider) plain.Store[topology.Queue] { return store{run} },
+	Refusals: refusals,
+	Store:    func(run *configured.Provider) plain.Store[topology.Queue] { return store{run} },
 }
 
 // equal compares queues. If no type is wanted, the live one counts.
