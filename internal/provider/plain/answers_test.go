@@ -12,6 +12,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 func TestAcc_ErrorsNameBothEndsOfABinding(t *testing.T) {
@@ -72,4 +73,49 @@ func TestAccEveryRelease_RefusalsNameTheAttribute(t *testing.T) {
 		require.ErrorContains(t, err, c.remedy)
 		require.Equal(t, fmt.Sprintf("AttributeName(%q)", c.attribute), acctest.Attribute(err), c.remedy)
 	}
+}
+
+// A plan refuses only numbers that the broker refuses, in queues of each type and in policies.
+func TestAccEveryRelease_NumbersThatAPlanRefuses(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	refused := func(kind string, body map[string]any) bool {
+		status, _ := b.Request(t, http.MethodPut, b.Path(kind, "a"), body)
+		return status == http.StatusBadRequest
+	}
+	for _, value := range []any{-1, 1.5, "soon", true} {
+		for _, key := range topology.CountKeys {
+			for _, kind := range []string{"classic", "quorum", "stream"} {
+				require.True(t, refused("queues", map[string]any{
+					"durable": true, "arguments": map[string]any{"x-queue-type": kind, "x-" + key: value},
+				}), "%s %s %v", kind, key, value)
+			}
+			for _, policies := range []string{"policies", "operator-policies"} {
+				require.True(t, refused(policies, map[string]any{
+					"pattern": "^none$", "apply-to": "queues", "definition": map[string]any{key: value},
+				}), "%s %s %v", policies, key, value)
+			}
+		}
+	}
+}
+
+func TestAccEveryRelease_PlanRefusesAnUnknownExchangeType(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	c := core("rabbitmq_exchange", map[string]any{"name": "e", "vhost": b.Vhost, "type": "topik"})
+	_, err := c.Plan(t.Context())
+	require.ErrorContains(t, err, "Set type to one that it has: direct, fanout, headers, topic")
+	require.Equal(t, `AttributeName("type")`, acctest.Attribute(err))
+	for _, kind := range []string{"direct", "fanout", "headers", "topic"} {
+		c.Config["type"] = kind
+		c.MustApply(t)
+	}
+	c.Endpoint = b.Behind(t, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
+		if r.URL.Path != "/api/overview" {
+			api.ServeHTTP(w, r)
+			return
+		}
+		_, _ = w.Write([]byte(`{"rabbitmq_version":"4.3.6","exchange_types":[{"name":"direct"}]}`)) // the plugin is gone
+	})
+	c.RequireEmptyPlan(t)
 }

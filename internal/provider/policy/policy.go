@@ -198,10 +198,13 @@ type block struct {
 func (m model) Identity() []types.String { return []types.String{m.Vhost, m.Name} }
 
 func (m model) Validate(context.Context) diag.Diagnostics {
+	if b := attribute.BlockOf[block](m.Policy); b != nil {
+		return attribute.CheckNumbers("policy", attribute.TextArguments(b.Definition), "")
+	}
 	if !m.Policy.IsNull() {
 		return nil
 	}
-	var diags diag.Diagnostics
+	diags := attribute.CheckNumbers("definition", attribute.Arguments(m.Definition), "")
 	if m.Pattern.IsNull() {
 		diags.Append(plain.Lacks("pattern", "policy"))
 	}
