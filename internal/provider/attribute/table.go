@@ -36,7 +36,8 @@ func (isTable) ValidateDynamic(_ context.Context, req validator.DynamicRequest, 
 	switch value.(type) {
 	case types.Object, types.Map:
 	default:
-		resp.Diagnostics.AddAttributeError(req.Path, "Not a table", "Write a value for each key, such as { x-max-length = 10 }.")
+		resp.Diagnostics.AddAttributeError(req.Path, "Not a table", "Write a value for each key, such as { key = 10 }. "+
+			"If the value is JSON text, leave out jsonencode, or write jsondecode(...) around it.")
 	}
 }
 
