@@ -43,6 +43,8 @@ type Client struct {
 
 	clusterTurn limiter
 	cluster     cluster
+	// exchangeTypes are known with the cluster.
+	exchangeTypes []string
 
 	// pathsKept is set when paths are known to arrive unchanged.
 	pathsKept atomic.Bool

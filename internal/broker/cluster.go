@@ -21,6 +21,9 @@ type overview struct {
 	RabbitMQ string `json:"rabbitmq_version"`
 	LavinMQ  string `json:"lavinmq_version"`
 	Product  string `json:"product_name"`
+	Types    []struct {
+		Name string `json:"name"`
+	} `json:"exchange_types"`
 }
 
 // found names a broker that is not RabbitMQ.
@@ -88,7 +91,7 @@ func (c *Client) askRelease(ctx context.Context) error {
 		return nil
 	}
 	var info overview
-	if err := c.get(ctx, path("overview")+"?disable_stats=true&columns=rabbitmq_version,product_name", &info); err != nil {
+	if err := c.get(ctx, path("overview")+"?disable_stats=true&columns=rabbitmq_version,product_name,exchange_types.name", &info); err != nil {
 		return err
 	}
 	if info.RabbitMQ == "" || product.IsOther(info.Product) {
@@ -99,5 +102,14 @@ func (c *Client) askRelease(ctx context.Context) error {
 		return fmt.Errorf("the broker's version %q is not of the form 4.3.6: %w", info.RabbitMQ, err)
 	}
 	c.cluster = cluster{version: version, product: cmp.Or(info.Product, product.RabbitMQ)}
+	for _, of := range info.Types {
+		c.exchangeTypes = append(c.exchangeTypes, of.Name)
+	}
 	return nil
+}
+
+// ExchangeTypes asks once for the types that an exchange can have.
+func (c *Client) ExchangeTypes(ctx context.Context) ([]string, error) {
+	_, err := c.Product(ctx)
+	return c.exchangeTypes, err
 }

@@ -47,6 +47,12 @@ func IsNotEmpty(err error) bool {
 	return errors.As(err, &answer) && answer.Status == http.StatusBadRequest && strings.Contains(answer.Reason, "not empty")
 }
 
+// IsInequivalent reports whether the broker did not declare a queue or an exchange, because it exists with other properties.
+func IsInequivalent(err error) bool {
+	var answer *Error
+	return errors.As(err, &answer) && answer.Status == http.StatusBadRequest && strings.HasPrefix(answer.Reason, "inequivalent arg ")
+}
+
 // IsUnauthorized reports whether the broker refused the user or the user's permissions. The management API answers 401
 // to both.
 func IsUnauthorized(err error) bool { return hasStatus(err, http.StatusUnauthorized) }

@@ -113,3 +113,43 @@ resource "rabbitmq_retry_attachment" "work" {
 }
 `, b.Vhost)
 }
+
+// A plan that creates the vhost itself does not warn that it is missing, and another plan warns once. A plan that deletes the bindings of
+// a delayed exchange does not say that its destroy fails.
+func TestAccEveryRelease_WarningsThatAPlanMakesUntrue(t *testing.T) {
+	t.Parallel()
+	acctest.Require(t)
+	b := brokertest.New(t)
+	tf := acctest.NewCLI(t, acctest.Quick())
+	missing := func(vhost string) int {
+		config := required
+		for _, name := range []string{"one", "two"} {
+			config += fmt.Sprintf("resource \"rabbitmq_delayed_exchange\" %[1]q {\n  name = %[1]q\n  vhost = %[2]s\n"+
+				"  max_delay = \"1s\"\n  precision = \"1s\"\n}\n", name, vhost)
+		}
+		tf.Write(t, "main.tf", config+fmt.Sprintf(`
+resource "rabbitmq_vhost" "new" { name = "%[1]s.new" }
+resource "rabbitmq_binding" "one" {
+  vhost            = rabbitmq_vhost.new.name
+  source           = rabbitmq_delayed_exchange.one.deliver_exchange
+  destination      = "amq.fanout"
+  destination_type = "exchange"
+}
+`, b.Vhost))
+		printed := tf.Run(t, "plan", "-no-color")
+		return strings.Count(printed, "Vhost does not exist yet") + strings.Count(printed, "similar warning")
+	}
+	if n := missing(fmt.Sprintf("%q", b.Vhost+".other")); n != 1 {
+		t.Errorf("a vhost that nothing creates is missed %d times", n)
+	}
+	if n := missing("rabbitmq_vhost.new.name"); n != 0 {
+		t.Errorf("a vhost that the plan creates is missed %d times", n)
+	}
+	tf.Run(t, "apply", "-auto-approve", "-no-color")
+	_, warnings, _ := strings.Cut(tf.Run(t, "plan", "-destroy", "-no-color"), "Plan: ")
+	printed := strings.Join(strings.Fields(warnings), " ")
+	if !strings.Contains(printed, `If these bindings from "one.deliver", which routes due messages, are still there, the destroy fails`) {
+		t.Errorf("the destroy deletes the binding:\n%s", printed)
+	}
+	tf.Run(t, "destroy", "-auto-approve", "-no-color")
+}

@@ -35,3 +35,23 @@ func Typed(arguments Arguments) Arguments {
 	}
 	return typed
 }
+
+// CountKeys are the keys of numberKeys for which every supported release refuses a number below 0, as a policy key and as an argument of
+// each type of queue (3.10.8, 4.3.6).
+var CountKeys = []string{
+	"expires", "initial-cluster-size", "max-in-memory-bytes", "max-in-memory-length", "max-length", "max-length-bytes", "max-priority",
+	"message-ttl", "quorum-initial-group-size", "stream-max-segment-size-bytes",
+}
+
+// NotCounts lists the keys whose value RabbitMQ refuses, because it is not a whole number or is below 0. The prefix of the keys is "x-" for
+// arguments of queues, and "" for policies.
+func NotCounts(arguments Arguments, prefix string) []string {
+	var keys []string
+	for _, key := range CountKeys {
+		value, has := arguments[prefix+key]
+		if number, isWhole := value.(int64); has && (!isWhole || number < 0) {
+			keys = append(keys, prefix+key)
+		}
+	}
+	return keys
+}

@@ -479,3 +479,11 @@ func failure(diagnostics []*tfprotov6.Diagnostic) error {
 type diagnosed struct{ *tfprotov6.Diagnostic }
 
 func (d diagnosed) Error() string { return d.Summary + ": " + d.Detail }
+
+// Attribute is the path of an error from the provider, "" without one.
+func Attribute(err error) string {
+	if d := (diagnosed{}); errors.As(err, &d) && d.Attribute != nil {
+		return d.Attribute.String()
+	}
+	return ""
+}

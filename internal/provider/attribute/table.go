@@ -2,10 +2,15 @@ package attribute
 
 import (
 	"context"
+	"fmt"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // Table describes an attribute that has a value of any type for each key.
@@ -31,6 +36,17 @@ func (isTable) ValidateDynamic(_ context.Context, req validator.DynamicRequest, 
 	switch value.(type) {
 	case types.Object, types.Map:
 	default:
-		resp.Diagnostics.AddAttributeError(req.Path, "Not a table", "Write a value for each key, such as { x-max-length = 10 }.")
+		resp.Diagnostics.AddAttributeError(req.Path, "Not a table", "Write a value for each key, such as { key = 10 }. "+
+			"If the value is JSON text, leave out jsonencode, or write jsondecode(...) around it.")
 	}
+}
+
+// CheckNumbers refuses numbers that no broker accepts in an attribute with arguments of a queue or keys of a policy, whose keys have this
+// prefix.
+func CheckNumbers(name string, arguments topology.Arguments, prefix string) (diags diag.Diagnostics) {
+	for _, key := range topology.NotCounts(arguments, prefix) {
+		diags.AddAttributeError(path.Root(name), "Not a whole number",
+			fmt.Sprintf("In %s, %s is %v. Write a whole number, 0 or more, or remove the key.", name, key, arguments[key]))
+	}
+	return diags
 }

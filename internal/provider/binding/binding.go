@@ -36,6 +36,11 @@ var kind = plain.Kind[topology.Binding]{
 			{Name: "destination", Description: "Name of the queue or exchange that the binding leads to."},
 			{Name: "properties_key", Description: "The broker's identifier of the routing key and arguments."},
 		},
+		Named: func(id []types.String) string {
+			return topology.Binding{
+				Source: id[1].ValueString(), ToExchange: id[2].ValueString() == toExchange, Destination: id[3].ValueString(),
+			}.String()
+		},
 		MutableIdentity: true,
 		Fixed:           attribute.Inputs{entity.VhostPart.Name, "source", "destination_type", "destination"},
 		Schema:          bindingSchema,

@@ -44,8 +44,8 @@ func bound(n delayed.Names, bindings []topology.Binding) *owner.InUse {
 	}
 	return &owner.InUse{
 		Summary: "Queues are bound to the delayed exchange",
-		Planned: fmt.Sprintf("The destroy fails, even with force_destroy, while others are bound to %q, which routes due messages:\n%s\n\n"+
-			"Remove these bindings first.", n.DeliverExchange(), listed),
+		Planned: fmt.Sprintf("If these bindings from %q, which routes due messages, are still there, the destroy fails, even with "+
+			"force_destroy:\n%s\n\nRemove them first, unless the same apply does.", n.DeliverExchange(), listed),
 		Applied: fmt.Sprintf("Others are bound to %q, which routes due messages:\n%s\n\n"+
 			"Nothing was deleted. Remove these bindings first.", n.DeliverExchange(), listed),
 		Waited: fmt.Sprintf("others were bound to %q while the destroy waited: %s. Nothing was deleted",

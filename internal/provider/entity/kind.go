@@ -26,8 +26,10 @@ type Kind struct {
 	// Name is the kind's name, in messages and in [configured.Key].
 	Name configured.Kind
 	// Parts are the parts of the identity and of the import id, in this order. If the resource is in a virtual host, the first
-	// part is [VhostPart]. Messages name a resource by its last part.
+	// part is [VhostPart]. Messages name a resource by its last part, unless Named is set.
 	Parts []Part
+	// Named is what messages name a resource by, from the values of its parts.
+	Named func(identity []types.String) string
 	// Fixed are further attributes that no update can change.
 	Fixed attribute.Inputs
 	// MutableIdentity says that an update can change the identity.
@@ -124,7 +126,11 @@ func (k Kind) key(identity []types.String) configured.Key {
 
 // Describe names a resource and its vhost.
 func (k Kind) Describe(identity []types.String) string {
-	named := fmt.Sprintf("%s %q", k.Title(), identity[len(identity)-1].ValueString())
+	name := identity[len(identity)-1].ValueString()
+	if k.Named != nil {
+		name = k.Named(identity)
+	}
+	named := fmt.Sprintf("%s %q", k.Title(), name)
 	if k.InVhost() {
 		named += fmt.Sprintf(" in vhost %q", identity[0].ValueString())
 	}

@@ -1,6 +1,7 @@
 package entity
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/product"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 )
 
 // vhostPath is the attribute vhost.
@@ -80,10 +82,14 @@ func VhostNotThere(vhost, consequence string) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(vhostPath, "Vhost does not exist", missingVhost(vhost)+consequence)
 }
 
-// VhostNotThereYet is a plan's warning that the vhost does not exist.
-func VhostNotThereYet(vhost string) diag.Diagnostic {
-	return diag.NewAttributeWarningDiagnostic(vhostPath, "Vhost does not exist yet",
-		missingVhost(vhost)+" Apply fails unless something else in the same apply makes it first.")
+// VhostNotThereYet is a plan's warning that the vhost does not exist. It comes once, and not if the same plan creates the vhost.
+func VhostNotThereYet(ctx context.Context, run *configured.Provider, vhost string) diag.Diagnostics {
+	created := run.HasPlanned(configured.Key{Kind: configured.Vhost, Name: vhost}) && VhostGone(ctx, run, vhost)
+	if created || run.Told("no vhost "+vhost) {
+		return nil
+	}
+	return diag.Diagnostics{diag.NewAttributeWarningDiagnostic(vhostPath, "Vhost does not exist yet",
+		missingVhost(vhost)+" Apply fails unless something else in the same apply makes it first.")}
 }
 
 func vhostNotAccessible(vhost string) diag.Diagnostic {

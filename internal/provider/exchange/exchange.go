@@ -4,6 +4,7 @@ package exchange
 import (
 	"context"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
@@ -42,7 +43,8 @@ var kind = plain.Kind[topology.Exchange]{
 	Owned: func(id []string, _ topology.Exchange, all topology.Vhost) preflight.Findings {
 		return preflight.CheckExchange(id[1], all)
 	},
-	Store: func(run *configured.Provider) plain.Store[topology.Exchange] { return store{run} },
+	Refusals: refusals,
+	Store:    func(run *configured.Provider) plain.Store[topology.Exchange] { return store{run} },
 }
 
 func of(run *configured.Provider) entity.Resource[model] {
@@ -67,8 +69,26 @@ func want(change *apply.Change, name string, planned topology.Exchange) {
 // Plan also warns of a re-creation.
 func (e exchanges) Plan(ctx context.Context, plan, prior *model) diag.Diagnostics {
 	diags := e.Resource.Plan(ctx, plan, prior)
+	if attribute.Known(plan.Type) && (prior == nil || !plan.Type.Equal(prior.Type)) {
+		diags.Append(e.checkType(ctx, plan.Type.ValueString())...)
+	}
 	if prior != nil && !plan.Object().Equal(prior.Object()) && plan.known() {
 		diags.Append(recreated(*plan))
+	}
+	return diags
+}
+
+// checkType refuses a type that the broker does not have.
+func (e exchanges) checkType(ctx context.Context, wanted string) diag.Diagnostics {
+	if !e.Run.Configured() || e.Run.HasWritten() {
+		return nil
+	}
+	user, diags := entity.ReachForPlan(ctx, e.Run)
+	if user == nil {
+		return diags
+	}
+	if all, err := e.Run.Client.ExchangeTypes(ctx); err == nil && len(all) > 0 && !slices.Contains(all, wanted) {
+		diags.Append(unknownType(wanted, all))
 	}
 	return diags
 }

@@ -2,10 +2,24 @@ package exchange
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/plain"
 )
+
+var refusals = []plain.Refusal{
+	plain.Refused("type", `^unknown exchange type`, "Correct type, or enable the plugin that adds this type of exchange."),
+	plain.RefusedArgument(),
+}
+
+func unknownType(wanted string, all []string) diag.Diagnostic {
+	return diag.NewAttributeErrorDiagnostic(path.Root("type"), "Unknown exchange type", fmt.Sprintf(
+		"The broker has no exchange type %q. Set type to one that it has: %s. Or first enable the plugin that adds the type.",
+		wanted, strings.Join(all, ", ")))
+}
 
 // recreated warns of a change that the broker cannot make in place.
 func recreated(m model) diag.Diagnostic {

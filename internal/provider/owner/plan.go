@@ -60,7 +60,7 @@ func (o owned[M, S, P]) checkPlan(ctx context.Context, plan M, priorModel *M) di
 	vhost, err := o.listing(ctx, name, models...)
 	switch {
 	case broker.IsNotFound(err):
-		diags.Append(entity.VhostNotThereYet(name))
+		diags.Append(entity.VhostNotThereYet(ctx, o.run, name)...)
 	case err != nil:
 		diags.Append(entity.CannotList(name, " to check the plan", err))
 	default:

@@ -3,6 +3,7 @@ package plain
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -42,4 +43,21 @@ func notAName(attribute, value string) diag.Diagnostic {
 func Lacks(attribute, block string) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(path.Root(attribute), "Missing "+attribute,
 		fmt.Sprintf("Set %s, or write a block %s.", attribute, block))
+}
+
+// Refusal says what to do about the broker's answer to a wrong attribute. Plugins can add types and keys, so only the broker knows which
+// ones it accepts.
+type Refusal struct {
+	attribute, remedy string
+	answer            *regexp.Regexp
+}
+
+// Refused is the refusal of an attribute, with a regular expression for the answer. The remedy has $1 for its first group.
+func Refused(attribute, answer, remedy string) Refusal {
+	return Refusal{attribute, remedy, regexp.MustCompile(answer)}
+}
+
+// RefusedArgument is the refusal of an argument's value, or of an argument that the type of a queue does not have.
+func RefusedArgument() Refusal {
+	return Refused("arguments", `^invalid (?:type '.*' for )?arg '([^']*)'`, "Correct $1 in arguments, or remove it.")
 }

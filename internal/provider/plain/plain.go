@@ -7,11 +7,13 @@ package plain
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
@@ -33,6 +35,8 @@ type Kind[O any] struct {
 	// Owned finds that an object belongs to another resource, such as a pipeline. Unknown parts and attributes are empty. Nil means that
 	// no object does.
 	Owned func(id []string, object O, vhost topology.Vhost) preflight.Findings
+	// Refusals are the broker's answers to wrong attributes. The first one that matches counts.
+	Refusals []Refusal
 	// Store reads and writes the objects.
 	Store func(*configured.Provider) Store[O]
 }
@@ -132,10 +136,10 @@ func (r Resource[M, O, P]) Put(ctx context.Context, plan *M) diag.Diagnostics {
 	P(plan).Compute(nil)
 	created, err := r.store().Put(ctx, r.ID(*plan), P(plan).Object())
 	switch {
+	case err == nil && !created, broker.IsInequivalent(err):
+		return diag.Diagnostics{r.Exists(*plan)}
 	case err != nil:
 		return r.Failed("create", *plan, err)
-	case !created:
-		return diag.Diagnostics{r.Exists(*plan)}
 	}
 	return nil
 }
@@ -235,9 +239,19 @@ func (r Resource[M, O, P]) ID(m M) []string {
 	return id
 }
 
-// Failed is the error of an action on the object.
+// Failed is the error of an action on the object. It shows the attribute that the broker refused.
 func (r Resource[M, O, P]) Failed(action string, m M, err error) diag.Diagnostics {
-	return diag.Diagnostics{r.Cannot(action, r.Describe(P(&m).Identity())+": "+err.Error()+".")}
+	detail := r.Describe(P(&m).Identity()) + ": " + err.Error() + "."
+	answer := (*broker.Error)(nil)
+	if errors.As(err, &answer) {
+		for _, refusal := range r.Refusals {
+			if found := refusal.answer.FindStringSubmatchIndex(answer.Reason); found != nil {
+				remedy := refusal.answer.ExpandString(nil, refusal.remedy, answer.Reason, found)
+				return diag.Diagnostics{diag.WithPath(path.Root(refusal.attribute), r.Cannot(action, detail+"\n\n"+string(remedy)))}
+			}
+		}
+	}
+	return diag.Diagnostics{r.Cannot(action, detail)}
 }
 
 // Exists is the error if the object to create is there already.

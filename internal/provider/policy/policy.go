@@ -38,7 +38,7 @@ func NewOperatorList() list.ListResource {
 var (
 	policies = plain.Kind[topology.Policy]{
 		Kind:  kind("policy", configured.Policy, policySchema),
-		Equal: topology.Policy.Equal,
+		Equal: topology.Policy.Equal, Refusals: refusals,
 		Owned: func(id []string, _ topology.Policy, all topology.Vhost) preflight.Findings {
 			return preflight.CheckPolicy(id[1], all)
 		},
@@ -52,7 +52,7 @@ var (
 	}
 	operatorPolicies = plain.Kind[topology.Policy]{
 		Kind:  kind("operator_policy", configured.OperatorPolicy, operatorPolicySchema),
-		Equal: topology.Policy.Equal,
+		Equal: topology.Policy.Equal, Refusals: refusals,
 		Store: func(run *configured.Provider) plain.Store[topology.Policy] {
 			return store{
 				run: run,
@@ -198,10 +198,13 @@ type block struct {
 func (m model) Identity() []types.String { return []types.String{m.Vhost, m.Name} }
 
 func (m model) Validate(context.Context) diag.Diagnostics {
+	if b := attribute.BlockOf[block](m.Policy); b != nil {
+		return attribute.CheckNumbers("policy", attribute.TextArguments(b.Definition), "")
+	}
 	if !m.Policy.IsNull() {
 		return nil
 	}
-	var diags diag.Diagnostics
+	diags := attribute.CheckNumbers("definition", attribute.Arguments(m.Definition), "")
 	if m.Pattern.IsNull() {
 		diags.Append(plain.Lacks("pattern", "policy"))
 	}

@@ -11,8 +11,14 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/plain"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
+
+var refusals = []plain.Refusal{
+	plain.Refused("type", `unsupported queue type`, `Set type to "quorum", "classic", "stream", or a type that a plugin of the broker adds.`),
+	plain.RefusedArgument(),
+}
 
 func typeTwice() diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(path.Root("arguments"), "Queue type in arguments",

@@ -47,7 +47,8 @@ var kind = plain.Kind[topology.Queue]{
 	Owned: func(id []string, _ topology.Queue, all topology.Vhost) preflight.Findings {
 		return preflight.CheckQueue(id[1], all)
 	},
-	Store: func(run *configured.Provider) plain.Store[topology.Queue] { return store{run} },
+	Refusals: refusals,
+	Store:    func(run *configured.Provider) plain.Store[topology.Queue] { return store{run} },
 }
 
 // equal compares queues. If no type is wanted, the live one counts.
@@ -257,10 +258,11 @@ const (
 func (m model) Validate(context.Context) diag.Diagnostics {
 	if s := attribute.BlockOf[settings](m.Settings); s != nil {
 		_, diags := attribute.ParseObject(s.ArgumentsJSON, path.Root("settings"))
-		return diags
+		return append(diags, attribute.CheckNumbers("settings", s.arguments(), "x-")...)
 	}
-	var diags diag.Diagnostics
-	if _, has := attribute.Arguments(m.Arguments)[typeArgument]; has {
+	arguments := attribute.Arguments(m.Arguments)
+	diags := attribute.CheckNumbers("arguments", arguments, "x-")
+	if _, has := arguments[typeArgument]; has {
 		diags.Append(typeTwice())
 	}
 	quorumOrStream := m.Type.IsNull() || !m.Type.IsUnknown() && m.Type.ValueString() != topology.Classic
