@@ -36,14 +36,14 @@ If the file is wrong, the worker logs the mistake and keeps the previous configu
 The broker's address is an AMQP URI; the vhost comes from each element. If one of several brokers
 fails, the worker tries the next one. It reads URIs and credentials in files again for each
 connection. The user needs read on <pipeline>.inbox, and write on <pipeline>.retry,
-<pipeline>.return and <pipeline>.failed. To serve re-created work queues, it needs write on
-amq.default. For a delayed exchange, it needs read on <name>.delay.inbox, and write on
+<pipeline>.return, <pipeline>.failed and <pipeline>.failed.route. To serve re-created work queues,
+it needs write on amq.default. For a delayed exchange, it needs read on <name>.delay.inbox, and write on
 <name>.deliver, <name>.delay.unrouted and the levels. The attribute "worker_permissions" has all
 these permissions as patterns.
 
-With --listen, the worker serves three pages. /metrics is for Prometheus. /readyz says whether the
-worker consumes every inbox and has no unacknowledged backlog. /healthz says that the process runs.
-Without a host, the worker listens on 127.0.0.1.
+With --listen, the worker serves three pages. /metrics is for Prometheus. /readyz answers 200 if
+the worker consumes at least one inbox, and lists the problems of all. /healthz says that the
+process runs. Without a host, the worker listens on 127.0.0.1.
 
 On SIGTERM or SIGINT, the worker finishes the messages in flight, within --drain-timeout, and stops.
 A second signal stops it at once. Exit codes: 0 stopped, 1 failed or not finished in time, 2 wrong
