@@ -92,7 +92,7 @@ func TestPagesAsPrinted(t *testing.T) {
 			shows: []string{"2 added, 0 changed, 0 destroyed", "consuming pipeline=orders vhost=ci-1", `"ready": true`, `pipeline "orders" in vhost "ci": ok: `},
 		},
 		{
-			file: "docs/guides/deploying-the-sidecar.md", from: "\n## Before the first release\n", directory: clone,
+			file: "docs/guides/deploying-the-sidecar.md", from: "\n## From source\n", directory: clone,
 			instead: []string{"PATH=$PWD/bin:$PATH\n", `PATH=$PWD/bin:$PATH
 mkdir ../mirrored && cp examples/testing/main.tf ../mirrored && cd ../mirrored
 terraform init && terraform validate
