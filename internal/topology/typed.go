@@ -2,6 +2,7 @@ package topology
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,10 +49,19 @@ var CountKeys = []string{
 func NotCounts(arguments Arguments, prefix string) []string {
 	var keys []string
 	for _, key := range CountKeys {
-		value, has := arguments[prefix+key]
-		if number, isWhole := value.(int64); has && (!isWhole || number < 0) {
+		if value := arguments[prefix+key]; value != nil && !isCount(value) {
 			keys = append(keys, prefix+key)
 		}
 	}
 	return keys
+}
+
+func isCount(value any) bool {
+	switch number := value.(type) {
+	case int64:
+		return number >= 0
+	case float64: // from 2^63 on
+		return number >= 0 && number == math.Trunc(number)
+	}
+	return false
 }

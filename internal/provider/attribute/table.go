@@ -46,7 +46,7 @@ func (isTable) ValidateDynamic(_ context.Context, req validator.DynamicRequest, 
 func CheckNumbers(name string, arguments topology.Arguments, prefix string) (diags diag.Diagnostics) {
 	for _, key := range topology.NotCounts(arguments, prefix) {
 		diags.AddAttributeError(path.Root(name), "Not a whole number",
-			fmt.Sprintf("In %s, %s is %v. Write a whole number, 0 or more, or remove the key.", name, key, arguments[key]))
+			fmt.Sprintf("In %s, write a whole number of 0 or more for %s, or remove the key.", name, key))
 	}
 	return diags
 }

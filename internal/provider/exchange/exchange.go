@@ -69,28 +69,35 @@ func want(change *apply.Change, name string, planned topology.Exchange) {
 // Plan also warns of a re-creation.
 func (e exchanges) Plan(ctx context.Context, plan, prior *model) diag.Diagnostics {
 	diags := e.Resource.Plan(ctx, plan, prior)
-	if attribute.Known(plan.Type) && (prior == nil || !plan.Type.Equal(prior.Type)) {
-		diags.Append(e.checkType(ctx, plan.Type.ValueString())...)
+	changes := prior == nil || !plan.Object().Equal(prior.Object())
+	if changes && attribute.Known(plan.Type) && e.Run.Configured() && !e.Run.HasWritten() {
+		user, unreached := entity.ReachForPlan(ctx, e.Run)
+		diags.Append(unreached...)
+		if user != nil {
+			diags.Append(e.checkType(ctx, *plan)...)
+		}
 	}
-	if prior != nil && !plan.Object().Equal(prior.Object()) && plan.known() {
+	if prior != nil && changes && plan.known() {
 		diags.Append(recreated(*plan))
 	}
 	return diags
 }
 
-// checkType refuses a type that the broker does not have.
-func (e exchanges) checkType(ctx context.Context, wanted string) diag.Diagnostics {
-	if !e.Run.Configured() || e.Run.HasWritten() {
-		return nil
-	}
-	user, diags := entity.ReachForPlan(ctx, e.Run)
-	if user == nil {
+// Update re-creates the exchange. If a plugin is gone, neither the new nor the old exchange could be created again.
+func (e exchanges) Update(ctx context.Context, plan, state *model) diag.Diagnostics {
+	if diags := e.checkType(ctx, *plan); diags.HasError() {
 		return diags
 	}
+	return e.Recreated.Update(ctx, plan, state)
+}
+
+// checkType refuses a type that the broker does not have.
+func (e exchanges) checkType(ctx context.Context, m model) diag.Diagnostics {
+	wanted := m.Type.ValueString()
 	if all, err := e.Run.Client.ExchangeTypes(ctx); err == nil && len(all) > 0 && !slices.Contains(all, wanted) {
-		diags.Append(unknownType(wanted, all))
+		return diag.Diagnostics{unknownType(wanted, all)}
 	}
-	return diags
+	return nil
 }
 
 // PlanDestroy warns of uses that make the destroy fail.

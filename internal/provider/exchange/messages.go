@@ -11,7 +11,7 @@ import (
 )
 
 var refusals = []plain.Refusal{
-	plain.Refused("type", `^unknown exchange type`, "Correct type, or enable the plugin that adds this type of exchange."),
+	plain.Refused("type", `^(unknown|invalid) exchange type`, "Correct type, or enable the plugin that adds this type of exchange."),
 	plain.RefusedArgument(),
 }
 

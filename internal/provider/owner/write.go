@@ -40,7 +40,7 @@ func (o owned[M, S, P]) listForWrite(ctx context.Context, vhost string, next S, 
 	all, err := o.run.Fresh(ctx, vhost)
 	switch {
 	case broker.IsNotFound(err):
-		return all, diag.Diagnostics{entity.VhostNotThere(vhost, " Nothing was changed.")}
+		return all, diag.Diagnostics{entity.VhostNotThere(vhost, entity.RefersToVhost)}
 	case err != nil:
 		return all, diag.Diagnostics{entity.CannotList(vhost, entity.SoNothingChanged, err)}
 	}

@@ -61,7 +61,7 @@ func TestAccEveryRelease_RefusalsNameTheAttribute(t *testing.T) {
 		{"exchange", map[string]any{"type": "topic", "arguments": map[string]any{"alternate-exchange": 3}}, "arguments", "Correct alternate-exchange in"},
 		{"policy", map[string]any{"pattern": "*"}, "pattern", `To match all names, write ".*".`},
 		{"policy", map[string]any{"definition": map[string]any{"no": 1}}, "definition", "Remove these keys from definition"},
-		{"operator_policy", map[string]any{"definition": map[string]any{"no": 1, "x-max-length": 1}}, "definition", "write max-length in place of x-max-length."},
+		{"operator_policy", map[string]any{"definition": map[string]any{"no": 1, "x-max-length": 1}}, "definition", "Keys of policies have no x-: write max-length."},
 		{"policy", map[string]any{"definition": map[string]any{"overflow": "no"}}, "definition", "Correct this value in definition."},
 	} {
 		config := map[string]any{"name": "a", "vhost": b.Vhost}
@@ -110,6 +110,10 @@ func TestAccEveryRelease_PlanRefusesAnUnknownExchangeType(t *testing.T) {
 		c.Config["type"] = kind
 		c.MustApply(t)
 	}
+	c.Config["arguments"] = map[string]any{"alternate-exchange": "amq.direct"}
+	planned, err := c.Plan(t.Context())
+	require.NoError(t, err)
+	delete(c.Config, "arguments")
 	c.Endpoint = b.Behind(t, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
 		if r.URL.Path != "/api/overview" {
 			api.ServeHTTP(w, r)
@@ -118,4 +122,11 @@ func TestAccEveryRelease_PlanRefusesAnUnknownExchangeType(t *testing.T) {
 		_, _ = w.Write([]byte(`{"rabbitmq_version":"4.3.6","exchange_types":[{"name":"direct"}]}`)) // the plugin is gone
 	})
 	c.RequireEmptyPlan(t)
+
+	// Neither the old nor the new exchange could be created.
+	require.Error(t, c.Apply(t.Context(), planned))
+	c.Config["arguments"] = map[string]any{"alternate-exchange": "amq.direct"}
+	_, err = c.Plan(t.Context())
+	require.ErrorContains(t, err, "Unknown exchange type")
+	b.Call(t, http.MethodGet, b.Path("exchanges", "e"), nil, nil)
 }

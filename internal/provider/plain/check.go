@@ -51,7 +51,7 @@ func Fresh(ctx context.Context, run *configured.Provider, vhost string) (topolog
 	all, err := run.Fresh(ctx, vhost)
 	switch {
 	case broker.IsNotFound(err):
-		return all, diag.Diagnostics{entity.VhostNotThere(vhost, " Nothing was changed.")}
+		return all, diag.Diagnostics{entity.VhostNotThere(vhost, entity.RefersToVhost)}
 	case err != nil:
 		return all, diag.Diagnostics{entity.CannotList(vhost, entity.SoNothingChanged, err)}
 	}

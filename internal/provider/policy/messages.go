@@ -6,7 +6,7 @@ var refusals = []plain.Refusal{
 	plain.Refused("pattern", `pattern should be regular expression`,
 		`Correct the regular expression in pattern. To match all names, write ".*".`),
 	plain.Refused("definition", `(?s)\{<<"x-([^"]+)">>.* not recognised policy settings`,
-		"A policy's keys have no x- in front. In definition, write $1 in place of x-$1."),
+		"Keys of policies have no x-: write $1. If there is no such policy key, set x-$1 in arguments of the queue."),
 	plain.Refused("definition", `not recognised policy settings`,
 		"Remove these keys from definition, or correct their names. A plugin or another release of RabbitMQ can have other keys."),
 	plain.Refused("definition", `^Validation failed`, "Correct this value in definition."),
