@@ -78,7 +78,7 @@ func missingVhost(vhost string) string {
 }
 
 // RefersToVhost is the consequence if nothing was created in a vhost.
-const RefersToVhost = " Nothing was changed. If this configuration creates the vhost, refer to it, such as vhost = rabbitmq_vhost.NAME.name."
+const RefersToVhost = " Nothing was changed. If this configuration creates the vhost, refer to it, as in vhost = rabbitmq_vhost.NAME.name."
 
 // VhostNotThere is the error if the vhost does not exist. The text consequence follows.
 func VhostNotThere(vhost, consequence string) diag.Diagnostic {

@@ -224,18 +224,18 @@ func TestAcc_RefusedByValidation(t *testing.T) {
 	twice := map[string]any{"exchange": "a", "write": "", "read": ""}
 	other := map[string]any{"exchange": "a", "write": "", "read": ".*"}
 	for want, c := range map[string]*acctest.Core{
-		`whose name is ""`:           core("rabbitmq_user", map[string]any{"name": ""}),
-		`whose name is ".."`:         core("rabbitmq_queue", map[string]any{"name": ".."}),
-		`whose vhost is "."`:         core("rabbitmq_shovel", map[string]any{"name": "a", "vhost": ".", "info": []any{map[string]any{}}}),
-		"must not contain a comma":   core("rabbitmq_user", map[string]any{"name": "a", "tags": []any{"a,administrator"}}),
-		"Write a value for each key": core("rabbitmq_queue", map[string]any{"name": "a", "arguments": "x-max-length=10"}),
-		"leave out jsonencode":       core("rabbitmq_policy", map[string]any{"name": "a", "pattern": "", "definition": `{"max-length":10}`}),
-		"of 0 or more for x-max-length":         core("rabbitmq_queue", map[string]any{"name": "a", "arguments": map[string]any{"x-max-length": -1}}),
+		`whose name is ""`:              core("rabbitmq_user", map[string]any{"name": ""}),
+		`whose name is ".."`:            core("rabbitmq_queue", map[string]any{"name": ".."}),
+		`whose vhost is "."`:            core("rabbitmq_shovel", map[string]any{"name": "a", "vhost": ".", "info": []any{map[string]any{}}}),
+		"must not contain a comma":      core("rabbitmq_user", map[string]any{"name": "a", "tags": []any{"a,administrator"}}),
+		"Write a value for each key":    core("rabbitmq_queue", map[string]any{"name": "a", "arguments": "x-max-length=10"}),
+		"leave out jsonencode":          core("rabbitmq_policy", map[string]any{"name": "a", "pattern": "", "definition": `{"max-length":10}`}),
+		"of 0 or more for x-max-length": core("rabbitmq_queue", map[string]any{"name": "a", "arguments": map[string]any{"x-max-length": -1}}),
 		"of 0 or more for x-expires": core("rabbitmq_queue", map[string]any{
 			"name": "a", "settings": []any{map[string]any{"arguments": map[string]any{"x-expires": "soon"}}},
 		}),
 		"of 0 or more for message-ttl": core("rabbitmq_policy", map[string]any{"name": "a", "pattern": "", "definition": map[string]any{"message-ttl": 1.5}}),
-		"Two blocks name":    core("rabbitmq_topic_permissions", map[string]any{"user": "a", "permissions": []any{twice, other}}),
+		"Two blocks name":              core("rabbitmq_topic_permissions", map[string]any{"user": "a", "permissions": []any{twice, other}}),
 	} {
 		found, err := c.Validate(t.Context())
 		require.NoError(t, err)
