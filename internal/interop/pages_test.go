@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
 // A page is done from top to bottom, between two headings, in one shell.
@@ -79,6 +81,16 @@ func TestPagesAsPrinted(t *testing.T) {
 				"1 added, 0 changed, 0 destroyed", `pipeline "orders" in vhost "/": ok: `, `"payload":"hello"`,
 				`"retry-count":1`, `"retry-count":2`, "exhausted", "replayed 1 of 1 to orders.created", `"replay-count":1`, "1 destroyed",
 			},
+		},
+		{
+			file: "docs/index.md", from: "\n## Example Usage\n", to: "\n## Guides\n", files: map[string]string{"terraform {": "main.tf"},
+			before: install + "export PATH=" + filepath.Dir(terraformtest.BuildSidecar(t)) + ":$PATH\n",
+			instead: []string{
+				"terraform output", "export RABBITMQ_ENDPOINT=http://localhost:15672 RABBITMQ_USERNAME=guest RABBITMQ_PASSWORD=guest\n" +
+					"terraform init\nterraform apply\nterraform output",
+				"--config worker.json\n", "--config worker.json --check\n",
+			},
+			shows: []string{"1 added, 0 changed, 0 destroyed", `pipeline "orders" in vhost "/": ok: `},
 		},
 		{
 			file: "docs/guides/testing.md", from: "\n## Export once\n", directory: clone, before: built + "cd examples/testing\n" +
