@@ -215,7 +215,7 @@ func asNewcomer(t *testing.T, home, directory, script string) string {
 	broker, err := filepath.Abs("../../scripts/with-broker")
 	require.NoError(t, err)
 	command := exec.CommandContext(t.Context(), broker, "--", "bash", "-c", newcomer, "newcomer",
-		"HOME="+home, "PATH="+terraformOnPath(t)+":"+os.Getenv("PATH"), "GOCACHE="+goEnv(t, "GOCACHE"), "GOMODCACHE="+goEnv(t, "GOMODCACHE"))
+		"HOME="+home, "PATH="+terraformtest.OnPath(t)+":"+os.Getenv("PATH"), "GOCACHE="+goEnv(t, "GOCACHE"), "GOMODCACHE="+goEnv(t, "GOMODCACHE"))
 	command.Dir, command.WaitDelay = directory, time.Minute
 	command.Env = append(os.Environ(), "RABBITMQ_ENDPOINT=", "RABBITMQ_URI=", "SCRIPT="+file)
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -225,14 +225,6 @@ func asNewcomer(t *testing.T, home, directory, script string) string {
 		t.Fatalf("%v: %s\n\n%s", err, output, script)
 	}
 	return colour.ReplaceAllString(string(output), "")
-}
-
-// terraformOnPath is a folder with the CLI of the tests, as terraform.
-func terraformOnPath(t *testing.T) string {
-	t.Helper()
-	folder := t.TempDir()
-	require.NoError(t, os.Symlink(os.Getenv("TF_ACC_TERRAFORM_PATH"), filepath.Join(folder, "terraform")))
-	return folder
 }
 
 var colour = regexp.MustCompile("\x1b\\[[0-9;]*m")

@@ -121,7 +121,7 @@ func (release) sums(version string) string {
 
 var zipName = regexp.MustCompile(`terraform-provider-rabbitmq_(.+)_(.+)_(.+)\.zip$`)
 
-// platforms are those of its zips, as the names of the zips have them.
+// platforms returns the version and the platforms in the names of the zips.
 func (r release) platforms(t *testing.T) (version string, platforms []string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(r.folder, zips))
@@ -134,8 +134,8 @@ func (r release) platforms(t *testing.T) (version string, platforms []string) {
 	return version, platforms
 }
 
-// serve answers as provider registries do, and has the files of the release below /files/. It returns the address, and shell
-// commands with which Terraform, OpenTofu and curl use it.
+// serve is a provider registry, with the files of the release below /files/. It returns the address, and shell commands that make
+// Terraform, OpenTofu and curl use it.
 // Source: https://developer.hashicorp.com/terraform/internals/provider-registry-protocol
 func (r release) serve(t *testing.T) (address, use string) {
 	t.Helper()
@@ -224,7 +224,7 @@ func terraformFrom(t *testing.T, r release, commands string) (directory, output 
 	directory = t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(directory, "main.tf"), []byte(requires), 0o600))
 	command := exec.CommandContext(t.Context(), "bash", "-ec", use+commands)
-	command.Dir, command.Env = directory, append(os.Environ(), "PATH="+terraformOnPath(t)+":"+os.Getenv("PATH"))
+	command.Dir, command.Env = directory, append(os.Environ(), "PATH="+terraformtest.OnPath(t)+":"+os.Getenv("PATH"))
 	text, err := command.CombinedOutput()
 	return directory, colour.ReplaceAllString(string(text), ""), err
 }
@@ -247,7 +247,7 @@ func TestRegistryInstalls(t *testing.T) {
 	assert.GreaterOrEqual(t, strings.Count(string(content), `"zh:`), len(all), string(content))
 }
 
-// What is not as it was signed is not installed.
+// Terraform refuses a zip or sums that changed after the signature.
 func TestRegistryWithOtherFiles(t *testing.T) {
 	t.Parallel()
 	for name, of := range map[string]struct {

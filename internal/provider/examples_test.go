@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -159,8 +158,7 @@ func replaceOtherProviders(t *testing.T, tf *terraformtest.CLI) {
 // The import block and the import command of each resource's page find what the page's example has made.
 func TestAcc_ImportsOfPagesAsPrinted(t *testing.T) {
 	t.Parallel()
-	provider, programs := terraformtest.BuildProvider(t), t.TempDir()
-	require.NoError(t, os.Symlink(os.Getenv("TF_ACC_TERRAFORM_PATH"), filepath.Join(programs, "terraform")))
+	provider := terraformtest.BuildProvider(t)
 	plugins := map[string]string{"shovel": "rabbitmq_shovel", "federation_upstream": "rabbitmq_federation", "parameter": "rabbitmq_federation"}
 	pages, err := filepath.Glob(root + "docs/resources/*.md")
 	require.NoError(t, err)
@@ -193,7 +191,7 @@ func TestAcc_ImportsOfPagesAsPrinted(t *testing.T) {
 				b.Call(t, http.MethodPut, b.Path("exchanges", "orders"), map[string]any{"type": "topic", "durable": true}, nil)
 			}
 			tf := terraformtest.New(t, provider, "TF_VAR_password=secret", `TF_VAR_uris={source=["amqp://"], destination=["amqp://"]}`,
-				"TF_VAR_north_uri=amqp://", "PATH="+programs+":"+os.Getenv("PATH"))
+				"TF_VAR_north_uri=amqp://")
 			tf.Write(t, "versions.tf", terraformtest.Required)
 			inVhost := regexp.MustCompile(`(?m)^resource "rabbitmq_[^uv].*`) // all but users and vhosts
 			tf.Write(t, "main.tf", inVhost.ReplaceAllString(blocks["terraform\n"], "$0\n  vhost = \""+b.Vhost+`"`))
@@ -205,11 +203,7 @@ func TestAcc_ImportsOfPagesAsPrinted(t *testing.T) {
 			tf.Write(t, "import.tf", "import"+blocks["terraform\nimport"])
 			require.Contains(t, tf.Run(t, "plan", "-input=false", "-no-color"), "Plan: 1 to import, ")
 			require.NoError(t, os.Remove(filepath.Join(tf.Dir, "import.tf")))
-			command := exec.CommandContext(t.Context(), "sh", "-e", "-c", blocks["shell\n"])
-			command.Dir, command.Env = tf.Dir, tf.Env
-			output, err := command.CombinedOutput()
-			require.NoErrorf(t, err, "%s\n%s", blocks["shell\n"], output)
-			require.Contains(t, string(output), "Import successful!")
+			require.Contains(t, tf.Shell(t, blocks["shell\n"]), "Import successful!")
 		})
 	}
 }
@@ -217,13 +211,12 @@ func TestAcc_ImportsOfPagesAsPrinted(t *testing.T) {
 // The guide's import block and command write the configuration of a pipeline that exists, and the next plan is only the import.
 func TestAcc_GeneratedConfigurationAsPrinted(t *testing.T) {
 	t.Parallel()
-	b, programs := brokertest.New(t), t.TempDir()
-	require.NoError(t, os.Symlink(os.Getenv("TF_ACC_TERRAFORM_PATH"), filepath.Join(programs, "terraform")))
+	b := brokertest.New(t)
 	content, err := os.ReadFile(root + "docs/guides/changing.md")
 	require.NoError(t, err)
 	printed := regexp.MustCompile("(?ms)^```terraform\n(import .*?)^```\n\n```shell\n(.*?)^```$").FindStringSubmatch(string(content))
 	require.Len(t, printed, 3)
-	tf := terraformtest.New(t, terraformtest.BuildProvider(t), "PATH="+programs+":"+os.Getenv("PATH"))
+	tf := terraformtest.New(t, terraformtest.BuildProvider(t))
 	tf.Write(t, "versions.tf", terraformtest.Required)
 	tf.Write(t, "main.tf", `resource "rabbitmq_retry_pipeline" "orders" {
   name        = "orders"
@@ -235,10 +228,7 @@ func TestAcc_GeneratedConfigurationAsPrinted(t *testing.T) {
 	tf.Run(t, "state", "rm", "rabbitmq_retry_pipeline.orders")
 
 	tf.Write(t, "main.tf", strings.ReplaceAll(printed[1], "%2F", url.PathEscape(b.Vhost)))
-	command := exec.CommandContext(t.Context(), "sh", "-e", "-c", printed[2])
-	command.Dir, command.Env = tf.Dir, tf.Env
-	output, err := command.CombinedOutput()
-	require.NoErrorf(t, err, "%s", output)
+	tf.Shell(t, printed[2])
 	require.Contains(t, tf.Run(t, "plan", "-input=false", "-no-color"), "Plan: 1 to import, 0 to add, 0 to change, 0 to destroy.")
 }
 

@@ -104,6 +104,24 @@ func (c *CLI) Exit(t testing.TB, args ...string) (printed string, code int) {
 	return output.String(), command.ProcessState.ExitCode()
 }
 
+// Shell runs commands of a page, in which this CLI is terraform, and returns what they print. It fails the test if one fails.
+func (c *CLI) Shell(t testing.TB, commands string) string {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", commands)
+	command.Dir, command.Env = c.Dir, append(slices.Clip(c.Env), "PATH="+OnPath(t)+":"+os.Getenv("PATH"))
+	output, err := command.CombinedOutput()
+	require.NoErrorf(t, err, "%s\n%s", commands, output)
+	return string(output)
+}
+
+// OnPath returns a folder in which the CLI of the tests has the name terraform.
+func OnPath(t testing.TB) string {
+	t.Helper()
+	folder := t.TempDir()
+	require.NoError(t, os.Symlink(os.Getenv("TF_ACC_TERRAFORM_PATH"), filepath.Join(folder, "terraform")))
+	return folder
+}
+
 func (c *CLI) run(ctx context.Context, command *exec.Cmd) error {
 	if c.serve != nil {
 		// An interrupted command needs the provider until it has finished its work.

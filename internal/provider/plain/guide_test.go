@@ -4,10 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -48,13 +46,7 @@ func takingOver(t *testing.T, b *brokertest.Broker, inModule string) *terraformt
 // runs runs commands of the guide. No registry is asked here.
 func runs(t *testing.T, cli *terraformtest.CLI, commands string) {
 	t.Helper()
-	programs := t.TempDir()
-	require.NoError(t, os.Symlink(os.Getenv("TF_ACC_TERRAFORM_PATH"), filepath.Join(programs, "terraform")))
-	command := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", strings.Replace(commands, "terraform init", ": terraform init", 1))
-	command.Dir, command.Env = cli.Dir, append(slices.Clip(cli.Env), "PATH="+programs+":"+os.Getenv("PATH"))
-	output, err := command.CombinedOutput()
-	require.NoError(t, err, string(output))
-	require.Contains(t, string(output), "No changes.")
+	require.Contains(t, cli.Shell(t, strings.Replace(commands, "terraform init", ": terraform init", 1)), "No changes.")
 }
 
 func TestAcc_GuideOnMovingAsPrinted(t *testing.T) {
