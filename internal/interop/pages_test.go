@@ -30,6 +30,8 @@ type page struct {
 	before string
 	// instead is what stands for what a reader sees and does.
 	instead []string
+	// after is what the reader does next.
+	after string
 	// shows is what has to come, in this order.
 	shows []string
 }
@@ -50,10 +52,17 @@ EOF
 export TF_CLI_CONFIG_FILE=$PWD/bin/dev.tfrc PATH=$PWD/bin:$PATH
 `
 
+const freePort = `PORT=$(/usr/bin/python3 -c 'import socket; s = socket.create_server(("127.0.0.1", 0)); print(s.getsockname()[1])')
+`
+
 // The pages work as they are printed, in a new clone, in a new shell, on a broker with nothing in it.
 func TestPagesAsPrinted(t *testing.T) {
 	t.Parallel()
 	releases, install := releaseUnderTest(t).serve(t)
+	upgrading := page{file: "docs/guides/upgrading.md", from: "\n## The order\n", instead: []string{
+		"rabbitmq-retry worker", "RABBITMQ_URI=amqp://guest:guest@localhost:5672 rabbitmq-retry worker",
+	}}
+	monitoring := page{file: "docs/guides/monitoring.md", from: "\n## Probes\n", to: "\n## Scraping\n", instead: []string{"15695", "$PORT"}}
 	for _, p := range []page{
 		{
 			file: "README.md", from: "\n### Install\n", to: "\n## Next\n", before: install,
@@ -84,17 +93,18 @@ func TestPagesAsPrinted(t *testing.T) {
 		},
 		{
 			file: "docs/index.md", from: "\n## Example Usage\n", to: "\n## Guides\n", files: map[string]string{"terraform {": "main.tf"},
-			before: install + "export PATH=" + filepath.Dir(terraformtest.BuildSidecar(t)) + ":$PATH\n",
+			before: install + "export PATH=" + filepath.Dir(terraformtest.BuildSidecar(t)) + ":$PATH\n" + freePort,
 			instead: []string{
 				"terraform output", "export RABBITMQ_ENDPOINT=http://localhost:15672 RABBITMQ_USERNAME=guest RABBITMQ_PASSWORD=guest\n" +
 					"terraform init\nterraform apply\nterraform output",
-				"--config worker.json\n", "--config worker.json --check\n",
+				"--config worker.json\n", "--config worker.json --listen $PORT &\n" +
+					"until curl -sf http://127.0.0.1:$PORT/readyz >ready; do sleep 0.1; done\n",
 			},
-			shows: []string{"1 added, 0 changed, 0 destroyed", `pipeline "orders" in vhost "/": ok: `},
+			after: monitoring.script(monitoring.text(t, "../..")) + upgrading.script(upgrading.text(t, "../..")),
+			shows: []string{"1 added, 0 changed, 0 destroyed", `"ready": true`, `pipeline "orders" in vhost "/": ok: `, "No changes."},
 		},
 		{
-			file: "docs/guides/testing.md", from: "\n## Export once\n", directory: clone, before: built + "cd examples/testing\n" +
-				"PORT=$(/usr/bin/python3 -c 'import socket; s = socket.create_server((\"127.0.0.1\", 0)); print(s.getsockname()[1])')\n",
+			file: "docs/guides/testing.md", from: "\n## Export once\n", directory: clone, before: built + "cd examples/testing\n" + freePort,
 			instead: []string{
 				"docker compose up --detach --wait rabbitmq\n", "",
 				"docker compose up --detach rabbitmq-retry\ncurl ", ": curl ",
@@ -116,7 +126,7 @@ terraform init && terraform validate
 			t.Parallel()
 			home := t.TempDir()
 			text := p.text(t, cloneInto(t, home))
-			output := asNewcomer(t, home, filepath.Join(home, p.directory), p.before+p.script(text))
+			output := asNewcomer(t, home, filepath.Join(home, p.directory), p.before+p.script(text)+p.after)
 			p.check(t, text, output)
 		})
 	}
@@ -135,7 +145,7 @@ func (p page) text(t *testing.T, root string) string {
 	return text
 }
 
-var block = regexp.MustCompile("(?ms)^```(\\w+)\n(.*?)^```$")
+var block = regexp.MustCompile("(?ms)^ *```(\\w+)\n(.*?)^ *```$")
 
 // script does what the page says. There is a broker already.
 func (p page) script(text string) string {

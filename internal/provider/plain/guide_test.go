@@ -52,7 +52,7 @@ func runs(t *testing.T, cli *terraformtest.CLI, commands string) {
 func TestAcc_GuideOnMovingAsPrinted(t *testing.T) {
 	t.Parallel()
 	guide := guideOnMoving(t)
-	require.Len(t, guide["shell"], 2)
+	require.Len(t, guide["shell"], 3)
 	b := brokertest.New(t)
 	makeMoving(t, b)
 	resources := byType(moving(t, b))
@@ -70,7 +70,7 @@ func TestAcc_GuideOnMovingAsPrinted(t *testing.T) {
 		runs(t, cli, guide["shell"][0])
 		require.Equal(t, map[string]bool{registry.Source: true}, providersIn(t, cli))
 		cli.Write(t, "main.tf", strings.Replace(required, registry.Source, another, 1))
-		runs(t, cli, guide["shell"][1])
+		runs(t, cli, guide["shell"][2])
 		require.Equal(t, map[string]bool{another: true}, providersIn(t, cli))
 	})
 	t.Run("one resource after another", func(t *testing.T) {
@@ -103,6 +103,23 @@ func TestAcc_GuideOnMovingAsPrinted(t *testing.T) {
 			plan(t, cli)
 		}
 	})
+}
+
+// The guide's list block and command write configuration that only imports.
+func TestAcc_QueryOfTheGuideAsPrinted(t *testing.T) {
+	t.Parallel()
+	guide := guideOnMoving(t)
+	b := brokertest.New(t)
+	cli := terraformtest.New(t, terraformtest.BuildProvider(t))
+	if !strings.Contains(cli.Run(t, "-help"), "\n  query ") {
+		t.Skip("this CLI has no query")
+	}
+	b.DeclareQueue(t, "orders", "quorum", map[string]any{"x-max-length": 100})
+	b.DeclareQueue(t, "mails", "classic", nil)
+	cli.Write(t, "main.tf", terraformtest.Required)
+	cli.Write(t, "broker.tfquery.hcl", strings.Replace(guide["terraform"][3], `"/"`, `"`+b.Vhost+`"`, 1))
+	cli.Shell(t, guide["shell"][1])
+	require.Contains(t, cli.Run(t, "plan", "-input=false", "-no-color"), "Plan: 2 to import, 0 to add, 0 to change, 0 to destroy.")
 }
 
 // A state of another provider lacks attributes until it is refreshed. An apply without a refresh loses nothing on the broker.

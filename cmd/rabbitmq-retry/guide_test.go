@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
@@ -123,6 +124,31 @@ func TestShellBlocksOfGuides(t *testing.T) {
 			require.NoErrorf(t, err, "%s\n%s", script, output)
 		})
 	}
+}
+
+// The check before a roll-out passes through TLS, with the credentials in files.
+func TestCheckOfTheGuideOnDeploying(t *testing.T) {
+	t.Parallel()
+	guide, err := os.ReadFile(filepath.Join("..", "..", "templates", "guides", "deploying-the-sidecar.md.tmpl"))
+	require.NoError(t, err)
+	check := regexp.MustCompile("(?s)```shell\n(terraform output [^`]*)```").FindStringSubmatch(string(guide))
+	require.Len(t, check, 2)
+	o := newOrders(t, "classic")
+	stage(t, o.Broker, "orders")
+	server, ca := brokertest.ServerTLS(t)
+	address, err := url.Parse(o.ThroughTLS(t, server))
+	require.NoError(t, err)
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "credentials"), 0o700))
+	for name, content := range map[string]string{
+		"applied.json": string(config(t, o.Vhost, "orders")), "credentials/username": o.Username, "credentials/password": o.Password,
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
+	}
+	output, err := o.shell(t, dir, "terraform() { cat applied.json; }\nexport SSL_CERT_FILE="+ca+"\n"+
+		strings.ReplaceAll(check[1], "rabbitmq.example.com", address.Host))
+	require.NoError(t, err, output)
+	assert.Contains(t, output, ": ok: orders.inbox has 0 messages")
 }
 
 // The command for a pipeline whose definition is gone writes one that this release reads.
