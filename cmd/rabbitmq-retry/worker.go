@@ -19,8 +19,8 @@ import (
 
 const workerHelp = `Consumes the inbox of each configured pipeline. A rejected message goes back to its work queue
 after a delay. A message that failed too often goes to the failed queue with the reason and its
-history. The worker acknowledges a message only after the broker has confirmed the new copy, so no
-message is lost. After a crash, a message can arrive twice, with the same message-id.
+history. The worker acknowledges a message only after the broker has confirmed the new copy.
+After a crash, a message can arrive twice, with the same message-id.
 
 The worker also consumes the inbox of each delayed exchange. A message with the header x-delay waits
 for at least that many milliseconds. If that is longer than max_delay, it goes to the unrouted queue.

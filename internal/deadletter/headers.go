@@ -23,7 +23,7 @@ const (
 	HeaderExchange = "retry-exchange"
 	// HeaderRoutingKey is the routing key that the message was first published with.
 	HeaderRoutingKey = "retry-routing-key"
-	// HeaderPublishID is unique per publish: a basic.return carries no delivery tag.
+	// HeaderPublishID is unique for each publish. It identifies a message that the broker returns.
 	HeaderPublishID = "retry-publish-id"
 	// HeaderReason is why the message was dead-lettered last.
 	HeaderReason = "retry-reason"

@@ -14,7 +14,7 @@ import (
 
 // Headers that the worker writes besides the headers of the levels.
 const (
-	// HeaderPublishID is unique per publish: a basic.return carries no delivery tag.
+	// HeaderPublishID is unique for each publish. It identifies a message that the broker returns.
 	HeaderPublishID = "delay-publish-id"
 	// HeaderUserID is the message's original user-id. See [deadletter.HeaderUserID].
 	HeaderUserID = "delay-user-id"

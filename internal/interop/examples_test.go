@@ -3,13 +3,11 @@
 package interop
 
 import (
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -76,17 +74,37 @@ func newServer(t *testing.T, status int, retryAfter func() string) server {
 	return s
 }
 
-// consumed runs the consumer with a pipeline and a sidecar, and publishes a message.
-func consumed(t *testing.T, b *brokertest.Broker, s server, delays string, do func()) {
+// consumed runs the consumer in each language with a pipeline and a sidecar, publishes a message, and calls do. A server
+// answers the first request with a status and the header Retry-After.
+func consumed(t *testing.T, status int, retryAfter func() string, delays string, do func(*testing.T, *brokertest.Broker, server)) {
 	t.Helper()
-	config := pipelineOf(b, "orders", []string{created}, delays, "force_destroy = true")
-	apply(t, b, resource.TestStep{Config: config}, func(startSidecar func()) {
-		startSidecar()
-		startProgram(t, b, example(t, "worker/consumer.py"), "python", "PAYMENTS_URL="+s.URL)
-		b.Publish(t, "", created, amqp.Publishing{MessageId: "payment-1", Expiration: "600000", Body: []byte("pay")})
-		do()
-	})
+	for language, program := range map[string]string{"python": "worker/consumer.py", "java": "worker/Consumer.java"} {
+		t.Run(language, func(t *testing.T) {
+			t.Parallel()
+			b, s := brokertest.NewNamed(t, "consumed"), newServer(t, status, retryAfter)
+			config := pipelineOf(b, "orders", []string{created}, delays, "force_destroy = true")
+			apply(t, b, resource.TestStep{Config: config}, func(startSidecar func()) {
+				startSidecar()
+				startProgram(t, b, example(t, program), language, "PAYMENTS_URL="+s.URL)
+				b.Publish(t, "", created, amqp.Publishing{MessageId: "payment-1", Expiration: "600000", Body: []byte("pay")})
+				do(t, b, s)
+			})
+		})
+	}
 }
+
+// again checks that the second request comes at least so much later than the first.
+func again(least time.Duration) func(*testing.T, *brokertest.Broker, server) {
+	return func(t *testing.T, _ *brokertest.Broker, s server) {
+		t.Helper()
+		first := brokertest.Receive(t, s.requests)
+		if waited := brokertest.Receive(t, s.requests).Sub(first); waited < least {
+			t.Errorf("the second request comes after %s", waited)
+		}
+	}
+}
+
+func without() string { return "" }
 
 // The consumer has a message wait for as long as an HTTP server says, which is longer than any delay.
 func TestConsumerOfTheExamplesWaitsAsLongAsAServerSays(t *testing.T) {
@@ -97,13 +115,7 @@ func TestConsumerOfTheExamplesWaitsAsLongAsAServerSays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newServer(t, http.StatusServiceUnavailable, retryAfter)
-			consumed(t, brokertest.NewNamed(t, "waiting"), s, `delays = ["1s", "2s"]`, func() {
-				first := brokertest.Receive(t, s.requests)
-				if waited := brokertest.Receive(t, s.requests).Sub(first); waited < 5*time.Second {
-					t.Errorf("the second request comes after %s", waited)
-				}
-			})
+			consumed(t, http.StatusServiceUnavailable, retryAfter, `delays = ["1s", "2s"]`, again(5*time.Second))
 		})
 	}
 }
@@ -111,34 +123,28 @@ func TestConsumerOfTheExamplesWaitsAsLongAsAServerSays(t *testing.T) {
 // The consumer fails once. If the server says that the message is wrong, this is the end, and otherwise it comes again.
 func TestConsumerOfTheExamplesGivesUp(t *testing.T) {
 	t.Parallel()
-	b := brokertest.NewNamed(t, "permanent")
-	s := newServer(t, http.StatusUnprocessableEntity, func() string { return "" })
-	consumed(t, b, s, `delays = ["100ms"]`, func() {
+	consumed(t, http.StatusUnprocessableEntity, without, `delays = ["100ms"]`, func(t *testing.T, b *brokertest.Broker, s server) {
+		t.Helper()
 		brokertest.Receive(t, s.requests)
 		o := newOperator(t, b, "replay")
 		o.waitFor(1)
 		o.run("1 unrecoverable "+created, "failed", "list")
 		m, ok := b.Get(t, failed)
-		text, _ := m.Headers["dead-letter-error"].(string)
-		if !ok || fmt.Sprint(m.Headers["retry-count"]) != "1" || m.MessageId != "payment-1" || !strings.Contains(text, "422") {
-			t.Errorf("parked: %+v", m)
-		}
+		require.True(t, ok)
+		require.EqualValues(t, 1, m.Headers["retry-count"])
+		require.Equal(t, "payment-1", m.MessageId)
+		require.Regexp(t, `^(HTTPError|Consumer.Refused): .*422`, m.Headers["dead-letter-error"])
+		require.Contains(t, m.Headers["dead-letter-exception"], "process")
 		if _, came := brokertest.Within(s.requests, time.Second); came {
 			t.Error("the message comes again")
 		}
 	})
 }
 
-// A failure that may pass is retried by the schedule, with what the consumer says about it.
+// A failure that may pass is retried by the schedule.
 func TestConsumerOfTheExamplesFails(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, http.StatusInternalServerError, func() string { return "" })
-	consumed(t, brokertest.NewNamed(t, "passing"), s, `delays = ["2s"]`, func() {
-		first := brokertest.Receive(t, s.requests)
-		if waited := brokertest.Receive(t, s.requests).Sub(first); waited < 2*time.Second-50*time.Millisecond {
-			t.Errorf("the second request comes after %s", waited)
-		}
-	})
+	consumed(t, http.StatusInternalServerError, without, `delays = ["2s"]`, again(2*time.Second-50*time.Millisecond))
 }
 
 // The publisher has a message delivered to the work queue later.

@@ -17,7 +17,7 @@ import (
 
 // Reasons why a broker dead-letters a message.
 const (
-	// ReasonRejected: a consumer rejected the message. Pipelines always retry it, so only retry-reason has this value.
+	// ReasonRejected: a consumer rejected the message. A parked message has another reason, so only retry-reason has this value.
 	ReasonRejected = "rejected"
 	// ReasonExpired: the message expired in its work queue.
 	ReasonExpired = "expired"

@@ -2,6 +2,7 @@ import email.utils
 import math
 import os
 import time
+import traceback
 import urllib.error
 import urllib.request
 
@@ -16,21 +17,25 @@ def process(properties, body):
     urllib.request.urlopen(request, timeout=10)
 
 
-def fail(channel, method, properties, body, hints):
+def fail(channel, method, properties, body, error, hints=None):
     """Reject with a reason. Raises an exception unless the broker has the message."""
     headers = {k: v for k, v in (properties.headers or {}).items() if k not in ("x-death", "CC")}
-    properties.headers = {**headers, "retry-queue": QUEUE, **hints}
+    properties.headers = headers | (hints or {}) | {
+        "retry-queue": QUEUE,
+        "dead-letter-error": f"{type(error).__name__}: {error}",
+        "dead-letter-exception": traceback.format_exc(),
+    }
     properties.expiration = properties.user_id = None
     channel.basic_publish(DEAD_LETTERS, method.routing_key, body, properties, mandatory=True)
     channel.basic_ack(method.delivery_tag)
 
 
 def give_up(channel, method, properties, body, error):
-    fail(channel, method, properties, body, {"retry": "never", "dead-letter-error": str(error)})
+    fail(channel, method, properties, body, error, {"retry": "never"})
 
 
 def try_after(channel, method, properties, body, error, milliseconds):
-    fail(channel, method, properties, body, {"retry-after-ms": milliseconds, "dead-letter-error": str(error)})
+    fail(channel, method, properties, body, error, {"retry-after-ms": milliseconds})
 
 
 def milliseconds_of(retry_after):
@@ -60,9 +65,9 @@ def on_message(channel, method, properties, body):
         elif error.code in (400, 404, 422):
             give_up(channel, method, properties, body, error)
         else:
-            fail(channel, method, properties, body, {"dead-letter-error": str(error)})
-    except Exception:
-        channel.basic_nack(method.delivery_tag, requeue=False)
+            fail(channel, method, properties, body, error)
+    except Exception as error:
+        fail(channel, method, properties, body, error)
     else:
         channel.basic_ack(method.delivery_tag)
 

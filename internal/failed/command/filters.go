@@ -45,7 +45,7 @@ func (f *filters) addFlags(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.plain.Runs, "run", nil, "only messages that one of these `runs` of import has put into the queue")
 	flags.StringVar(&f.ids, "ids", "",
 		"only messages whose ids or message-ids are in this `file`, one per line, or as lines of an export; - is stdin")
-	flags.IntVar(&f.Scan, "scan", 0, "`number` of messages to look at (default: all; 100 with --queue)")
+	flags.IntVar(&f.Scan, "scan", 0, "`number` of messages to look at (default: all, or 100 if no pipeline is named)")
 	flags.IntVar(&f.Limit, "limit", 0, "greatest `number` of messages to act on (default: all)")
 	cmd.MarkFlagsMutuallyExclusive("until", "older-than")
 	complete(cmd, "reason", reasons()...)
