@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,11 +19,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 )
 
 // deployment is one of the deployments of the worker in examples/.
 type deployment struct {
 	args []string
+	env  map[string]string
 	// grace is how long the worker can take to stop before it is killed.
 	grace time.Duration
 	// mounts are the mounted directories of the container.
@@ -39,10 +43,13 @@ func (d deployment) flag(name string) string {
 	return ""
 }
 
+// config is the path of the worker configuration.
+func (d deployment) config() string { return cmp.Or(d.flag("config"), d.env[cli.EnvConfig]) }
+
 func TestExamplesUseFlagsThatExist(t *testing.T) {
 	t.Parallel()
 	for name, d := range map[string]deployment{"Kubernetes": kubernetes(t), "Compose": compose(t), "systemd": systemd(t)} {
-		require.Truef(t, len(d.args) >= 5 && d.args[0] == "worker", "%s: arguments %q", name, d.args)
+		require.Truef(t, len(d.args) >= 4 && d.args[0] == "worker", "%s: arguments %q", name, d.args)
 		command := newWorkerCommand(func(string) string { return "" })
 		require.NoError(t, command.ParseFlags(d.args[1:]), name)
 		drain, err := time.ParseDuration(d.flag("drain-timeout"))
@@ -55,8 +62,8 @@ func TestExamplesUseFlagsThatExist(t *testing.T) {
 func TestExamplesMountWhatTheirFlagsName(t *testing.T) {
 	t.Parallel()
 	for name, d := range map[string]deployment{"Kubernetes": kubernetes(t), "Compose": compose(t)} {
-		for _, flag := range []string{"config", "username-file", "password-file"} {
-			assert.Containsf(t, d.mounts, path.Dir(d.flag(flag)), "%s: --%s", name, flag)
+		for _, file := range []string{d.config(), d.flag("username-file"), d.flag("password-file")} {
+			assert.Containsf(t, d.mounts, path.Dir(file), "%s: %s", name, file)
 		}
 	}
 }
@@ -98,7 +105,10 @@ func kubernetes(t *testing.T) deployment {
 	container := pod.in("containers")
 	grace, err := time.ParseDuration(fmt.Sprintf("%vs", pod["terminationGracePeriodSeconds"]))
 	require.NoError(t, err)
-	d := deployment{args: texts(container["args"]), grace: grace}
+	d := deployment{args: texts(container["args"]), grace: grace, env: map[string]string{}}
+	for _, variable := range container["env"].([]any) {
+		d.env[variable.(object)["name"].(string)] = variable.(object)["value"].(string)
+	}
 	for _, mount := range container["volumeMounts"].([]any) {
 		if mount := mount.(object); mount["subPath"] == nil && mount["readOnly"] == true {
 			d.mounts = append(d.mounts, mount["mountPath"].(string))

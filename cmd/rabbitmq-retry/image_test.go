@@ -43,7 +43,7 @@ func TestExamplesRunInAnEmptyImage(t *testing.T) {
 			user, password := b.User(t, "", permissions.Configure, permissions.Write, permissions.Read)
 
 			image := newImage(t)
-			image.add(t, deployment.flag("config"), config(t, b.Vhost, names), 0o644)
+			image.add(t, deployment.config(), config(t, b.Vhost, names), 0o644)
 			image.add(t, deployment.flag("username-file"), []byte(user), 0o440)
 			image.add(t, deployment.flag("password-file"), []byte(password+"\n"), 0o440)
 
@@ -56,6 +56,7 @@ func TestExamplesRunInAnEmptyImage(t *testing.T) {
 			})...)
 			var log bytes.Buffer
 			worker.Stderr = &log
+			worker.Env = append(worker.Env, cli.EnvConfig+"="+deployment.config())
 			require.NoError(t, worker.Start())
 			t.Cleanup(func() {
 				_ = worker.Wait() // the end of the test's context can have ended it already
@@ -190,10 +191,11 @@ func TestCommandsRunInThePod(t *testing.T) {
 	guide := string(read(t, "../../templates/guides/failed-messages.md.tmpl"))
 	documented := regexp.MustCompile(`(?s)kubectl exec -it deploy/rabbitmq-retry -- (.*?[^\\])\n`).FindStringSubmatch(guide)
 	require.NotNil(t, documented, "the guide runs no command in the pod")
-	container := documents(t, "kubernetes.yaml")[0].in("spec", "template", "spec", "containers")
-	require.Equal(t, cli.EnvURI, container.in("env")["name"])
+	pod := kubernetes(t)
+	require.Contains(t, pod.env, cli.EnvURI)
 
-	b, failed := brokertest.New(t), pipeline.Names("orders").FailedQueue()
+	b, names := brokertest.New(t), pipeline.Names("orders")
+	failed := names.FailedQueue()
 	b.Request(t, http.MethodPut, b.Path("queues", failed), map[string]any{"durable": true})
 	user, password := b.User(t, "", "", "", "^"+regexp.QuoteMeta(failed)+"$")
 	broker, err := url.Parse(b.URI)
@@ -202,14 +204,16 @@ func TestCommandsRunInThePod(t *testing.T) {
 	words := strings.Fields(strings.ReplaceAll(documented[1], "\\\n", " "))
 	for flag, content := range map[string]string{"username": user, "password": password} {
 		at := slices.Index(words, "--"+flag+"-file")
-		require.Truef(t, at >= 0 && slices.Contains(kubernetes(t).mounts, filepath.Dir(words[at+1])), "no mounted --%s-file in %q", flag, words)
+		require.Truef(t, at >= 0 && slices.Contains(pod.mounts, filepath.Dir(words[at+1])), "no mounted --%s-file in %q", flag, words)
 		image.add(t, words[at+1], []byte(content), 0o440)
 	}
 
+	image.add(t, pod.config(), config(t, b.Vhost, names), 0o644)
+
 	inside := image.command(t)
 	command := exec.CommandContext(t.Context(), "chroot", slices.Concat(
-		[]string{fmt.Sprintf("--userspec=%d:%[1]d", imageUser), image.root}, words, []string{"--vhost", b.Vhost})...)
-	command.Env = append(inside.Env, "PATH="+filepath.Dir(imageProgram), cli.EnvURI+"=amqp://"+broker.Host)
+		[]string{fmt.Sprintf("--userspec=%d:%[1]d", imageUser), image.root}, words)...)
+	command.Env = append(inside.Env, "PATH="+filepath.Dir(imageProgram), cli.EnvURI+"=amqp://"+broker.Host, cli.EnvConfig+"="+pod.env[cli.EnvConfig])
 	output, err := command.CombinedOutput()
 	assert.Truef(t, err == nil && strings.Contains(string(output), "0 messages in orders.failed"), "%q: %v\n%s", words, err, output)
 }
