@@ -141,7 +141,7 @@ func TestCheckOfTheGuideOnDeploying(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "credentials"), 0o700))
 	for name, content := range map[string]string{
-		"applied.json": string(config(t, o.Vhost, "orders")), "credentials/username": o.Username, "credentials/password": o.Password,
+		"applied.json": string(config(t, o.Vhost)), "credentials/username": o.Username, "credentials/password": o.Password,
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 	}

@@ -43,7 +43,7 @@ func TestExamplesRunInAnEmptyImage(t *testing.T) {
 			user, password := b.User(t, "", permissions.Configure, permissions.Write, permissions.Read)
 
 			image := newImage(t)
-			image.add(t, deployment.config(), config(t, b.Vhost, names), 0o644)
+			image.add(t, deployment.config(), config(t, b.Vhost), 0o644)
 			image.add(t, deployment.flag("username-file"), []byte(user), 0o440)
 			image.add(t, deployment.flag("password-file"), []byte(password+"\n"), 0o440)
 
@@ -82,10 +82,11 @@ func stage(t *testing.T, b *brokertest.Broker, names pipeline.Names) {
 	}
 }
 
-func config(t *testing.T, vhost string, names pipeline.Names) []byte {
+// config configures a pipeline named orders.
+func config(t *testing.T, vhost string) []byte {
 	t.Helper()
 	data, err := json.Marshal(map[string]any{"pipelines": []pipeline.Worker{{
-		Version: pipeline.WorkerVersion, Name: string(names), Vhost: vhost, Delays: []string{"5s"}, MaxAttempts: 2, RetryOn: []string{"rejected"},
+		Version: pipeline.WorkerVersion, Name: "orders", Vhost: vhost, Delays: []string{"5s"}, MaxAttempts: 2, RetryOn: []string{"rejected"},
 	}}})
 	require.NoError(t, err)
 	return data
@@ -174,7 +175,7 @@ func TestImageTrustsTheCertificatesThatItHolds(t *testing.T) {
 	stage(t, b, names)
 	server, ca := brokertest.ServerTLS(t)
 	image := newImage(t)
-	image.add(t, "worker.json", config(t, b.Vhost, names), 0o644)
+	image.add(t, "worker.json", config(t, b.Vhost), 0o644)
 	image.add(t, "uri", []byte(b.ThroughTLS(t, server)), 0o440)
 
 	check := []string{"worker", "--check", "--config=/worker.json", "--uri-file=/uri"}
@@ -208,7 +209,7 @@ func TestCommandsRunInThePod(t *testing.T) {
 		image.add(t, words[at+1], []byte(content), 0o440)
 	}
 
-	image.add(t, pod.config(), config(t, b.Vhost, names), 0o644)
+	image.add(t, pod.config(), config(t, b.Vhost), 0o644)
 
 	inside := image.command(t)
 	command := exec.CommandContext(t.Context(), "chroot", slices.Concat(
