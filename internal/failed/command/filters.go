@@ -30,6 +30,8 @@ type filters struct {
 	operation.Options
 }
 
+const scanUsage = "`number` of messages to look at (default: all; 100 of a queue that is neither a pipeline's nor a delayed exchange's)"
+
 func (f *filters) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.plain.Reasons, "reason", nil, "only messages that failed for one of these `reasons`")
@@ -45,7 +47,7 @@ func (f *filters) addFlags(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.plain.Runs, "run", nil, "only messages that one of these `runs` of import has put into the queue")
 	flags.StringVar(&f.ids, "ids", "",
 		"only messages whose ids or message-ids are in this `file`, one per line, or as lines of an export; - is stdin")
-	flags.IntVar(&f.Scan, "scan", 0, "`number` of messages to look at (default: all, or 100 if no pipeline is named)")
+	flags.IntVar(&f.Scan, "scan", 0, scanUsage)
 	flags.IntVar(&f.Limit, "limit", 0, "greatest `number` of messages to act on (default: all)")
 	cmd.MarkFlagsMutuallyExclusive("until", "older-than")
 	complete(cmd, "reason", reasons()...)

@@ -50,7 +50,7 @@ Needs: read on <pipeline>.failed. With --queue: read on the queue.`,
 	}
 	o.targetFlags.addFlags(cmd)
 	flags := cmd.Flags()
-	flags.IntVar(&o.Scan, "scan", 0, "`number` of messages to look at (default: all, or 100 if no pipeline is named)")
+	flags.IntVar(&o.Scan, "scan", 0, scanUsage)
 	flags.BoolVar(&o.raw, "raw", false, "write only the body, unchanged and with its encoding")
 	flags.StringVarP(&o.format, "output", "o", cli.Table, "table or json")
 	o.addForce(cmd)
