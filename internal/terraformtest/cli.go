@@ -104,7 +104,7 @@ func (c *CLI) Exit(t testing.TB, args ...string) (printed string, code int) {
 	return output.String(), command.ProcessState.ExitCode()
 }
 
-// Shell runs commands of a page, in which this CLI is terraform, and returns what they print. It fails the test if one fails.
+// Shell runs shell commands with this CLI as terraform, and returns their output. It fails the test if a command fails.
 func (c *CLI) Shell(t testing.TB, commands string) string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", commands)
@@ -114,7 +114,7 @@ func (c *CLI) Shell(t testing.TB, commands string) string {
 	return string(output)
 }
 
-// OnPath returns a folder in which the CLI of the tests has the name terraform.
+// OnPath returns a folder with the CLI of the tests, under the name terraform.
 func OnPath(t testing.TB) string {
 	t.Helper()
 	folder := t.TempDir()
