@@ -19,6 +19,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
+const guides = "../../templates/guides/"
+
 // failedElsewhere fills the guide's queues with messages from other systems.
 func (o orders) failedElsewhere(t *testing.T) {
 	t.Helper()
@@ -54,8 +56,7 @@ func (o orders) failedElsewhere(t *testing.T) {
 // The guide shows its commands' real output, apart from ids, ages and records.
 func TestGuideOfOtherSystems(t *testing.T) {
 	t.Parallel()
-	guide, err := os.ReadFile(filepath.Join("..", "..", "templates", "guides", "queues-of-others.md.tmpl"))
-	require.NoError(t, err)
+	guide := read(t, guides+"queues-of-others.md.tmpl")
 	o := newOrders(t, "classic")
 	o.failedElsewhere(t)
 	blocks := regexp.MustCompile("(?s)```shell\n([^`]*)```\n\n```text\n(.*?)```").FindAllStringSubmatch(string(guide), -1)
@@ -82,8 +83,7 @@ func TestShellBlocksOfGuides(t *testing.T) {
 	for name, least := range map[string]int{"failed-messages": 10, "changing": 1, "queues-of-others": 5, "delayed-delivery": 1, "troubleshooting": 3} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			guide, err := os.ReadFile(filepath.Join("..", "..", "templates", "guides", name+".md.tmpl"))
-			require.NoError(t, err)
+			guide := read(t, guides+name+".md.tmpl")
 			o := newOrders(t, "quorum")
 			o.failedElsewhere(t)
 			o.failedExchange(t)
@@ -129,8 +129,7 @@ func TestShellBlocksOfGuides(t *testing.T) {
 // The check before a roll-out passes through TLS, with the credentials in files.
 func TestCheckOfTheGuideOnDeploying(t *testing.T) {
 	t.Parallel()
-	guide, err := os.ReadFile(filepath.Join("..", "..", "templates", "guides", "deploying-the-sidecar.md.tmpl"))
-	require.NoError(t, err)
+	guide := read(t, guides+"deploying-the-sidecar.md.tmpl")
 	check := regexp.MustCompile("(?s)```shell\n(terraform output [^`]*)```").FindStringSubmatch(string(guide))
 	require.Len(t, check, 2)
 	o := newOrders(t, "classic")
@@ -154,8 +153,7 @@ func TestCheckOfTheGuideOnDeploying(t *testing.T) {
 // The command for a pipeline whose definition is gone writes one that this release reads.
 func TestDefinitionOfTheGuide(t *testing.T) {
 	t.Parallel()
-	guide, err := os.ReadFile(filepath.Join("..", "..", "templates", "guides", "changing.md.tmpl"))
-	require.NoError(t, err)
+	guide := read(t, guides+"changing.md.tmpl")
 	_, rest, found := strings.Cut(string(guide), "```shell\ncurl ")
 	command, _, ends := strings.Cut(rest, "```")
 	require.True(t, found && ends)

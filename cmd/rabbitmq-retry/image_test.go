@@ -189,7 +189,7 @@ func TestImageTrustsTheCertificatesThatItHolds(t *testing.T) {
 // The guide's command for a pod finds the program, the broker and the operator's credentials.
 func TestCommandsRunInThePod(t *testing.T) {
 	t.Parallel()
-	guide := string(read(t, "../../templates/guides/failed-messages.md.tmpl"))
+	guide := string(read(t, guides+"failed-messages.md.tmpl"))
 	documented := regexp.MustCompile(`(?s)kubectl exec -it deploy/rabbitmq-retry -- (.*?[^\\])\n`).FindStringSubmatch(guide)
 	require.NotNil(t, documented, "the guide runs no command in the pod")
 	pod := kubernetes(t)
