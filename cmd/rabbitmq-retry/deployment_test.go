@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 )
 
@@ -225,8 +226,6 @@ func leaves(path string, value any) (all []string) {
 // installed is a command of a program that not every machine has.
 func installed(t *testing.T, program string, args ...string) *exec.Cmd {
 	t.Helper()
-	if _, err := exec.LookPath(program); err != nil {
-		t.Skipf("%s is not installed", program)
-	}
+	brokertest.NeedsProgram(t, program)
 	return exec.CommandContext(t.Context(), program, args...)
 }

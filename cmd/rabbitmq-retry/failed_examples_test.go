@@ -12,15 +12,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
 )
 
 // shell runs a pasted script, in the broker's vhost.
 func (o orders) shell(t *testing.T, dir, script string) (output string, err error) {
 	t.Helper()
-	if _, err := exec.LookPath("jq"); err != nil {
-		t.Skip("jq is not installed")
-	}
+	brokertest.NeedsProgram(t, "jq")
 	bin := t.TempDir()
 	wrapper := "#!/bin/sh\ncase $2 in replay | delete | export | import | repair) set -- \"$@\" --yes ;; esac\n" +
 		"[ $1 = worker ] || set -- \"$@\" --vhost " + o.Vhost + "\nexec " + terraformtest.BuildSidecar(t) + " \"$@\"\n"

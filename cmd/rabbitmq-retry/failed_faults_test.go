@@ -236,9 +236,7 @@ func TestRepair(t *testing.T) {
 func TestReplayOfDirectReplyTo(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "quorum")
-	if !o.VersionAtLeast("4.0") {
-		t.Skipf("no message of RabbitMQ %s has it", o.Version)
-	}
+	o.Needs(t, brokertest.Release(">= 4.0"))
 	const messages, every = 300, 100
 	sender := amqp10.Dial(t, o.Broker).To(t, "/queues/orders.failed")
 	for i := range messages {

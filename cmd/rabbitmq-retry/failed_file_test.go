@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/certificates"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
@@ -233,9 +234,7 @@ func exported(t *testing.T, o orders) string {
 func TestImportOfWhatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "quorum")
-	if !o.VersionAtLeast("4.0") {
-		t.Skip("takes messages of 128 MiB")
-	}
+	o.Needs(t, brokertest.Release(">= 4.0"))
 	o.failedExchange(t)
 	o.park(t, "exhausted", "order-1")
 	line := `{"version":1,"id":"57f49eb29bd4307c","queue":"orders.failed","exchange":"","routing_key":"orders.created","properties":{},"body":"x"}` + "\n"

@@ -106,9 +106,7 @@ func TestExclusiveUse(t *testing.T) {
 func TestLookThatLosesSaysSo(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "quorum")
-	if o.VersionAtLeast("4.3") {
-		t.Skip("looks are not counted")
-	}
+	o.Needs(t, brokertest.Release("< 4.3"))
 	o.DeclareQueue(t, "limited", "quorum", map[string]any{"x-delivery-limit": 1})
 	o.Publish(t, "", "limited", amqp.Publishing{Body: []byte("1")})
 	brokertest.Eventually(t, func() error {

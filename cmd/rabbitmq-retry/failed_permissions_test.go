@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest/amqp10"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -123,9 +124,7 @@ func newIDs(lines string) string {
 // spoilTo parks a message to repair, if the broker has such messages.
 func (n needs) spoilTo(t *testing.T, o orders, queue string) {
 	t.Helper()
-	if !o.VersionAtLeast("4.0") {
-		t.Skip("needs AMQP 1.0")
-	}
+	o.Needs(t, brokertest.Release(">= 4.0"))
 	amqp10.Dial(t, o.Broker).To(t, "/queues/"+queue).Send(t, amqp10.Message{
 		ApplicationProperties: amqp10.Map(amqp10.Text("tenant"), amqp10.UUID()), Data: []byte("odd"),
 	}.Encode())

@@ -100,8 +100,7 @@ const (
 
 // explain adds advice to a connection error, which came after this time.
 func explain(uri URI, err error, after time.Duration) error {
-	var plain tls.RecordHeaderError
-	if errors.As(err, &plain) {
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
 		return fmt.Errorf("%w; %s", err, noTLS)
 	}
 	if end := endOfReading(err); end != nil {

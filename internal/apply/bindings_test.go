@@ -80,7 +80,7 @@ func TestBindingsOfOthersSurviveReplacements(t *testing.T) {
 					return write <= int32(killedAt), write < int32(killedAt)
 				}))
 				if _, err := dying.Update(t.Context(), changeTo(t, a, p, &p)); err == nil {
-					t.Skipf("the change has fewer than %d writes", killedAt)
+					t.Skipf("the change has fewer than %d writes", killedAt) //nolint:forbidigo // not of the broker
 				}
 				c := changeTo(t, a, p, &p)
 				if now := bindings(t, a, b.Vhost); strings.Count(now, "key of others") < len(others) && topology.Diff(c.Wanted, c.Live).Empty() {

@@ -67,8 +67,7 @@ func (e *execution) removeMade(ctx context.Context) error {
 	removal.All.Topology = topology.Merge(all.Topology, topology.Topology{Policies: e.made.Policies})
 	undo := e.execution(removal)
 	err = undo.remove(ctx, goOn)
-	var kept *KeptError
-	if errors.As(err, &kept) {
+	if _, ok := errors.AsType[*KeptError](err); ok {
 		return fmt.Errorf("the created objects stay, since removing them would lose the messages in these queues:\n%w", err)
 	}
 	return errors.Join(append(undo.unanswered, err)...)

@@ -42,9 +42,7 @@ func TestPipelinesOnABroker(t *testing.T) {
 // The queue's own limit is lower than the attempts of a native pipeline, so it parks too early.
 func TestIneffectiveRetry(t *testing.T) {
 	t.Parallel()
-	if !brokertest.New(t).VersionAtLeast("4.3.1") {
-		t.Skip("no broker of this release delays by itself")
-	}
+	brokertest.WithoutVhost(t).Needs(t, brokertest.Engine("native"))
 	s := createVhost(t, expandedWith(pipeline.EngineNative, topology.Quorum, args{"x-delivery-limit": number(1)}))
 	expectRules(t, s.audit(), "pipeline-retry-ineffective")
 	published(1)(s)

@@ -234,8 +234,7 @@ func redactedLocation(response *http.Response) string {
 
 // withoutURL removes the method and URL that net/http adds to an error.
 func withoutURL(err error) error {
-	var urlError *url.Error
-	if errors.As(err, &urlError) {
+	if urlError, ok := errors.AsType[*url.Error](err); ok {
 		return urlError.Err
 	}
 	return err

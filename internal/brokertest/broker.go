@@ -26,6 +26,8 @@ type Broker struct {
 	Password string
 	Version  string // of the broker, such as 4.0.5
 
+	needs []Need // of the test
+
 	mu   sync.Mutex
 	conn *amqp.Connection // shared by Channel, Get and Publish
 }

@@ -146,8 +146,7 @@ func (s Source) read() ([]byte, error) {
 		return []byte(s.PEM), nil
 	}
 	text, err := os.ReadFile(s.File)
-	var failed *fs.PathError
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
 		return nil, fmt.Errorf("the file in %s cannot be read: %w", s.FileName, failed.Err)
 	}
 	return text, err

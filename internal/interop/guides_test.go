@@ -25,9 +25,7 @@ func TestConsumersOfTheExamplesCount(t *testing.T) {
 		t.Run(language, func(t *testing.T) {
 			t.Parallel()
 			b := brokertest.NewNamed(t, "counting")
-			if !b.VersionAtLeast("4.0") {
-				t.Skip("not supported by this release")
-			}
+			b.Needs(t, brokertest.Engine("consumer"))
 			withoutWorker(t, b, `engine = "consumer"`, `delays = ["500ms"]`, func(s operator) {
 				attempts := startProgram(t, b, example(t, "consumer/"+file), language)
 				publish(t, b, created, "eu.order")
@@ -50,9 +48,7 @@ func TestConsumersOfTheExamplesCount(t *testing.T) {
 func TestConsumerOfTheExamplesWithNativeDelays(t *testing.T) {
 	t.Parallel()
 	b := brokertest.NewNamed(t, "native")
-	if !b.VersionAtLeast("4.3.1") {
-		t.Skip("not supported by this release")
-	}
+	b.Needs(t, brokertest.Engine("native"))
 	withoutWorker(t, b, `engine = "native"`, `delays = ["400ms", "800ms"]`, func(s operator) {
 		attempts := startProgram(t, b, example(t, "native/consumer.py"), "python")
 		publish(t, b, created, "eu.order")
@@ -86,9 +82,7 @@ func attempted(t *testing.T, attempts <-chan printed, waits ...time.Duration) {
 func TestCommandsReadWhatIsParkedNatively(t *testing.T) {
 	t.Parallel()
 	b := brokertest.NewNamed(t, "native")
-	if !b.VersionAtLeast("4.3.1") {
-		t.Skip("not supported by this release")
-	}
+	b.Needs(t, brokertest.Engine("native"))
 	withoutWorker(t, b, `engine = "native"`, `delays = ["100ms"]`, func(s operator) {
 		publish(t, b, created, "eu.order")
 		ch := b.Channel(t)

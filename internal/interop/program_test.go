@@ -130,7 +130,7 @@ func needs(t *testing.T, packages string, files ...string) {
 	t.Helper()
 	for _, file := range files {
 		if _, err := os.Stat(file); err != nil {
-			t.Skipf("%v: apt-get install %s", err, packages)
+			t.Skipf("%v: apt-get install %s", err, packages) //nolint:forbidigo // the public workflow has none of these tests
 		}
 	}
 }
@@ -139,13 +139,11 @@ func needs(t *testing.T, packages string, files ...string) {
 func installAMQPLib(t *testing.T, directory string) {
 	t.Helper()
 	for _, program := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("%s is not installed", program)
-		}
+		brokertest.NeedsProgram(t, program)
 	}
 	install := exec.CommandContext(t.Context(), "npm", "install", "--no-audit", "--no-fund", "amqplib@2")
 	install.Dir = directory
 	if output, err := install.CombinedOutput(); err != nil {
-		t.Skipf("npm cannot install amqplib: %v\n%s", err, output)
+		t.Skipf("npm cannot install amqplib: %v\n%s", err, output) //nolint:forbidigo // the public workflow has none of these tests
 	}
 }

@@ -22,9 +22,7 @@ import (
 // With the script of the guide "Tests in your own CI", a copied vhost retries and parks messages without Terraform.
 func TestVhostForEachRun(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("jq"); err != nil {
-		t.Skip("jq is not installed")
-	}
+	brokertest.NeedsProgram(t, "jq")
 	b := brokertest.WithoutVhost(t)
 	template, run := fmt.Sprintf("tests/template %d", os.Getpid()), fmt.Sprintf("tests/run %d", os.Getpid())
 	example, err := os.ReadFile("../../examples/testing/main.tf")

@@ -203,15 +203,13 @@ func (m *moving) processByThird(t *testing.T) {
 // engineMove leads the queue "moving" from the pipeline a to b, which has another engine, and back.
 type engineMove struct {
 	from, to string
-	// release is the oldest one that has both engines.
-	release string
-	short   bool // part of the short form
+	short    bool // part of the short form
 }
 
 var engineMoves = []engineMove{
-	{"worker", "native", "4.3.1", true},
-	{"worker", "consumer", "4.0", false},
-	{"consumer", "native", "4.3.1", false},
+	{"worker", "native", true},
+	{"worker", "consumer", false},
+	{"consumer", "native", false},
 }
 
 // engineStep is an apply, and which setting consumers have before and after it.
@@ -248,10 +246,11 @@ func TestMovesBetweenEnginesLoseNothing(t *testing.T) {
 	for _, move := range engineMoves {
 		t.Run(move.from+" and "+move.to, func(t *testing.T) {
 			t.Parallel()
-			m := newMoving(t)
-			if !m.VersionAtLeast(move.release) || testing.Short() && !move.short {
-				t.Skip("not supported by this release, or not part of the short form")
+			if testing.Short() && !move.short {
+				t.Skip("not part of the short form")
 			}
+			m := newMoving(t)
+			m.Needs(t, brokertest.Engine(move.from), brokertest.Engine(move.to))
 			m.betweenEngines(t, move.steps())
 		})
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/golden"
 )
 
@@ -154,11 +155,8 @@ func TestAlertsWithPromtool(t *testing.T) {
 
 func promtool(t *testing.T, arguments ...string) {
 	t.Helper()
-	promtool, err := exec.LookPath("promtool")
-	if err != nil {
-		t.Skip("promtool is not installed: apt-get install prometheus")
-	}
-	command := exec.CommandContext(t.Context(), promtool, arguments...)
+	brokertest.NeedsProgram(t, "promtool")
+	command := exec.CommandContext(t.Context(), "promtool", arguments...)
 	command.Dir = examples
 	if output, err := command.CombinedOutput(); err != nil {
 		t.Errorf("promtool %s: %v\n%s", strings.Join(arguments, " "), err, output)

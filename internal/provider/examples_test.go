@@ -23,7 +23,6 @@ import (
 // If an example needs other providers, only the values from our resources remain.
 func TestAcc_ExamplesCanBePlanned(t *testing.T) {
 	t.Parallel()
-	brokertest.WithoutVhost(t)
 	provider := terraformtest.BuildProvider(t)
 	secrets := []string{
 		"TF_VAR_password=secret", `TF_VAR_passwords={publisher="a", consumer="b", sidecar="c", operator="d"}`,
@@ -34,6 +33,14 @@ func TestAcc_ExamplesCanBePlanned(t *testing.T) {
 			t.Parallel()
 			tf := terraformtest.New(t, provider, secrets...)
 			copyWithoutImports(t, filepath.Join("../../examples", example), tf.Dir)
+			b := brokertest.WithoutVhost(t)
+			for _, file := range sourcesOf(t, tf.Dir) {
+				content, err := os.ReadFile(file)
+				require.NoError(t, err)
+				for _, engine := range regexp.MustCompile(`(?m)^ *engine *= "(\w+)"`).FindAllStringSubmatch(string(content), -1) {
+					b.Needs(t, brokertest.Engine(engine[1]))
+				}
+			}
 			replaceOtherProviders(t, tf)
 			tf.Run(t, "get")
 			tf.Run(t, "plan", "-input=false", "-lock=false")
@@ -168,8 +175,8 @@ func TestAcc_ImportsOfPagesAsPrinted(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			b := brokertest.New(t)
-			if plugin := plugins[kind]; plugin != "" && !b.HasPlugin(t, plugin) {
-				t.Skip(plugin + " is not enabled")
+			if plugin := plugins[kind]; plugin != "" {
+				b.Needs(t, brokertest.Plugin(plugin))
 			}
 			content, err := os.ReadFile(page)
 			require.NoError(t, err)

@@ -191,9 +191,7 @@ func TestUnroutableBehindAnExchangeOfOthers(t *testing.T) {
 func TestDelayedExchangeTakesUndeliverableMessages(t *testing.T) {
 	t.Parallel()
 	e := newExchange(t, "1m", "100ms", "work")
-	if !e.VersionAtLeast("4.0") {
-		t.Skipf("RabbitMQ %s does not speak AMQP 1.0", e.Version)
-	}
+	e.Needs(t, brokertest.Release(">= 4.0"))
 	r := e.work(t)
 	sender := amqp10.Dial(t, e.Broker).To(t, "/exchanges/"+e.names.Exchange())
 	for _, more := range [][]amqp10.Value{nil, {amqp10.Text("CC"), amqp10.Text("a"), amqp10.Text("BCC"), amqp10.UUID()}} {
@@ -215,9 +213,7 @@ func TestDelayedExchangeTakesUndeliverableMessages(t *testing.T) {
 func TestMessageOfNoProtocolDoesNotStopADelayedExchange(t *testing.T) {
 	t.Parallel()
 	e := newExchange(t, "1m", "100ms", "work")
-	if !e.VersionAtLeast("4.0") {
-		t.Skipf("RabbitMQ %s does not speak AMQP 1.0", e.Version)
-	}
+	e.Needs(t, brokertest.Release(">= 4.0"))
 	e.set(t, "PUT", e.Path("policies", "limit"), map[string]any{
 		"pattern": "inbox$", "apply-to": "queues", "priority": 100_000, "definition": map[string]any{"delivery-limit": 20},
 	})

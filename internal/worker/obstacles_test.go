@@ -34,8 +34,8 @@ func TestSmallestFrames(t *testing.T) {
 		t.Run(strconv.Itoa(int(frameMax)), func(t *testing.T) {
 			t.Parallel()
 			p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
-			if frameMax < 8192 && p.VersionAtLeast("4.1") {
-				t.Skipf("RabbitMQ %s allows no smaller frames than 8192 bytes", p.Version)
+			if frameMax < 8192 {
+				p.Needs(t, brokertest.Release("< 4.1"))
 			}
 			ids := p.fillInbox(t, 100, func(i int) amqp.Publishing {
 				return amqp.Publishing{Body: make([]byte, i*500), Headers: amqp.Table{"retry-queue": "orders.created"}}

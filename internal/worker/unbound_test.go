@@ -102,9 +102,7 @@ func TestMessagesThatFindNoDelayForLongAreParked(t *testing.T) {
 func TestConsumerTimeoutIsNamed(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 2, "orders.created")
-	if !p.VersionAtLeast("4.3") {
-		t.Skipf("RabbitMQ %s closes the channel, and says why", p.Version)
-	}
+	p.Needs(t, brokertest.Release(">= 4.3"))
 	p.unbindFailedQueue(t)
 	p.set(t, "PUT", p.Path("policies", "timeout"), map[string]any{
 		"pattern": `^orders\.inbox$`, "apply-to": "queues", "priority": 5000, "definition": map[string]any{"consumer-timeout": 1000},

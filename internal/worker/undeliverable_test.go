@@ -30,9 +30,7 @@ var longestPause = brokertest.Slow(8 * time.Second)
 func newPipelineForAMQP10(t *testing.T, queueType string) (*testPipeline, *amqp10.Client) {
 	t.Helper()
 	p := newPipelineOf(t, newSpec(queueType, []string{"100ms"}, 3, "orders.created"))
-	if !p.VersionAtLeast("4.0") {
-		t.Skipf("RabbitMQ %s does not speak AMQP 1.0", p.Version)
-	}
+	p.Needs(t, brokertest.Release(">= 4.0"))
 	return p, amqp10.Dial(t, p.Broker)
 }
 
@@ -180,9 +178,7 @@ func TestUndeliverableMessagesBehindUnansweredOnes(t *testing.T) {
 	t.Parallel()
 	const n = 20
 	p := newPipelineOf(t, newSpec(topology.Quorum, []string{"100ms"}, 2, "good", "silent"))
-	if !p.VersionAtLeast("4.0") {
-		t.Skipf("RabbitMQ %s does not speak AMQP 1.0", p.Version)
-	}
+	p.Needs(t, brokertest.Release(">= 4.0"))
 	q := newSilentQueue(p.names.FailedRouteExchange(), "silent")
 	good := p.consume(t, "good", acknowledge)
 	sender := amqp10.Dial(t, p.Broker).To(t, "/queues/"+p.names.Inbox())
@@ -323,9 +319,7 @@ func TestUndeliverableMessageOverTLS(t *testing.T) {
 	spec := newSpec(topology.Quorum, []string{"100ms"}, 3, "orders.created")
 	spec.Name = "my pipeline.%ü+"
 	p := newPipelineOf(t, spec)
-	if !p.VersionAtLeast("4.0") {
-		t.Skipf("RabbitMQ %s does not speak AMQP 1.0", p.Version)
-	}
+	p.Needs(t, brokertest.Release(">= 4.0"))
 	amqp10.Dial(t, p.Broker).To(t, "/queues/my%20pipeline.%25%C3%BC%2B.inbox").Send(t, withUUID("bad").Encode())
 	user, password := p.User(t, "", "^$", `^my pipeline\.%ü\+\.(retry|return|failed(\.route)?)$|^amq\.default$`, `^my pipeline\.%ü\+\.inbox$`)
 	server, ca := brokertest.ServerTLS(t)
@@ -352,9 +346,7 @@ func TestUndeliverableMessageWithAValueForABody(t *testing.T) {
 func TestNumbersThatOnlyAMQP10Has(t *testing.T) {
 	t.Parallel()
 	p, client := newPipelineForAMQP10(t, topology.Quorum)
-	if !p.VersionAtLeast("4.1") {
-		t.Skipf("RabbitMQ %s cannot deliver them", p.Version)
-	}
+	p.Needs(t, brokertest.Release(">= 4.1"))
 	sender, sent := client.To(t, "/exchanges/orders.dlx"), 0
 	for name, value := range map[string]amqp10.Value{
 		"decimal32": amqp10.Fixed(0x74, 0, 0, 0, 1), "decimal64": amqp10.Fixed(0x84, 0, 0, 0, 0, 0, 0, 0, 1),
@@ -467,9 +459,7 @@ func TestUndeliverableMessagesOfThePluginAreParked(t *testing.T) {
 		t.Run(queueType, func(t *testing.T) {
 			t.Parallel()
 			p := newPipelineOf(t, newSpec(queueType, []string{"100ms"}, 3, "orders.created"))
-			if p.VersionAtLeast("4.0") || !amqp10.Speaks(t, p.Broker) {
-				t.Skipf("RabbitMQ %s without the plugin", p.Version)
-			}
+			p.Needs(t, brokertest.Release("< 4.0"), brokertest.Plugin("rabbitmq_amqp1_0"))
 			client := amqp10.Dial(t, p.Broker)
 			sender := client.To(t, client.Queue("orders.created"))
 			bad := undeliverableOfPlugin()

@@ -1,14 +1,17 @@
 # shellcheck shell=bash
 # Debian chroots with Debian's RabbitMQ releases: one folder per release, built once.
 
-# Prints the chroot to run this release in; nothing if the installed package is of that release.
+newest=4.3 # the release of tests that ask for none
+
+# Prints the chroot to run this release in; nothing if the installed package is of that release. Fails if there is none.
 root_with() { # VERSION
   if [[ $(installed_version) == "$1".* ]]; then
     :
   elif can_apt_install; then
     chroot_with "$1"
   else
-    die "RabbitMQ $1 is not installed here: that needs root on Debian or Ubuntu, to build a chroot"
+    say "RabbitMQ $1 is not installed here, and only root on Debian or Ubuntu can build a chroot with it"
+    return 1
   fi
 }
 
@@ -27,7 +30,7 @@ chroot_with() { # VERSION
   (
     flock 9 # two runs must not build the same chroot
     [[ ! -e $root ]] || exit 0
-    command -v debootstrap >/dev/null || apt_install debootstrap debian-archive-keyring
+    command -v debootstrap >/dev/null || apt_install debootstrap debian-archive-keyring || exit
     for suite in $suites; do
       build_chroot "$suite" "$root.partial"
       [[ $(chroot_version "$root.partial") == "$1".* ]] || continue
@@ -35,7 +38,7 @@ chroot_with() { # VERSION
       exit 0
     done
     die "Debian's $suites has RabbitMQ $(chroot_version "$root.partial"), not $1"
-  ) 9>"$root.lock" >&2
+  ) 9>"$root.lock" >&2 || return
   echo "$root"
 }
 

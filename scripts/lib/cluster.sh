@@ -99,9 +99,9 @@ stop_cluster() {
 # What the nodes logged outlives the cluster.
 keep_logs() {
   local kept n
-  kept=$(mktemp -d "${TMPDIR:-/tmp}/rabbitmq-logs.XXXXXX")
+  kept=$(log_file rabbitmq)
   for n in 1 2 3; do
-    cat "$cluster/$n"/log/*.log >"$kept/$n.log" || true
+    cat "$cluster/$n"/log/*.log >"$kept.$n" || true
   done
-  say "what the nodes logged is in $kept"
+  say "what the nodes logged is in $kept.1, .2 and .3"
 }

@@ -5,6 +5,10 @@ container='' container_conf='' # its id; a file with more lines for its rabbitmq
 
 docker_answers() { command -v docker >/dev/null && docker info >/dev/null 2>&1; }
 
+image_with() { # VERSION
+  docker image inspect "rabbitmq:$1-management" >/dev/null 2>&1 || docker pull --quiet "rabbitmq:$1-management" >&2
+}
+
 start_container() { # IMAGE
   local deadline=$((SECONDS + 120))
   command -v curl >/dev/null || die "curl is needed"

@@ -4,7 +4,6 @@
 conf=()                    # more lines for rabbitmq.conf
 erl_args=''                # more arguments for Erlang
 node_pid='' node_folder='' # the leader of the node's process group; where its data and logs are
-logged=0                   # how much it had logged when it was ready: a starting node fails requests
 
 # The packages' plain start script. Their wrapper in /usr/sbin would change to another user.
 installed_server() {
@@ -36,7 +35,7 @@ start_node() { # [CHROOT]
   stop=stop_node username=test password=$(random)
   for attempt in 1 2 3; do # somebody else may take one of the ports in the meantime
     launch_node "$@"
-    await_node && logged=$(cat "$node_folder"/log/*.log | wc -c) && return
+    await_node && return
     say "the node did not start (attempt $attempt); the end of its log:"
     tail -qn 15 "$node_folder"/out "$node_folder"/log/*.log >&2 2>/dev/null || true
     stop_node
@@ -116,19 +115,14 @@ await_node() {
   done
 }
 
-# The node's log outlives it. What it says of requests that were answered with 500, and of processes that the whole node needs, is
-# printed for readers of a failed test.
+# The node's log outlives it.
 keep_log() {
   local kept
   [[ -n $node_folder ]] || return 0
-  kept=$(mktemp "${TMPDIR:-/tmp}/rabbitmq-log.XXXXXX.gz")
+  kept=$(log_file rabbitmq).gz
   cat "$node_folder"/log/*.log | gzip >"$kept"
-  say "what the node logged is in $kept"
-  logged_since_ready "$kept" | grep -B4 -A15 'initial call: cowboy_stream_h:request_process' | tail -n 60 >&2 || true
-  logged_since_ready "$kept" | grep -A10 'supervisor: {local,' | head -n 60 >&2 || true
+  say "what RabbitMQ logged is in $kept"
 }
-
-logged_since_ready() { zcat "$1" | tail -c +$((logged + 1)); }
 
 # Killed at once: its data is not needed any more.
 stop_node() {

@@ -7,6 +7,14 @@ die() {
   exit 1
 }
 
+# The path of a file for what somebody logged, in the folder that `make clean` removes.
+log_file() { # NAME
+  local folder
+  folder=$(dirname "${BASH_SOURCE[0]}")/../../bin/logs
+  mkdir -p "$folder"
+  echo "$(cd "$folder" && pwd)/$1-$$.log"
+}
+
 stop=: # what ends everything that was started
 
 stop_at_exit() {

@@ -226,9 +226,7 @@ func TestCountingOverOneConnection(t *testing.T) {
 func TestCountingOfAnUnreadableMessage(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	if !b.VersionAtLeast("4.0") {
-		t.Skip("needs AMQP 1.0")
-	}
+	b.Needs(t, brokertest.Release(">= 4.0"))
 	amqp10.Dial(t, b.Broker).To(t, "/queues/orders.failed").Send(t, amqp10.Message{
 		ApplicationProperties: amqp10.Map(amqp10.Text("tenant"), amqp10.UUID()), Data: []byte("odd"),
 	}.Encode())

@@ -193,7 +193,7 @@ func TestChild(t *testing.T) {
 	t.Parallel()
 	vhost := os.Getenv(envChild)
 	if vhost == "" {
-		t.Skip("runs in a process of its own")
+		t.Skip("runs in a process of its own") //nolint:forbidigo // not of the broker
 	}
 	b := benchIn(vhost)
 	_, err := b.replay(t.Context(), t, transfer.Job{Decide: move})
@@ -256,7 +256,7 @@ func peak(t *testing.T) int {
 	t.Helper()
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
-		t.Skip(err)
+		t.Skip(err) //nolint:forbidigo // not of the broker
 	}
 	_, after, _ := strings.Cut(string(status), "VmHWM:")
 	kib, err := strconv.Atoi(strings.Fields(after)[0])

@@ -34,7 +34,7 @@ func TestScan(t *testing.T) {
 	t.Parallel()
 	vhost := os.Getenv(envScan)
 	if vhost == "" {
-		t.Skip("runs in a process of its own")
+		t.Skip("runs in a process of its own") //nolint:forbidigo // not of the broker
 	}
 	b := benchIn(vhost)
 	began := time.Now()

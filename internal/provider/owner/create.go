@@ -56,8 +56,7 @@ func (o owned[M, S, P]) objects(m M, spec S) []string {
 // leftBehind reports the objects that a failed creation left on the broker, even after a cancellation. They are in no state:
 // Terraform would taint such a state, and the replacement would destroy the objects, with their messages if that is forced.
 func (o owned[M, S, P]) leftBehind(ctx context.Context, plan M, err error) diag.Diagnostics {
-	var left *apply.NotUndoneError
-	if !errors.As(err, &left) {
+	if _, ok := errors.AsType[*apply.NotUndoneError](err); !ok {
 		return nil
 	}
 	all, unimportable := o.run.Fresh(context.WithoutCancel(ctx), o.vhost(plan))

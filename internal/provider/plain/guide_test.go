@@ -112,7 +112,7 @@ func TestAcc_QueryOfTheGuideAsPrinted(t *testing.T) {
 	b := brokertest.New(t)
 	cli := terraformtest.New(t, terraformtest.BuildProvider(t))
 	if !strings.Contains(cli.Run(t, "-help"), "\n  query ") {
-		t.Skip("this CLI has no query")
+		t.Skip("this CLI has no query") //nolint:forbidigo // not of the broker
 	}
 	b.DeclareQueue(t, "orders", "quorum", map[string]any{"x-max-length": 100})
 	b.DeclareQueue(t, "mails", "classic", nil)

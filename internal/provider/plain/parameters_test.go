@@ -75,9 +75,7 @@ func TestAccEveryRelease_URIsOfShovels(t *testing.T) {
 func TestAcc_ShovelKeepsWhatHasNoAttribute(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	if !b.HasPlugin(t, "rabbitmq_shovel") {
-		t.Skip("needs the plugin rabbitmq_shovel")
-	}
+	b.Needs(t, brokertest.Plugin("rabbitmq_shovel"))
 	c := aShovel(b)
 	configure(c, map[string]any{"source_consumer_arguments": map[string]any{"x-priority": "5"}})
 	c.MustApply(t)
@@ -96,9 +94,7 @@ func TestAcc_ShovelKeepsWhatHasNoAttribute(t *testing.T) {
 func TestAcc_ErrorsOfShovelsRepeatNoURI(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	if !b.HasPlugin(t, "rabbitmq_shovel") {
-		t.Skip("needs the plugin rabbitmq_shovel")
-	}
+	b.Needs(t, brokertest.Plugin("rabbitmq_shovel"))
 	for _, uri := range []string{"amqp://south:s3cret@localhost:port", "http://south:s3cret@localhost", "amqp://a:s3cret%zz@localhost"} {
 		c := aShovel(b)
 		configure(c, map[string]any{"destination_uri": uri})

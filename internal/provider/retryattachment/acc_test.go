@@ -89,9 +89,7 @@ var empty = resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.
 func TestAccEveryRelease_AttachmentToAPipelineThatConsumersCount(t *testing.T) {
 	t.Parallel()
 	b := vhostWith(t, "work")
-	if !b.VersionAtLeast("4.0") {
-		t.Skip("not supported by this release")
-	}
+	b.Needs(t, brokertest.Engine("consumer"))
 	counting := strings.Replace(pipeline(b), "delays", "engine = \"consumer\"\n  delays", 1)
 	config := counting + attachment(b, reference, `engine = "consumer"`)
 	acctest.Run(t, acctest.Quick(),

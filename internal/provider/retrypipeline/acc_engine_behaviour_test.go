@@ -58,11 +58,11 @@ func failingBut(t *testing.T, b *brokertest.Broker, times int, fail func(amqp.De
 	})
 }
 
-// workingSince is a vhost with the queue "work", on a release that has the tested feature.
-func workingSince(t *testing.T, release, queueType string) *brokertest.Broker {
+// workingWith is a vhost with the queue "work", on a release that has the engine.
+func workingWith(t *testing.T, engine, queueType string) *brokertest.Broker {
 	t.Helper()
-	skipBefore(t, release)
 	b := brokertest.New(t)
+	b.Needs(t, brokertest.Engine(engine))
 	b.DeclareQueue(t, "work", queueType, nil)
 	return b
 }
@@ -101,7 +101,7 @@ func ms(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 // The queue counts and delays rejected messages, up to the last delay, and then parks them.
 func TestAcc_NativeDelays(t *testing.T) {
 	t.Parallel()
-	b := workingSince(t, "4.3.1", "quorum")
+	b := workingWith(t, "native", "quorum")
 	behaving(t, b, func() {
 		b.Publish(t, "", "work", persistent("returned"))
 		waits := failing(t, b, 5, func(d amqp.Delivery) error { return d.Reject(true) })
@@ -115,7 +115,7 @@ func TestAcc_NativeDelays(t *testing.T) {
 // A dead letter from another call is parked at once. A message that is returned without a count comes back indefinitely.
 func TestAcc_NativeWrongCalls(t *testing.T) {
 	t.Parallel()
-	b := workingSince(t, "4.3.1", "quorum")
+	b := workingWith(t, "native", "quorum")
 	behaving(t, b, func() {
 		b.Publish(t, "", "work", persistent("dead at once"))
 		failing(t, b, 1, func(d amqp.Delivery) error { return d.Nack(false, false) })
@@ -132,7 +132,7 @@ func TestAccEveryRelease_PriorityZeroWithoutSidecar(t *testing.T) {
 	for _, engine := range []string{"native", "consumer"} {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
-			b := workingSince(t, "4.3.1", "quorum") // earlier releases do not tell the two apart
+			b := workingWith(t, "native", "quorum") // earlier releases do not tell the two apart
 			behaving(t, b, func() {
 				for _, priority := range []int{0, 1} {
 					b.Call(t, http.MethodPost, b.Path("exchanges", "amq.default")+"/publish", map[string]any{
@@ -152,7 +152,7 @@ func TestAccEveryRelease_PriorityZeroWithoutSidecar(t *testing.T) {
 // A consumer that crashes has used an attempt.
 func TestAcc_NativeCrashes(t *testing.T) {
 	t.Parallel()
-	b := workingSince(t, "4.3.1", "quorum")
+	b := workingWith(t, "native", "quorum")
 	behaving(t, b, func() {
 		b.Publish(t, "", "work", persistent("deadly"))
 		for range 3 {
@@ -166,7 +166,7 @@ func TestAcc_NativeCrashes(t *testing.T) {
 // that leaves the pipeline keeps such a message, and delivers it.
 func TestAcc_NativeDelaysAreContents(t *testing.T) {
 	t.Parallel()
-	b := workingSince(t, "4.3.1", "quorum")
+	b := workingWith(t, "native", "quorum")
 	config := func(wait, queues string) string {
 		return pipelineHCL(b, `engine = "native"`, fmt.Sprintf("delays = [%q]", wait), fmt.Sprintf("work_queues = { %s }", queues))
 	}
@@ -226,7 +226,7 @@ func TestAccEveryRelease_ConsumersCount(t *testing.T) {
 	for _, queueType := range []string{"quorum", "classic"} {
 		t.Run(queueType, func(t *testing.T) {
 			t.Parallel()
-			b := workingSince(t, "4.0", queueType)
+			b := workingWith(t, "consumer", queueType)
 			settings := fmt.Sprintf("type = %q", queueType)
 			if queueType == "quorum" {
 				settings += `, policy_definition_json = jsonencode({ "delivery-limit" = 1 })`
@@ -266,7 +266,7 @@ func TestAccEveryRelease_ConsumersCount(t *testing.T) {
 // is empty.
 func TestAccEveryRelease_ConsumersScheduleChanges(t *testing.T) {
 	t.Parallel()
-	b := workingSince(t, "4.0", "quorum")
+	b := workingWith(t, "consumer", "quorum")
 	config := func(wait string) string {
 		return pipelineHCL(b, `engine = "consumer"`, fmt.Sprintf("delays = [%q]", wait), `work_queues = { work = {} }`)
 	}
@@ -303,7 +303,7 @@ func crash(t *testing.T, b *brokertest.Broker, messages int) {
 // If the work queue of a waiting message is gone, the message is parked. It does not block others in the retry queue.
 func TestAccEveryRelease_ConsumersQueueIsGone(t *testing.T) {
 	t.Parallel()
-	b := workingSince(t, "4.0", "quorum")
+	b := workingWith(t, "consumer", "quorum")
 	b.DeclareQueue(t, "gone", "quorum", nil)
 	behaving(t, b, func() {
 		reject(t, b, "gone", "of a queue that is gone")
@@ -336,9 +336,7 @@ func TestAccEveryRelease_WorkQueueMovesBetweenEngines(t *testing.T) {
 			t.Run(from+" to "+to, func(t *testing.T) {
 				t.Parallel()
 				b := brokertest.New(t)
-				if !b.VersionAtLeast("4.0") || slices.Contains([]string{from, to}, "native") && !b.VersionAtLeast("4.3.1") {
-					t.Skip("not supported by this release")
-				}
+				b.Needs(t, brokertest.Engine(from), brokertest.Engine(to))
 				b.DeclareQueue(t, "work", "quorum", nil)
 				of := func(name, engine, settings string) string {
 					return pipelineNamed(b, name, fmt.Sprintf("engine = %q", engine), "work_queues = { "+settings+" }")
@@ -368,10 +366,10 @@ func expectRejectedBy(t *testing.T, b *brokertest.Broker, name, engine string) {
 // pipeline's failed queue.
 func TestAccEveryRelease_FailedQueueWithoutWorker(t *testing.T) {
 	t.Parallel()
-	for engine, since := range map[string]string{"native": "4.3.1", "consumer": "4.0"} {
+	for _, engine := range []string{"native", "consumer"} {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
-			b := workingSince(t, since, "quorum")
+			b := workingWith(t, engine, "quorum")
 			fail := countingConsumer(t, b, 3)
 			if engine == "native" {
 				fail = func(d amqp.Delivery) error { return d.Reject(true) }

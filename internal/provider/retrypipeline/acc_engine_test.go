@@ -125,7 +125,7 @@ func (c engineCase) drifts() map[string]func(*testing.T, *brokertest.Broker) {
 // A pipeline with work queues cannot change its engine. A pipeline without work queues is replaced.
 func TestAccEveryRelease_EngineChanges(t *testing.T) {
 	t.Parallel()
-	b := workingSince(t, "4.0", "quorum")
+	b := workingWith(t, "consumer", "quorum")
 	lines := func(engine, queues string) string {
 		return pipelineHCL(b, fmt.Sprintf("engine = %q", engine), `delays = ["1s"]`, fmt.Sprintf("work_queues = { %s }", queues))
 	}
@@ -184,12 +184,12 @@ func TestAccEveryRelease_WorkerDelays(t *testing.T) {
 // finally parks the message. Since 4.3, it counts only basic.reject. A classic queue does not count.
 func TestAccEveryRelease_RequeueIsNoRetry(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct{ engine, since, queueType string }{
-		"worker": {"worker", "3.10", "quorum"}, "worker, classic": {"worker", "3.10", "classic"}, "consumer": {"consumer", "4.0", "quorum"},
+	for name, c := range map[string]struct{ engine, queueType string }{
+		"worker": {"worker", "quorum"}, "worker, classic": {"worker", "classic"}, "consumer": {"consumer", "quorum"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := workingSince(t, c.since, c.queueType)
+			b := workingWith(t, c.engine, c.queueType)
 			beingRetried(t, b, c.engine, func() {
 				counts := c.queueType == "quorum" && b.VersionAtLeast("4.0")
 				comesBack(t, b, "rejected", counts, func(d amqp.Delivery) error { return d.Reject(true) })
@@ -220,7 +220,7 @@ func TestAccEveryRelease_ConsumersDoNotCount(t *testing.T) {
 	} {
 		t.Run(call, func(t *testing.T) {
 			t.Parallel()
-			b := workingSince(t, "4.0", "quorum")
+			b := workingWith(t, "consumer", "quorum")
 			beingRetried(t, b, "consumer", func() {
 				const times = counted + 5
 				b.Publish(t, "", "work", persistent("never parked"))

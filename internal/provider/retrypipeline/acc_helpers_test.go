@@ -117,14 +117,6 @@ func says(text string) *regexp.Regexp {
 	return regexp.MustCompile("(?s)" + strings.ReplaceAll(text, " ", `[\s│]+`))
 }
 
-// skipBefore skips a test, without a vhost, on releases that lack the tested feature.
-func skipBefore(t *testing.T, release string) {
-	t.Helper()
-	if b := brokertest.WithoutVhost(t); !b.VersionAtLeast(release) {
-		t.Skipf("RabbitMQ %s does not have it", b.Version)
-	}
-}
-
 // vhostWith is a vhost with these quorum queues.
 func vhostWith(t *testing.T, queues ...string) *brokertest.Broker {
 	t.Helper()

@@ -43,16 +43,15 @@ func TestAccEveryRelease_CreationKilledAtAnyWriteCanBeFinished(t *testing.T) {
 	for name, c := range map[string]struct {
 		attributes
 		guarded bool
-		since   string
 	}{
-		"alone":               {attributes: attributes{"delays": []string{"5s", "30s", "5m"}}, since: "3.10"},
-		"with others' policy": {attributes: attributes{"delays": []string{"5s", "30s", "5m"}}, guarded: true, since: "3.10"},
-		"engine native":       {attributes: attributes{"engine": "native"}, since: "4.3.1"},
-		"engine consumer":     {attributes: attributes{"engine": "consumer"}, since: "4.0"},
+		"alone":               {attributes: attributes{"engine": "worker", "delays": []string{"5s", "30s", "5m"}}},
+		"with others' policy": {attributes: attributes{"engine": "worker", "delays": []string{"5s", "30s", "5m"}}, guarded: true},
+		"engine native":       {attributes: attributes{"engine": "native"}},
+		"engine consumer":     {attributes: attributes{"engine": "consumer"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			skipBefore(t, c.since)
+			brokertest.WithoutVhost(t).Needs(t, brokertest.Engine(fmt.Sprint(c.attributes["engine"])))
 			acctest.AtEachWrite(t, func(t *testing.T, write int) int {
 				t.Helper()
 				b := brokertest.New(t)
@@ -162,17 +161,17 @@ func TestAcc_FailedQueueKilledAtAnyWriteCanBeFinished(t *testing.T) {
 // other owners' bindings that are missing, and the next apply restores them.
 func TestAcc_ExchangeKilledAtAnyWriteOfItsReturnKeepsBindingsOfOthers(t *testing.T) {
 	t.Parallel()
-	type exchange struct{ engine, since, name string }
-	cases := []exchange{{"worker", "3.10", "orders.retry"}, {"worker", "3.10", "orders.return"}}
-	for engine, since := range map[string]string{"native": "4.3.1", "consumer": "4.0"} {
+	type exchange struct{ engine, name string }
+	cases := []exchange{{"worker", "orders.retry"}, {"worker", "orders.return"}}
+	for _, engine := range []string{"native", "consumer"} {
 		for name := range (pipeline.Pipeline{Name: "orders", Engine: engine}).Expand().Exchanges {
-			cases = append(cases, exchange{engine, since, name})
+			cases = append(cases, exchange{engine, name})
 		}
 	}
 	for _, c := range cases {
 		t.Run(c.engine+" "+c.name, func(t *testing.T) {
 			t.Parallel()
-			skipBefore(t, c.since)
+			brokertest.WithoutVhost(t).Needs(t, brokertest.Engine(c.engine))
 			acctest.AtEachWrite(t, func(t *testing.T, write int) int {
 				t.Helper()
 				b := brokertest.New(t)

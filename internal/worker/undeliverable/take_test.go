@@ -25,9 +25,7 @@ import (
 func newInbox(t *testing.T, queueType string) (*brokertest.Broker, *undeliverable.Inbox) {
 	t.Helper()
 	b := brokertest.New(t)
-	if !b.VersionAtLeast("4.0") {
-		t.Skipf("RabbitMQ %s does not speak AMQP 1.0", b.Version)
-	}
+	b.Needs(t, brokertest.Release(">= 4.0"))
 	uri, err := amqpconn.ParseURI(b.URI)
 	require.NoError(t, err)
 	p, err := deadletter.NewPipeline(pipeline.Worker{
