@@ -21,6 +21,9 @@ import (
 )
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == workerName {
+		signal.Ignore(syscall.SIGHUP) // until the configuration is read
+	}
 	stops := make(chan os.Signal, 2)
 	signal.Notify(stops, os.Interrupt, syscall.SIGTERM)
 	ctx, stop := context.WithCancel(context.Background())

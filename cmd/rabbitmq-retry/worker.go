@@ -66,10 +66,12 @@ type workerOptions struct {
 	check        bool
 }
 
+const workerName = "worker"
+
 func newWorkerCommand(getenv func(string) string) *cobra.Command {
 	o := &workerOptions{connection: cli.NewConnection(getenv), config: cli.Config{Getenv: getenv}}
 	cmd := &cobra.Command{
-		Use:     "worker",
+		Use:     workerName,
 		Short:   "Retry the rejected messages of pipelines, and delay messages of delayed exchanges",
 		Long:    workerHelp,
 		Example: workerExample,

@@ -214,7 +214,7 @@ func (u *refusedUse) missing(l *ledger) error {
 
 // TestQueueOnAFrozenNode has an application's queues answer nothing, one behind the exchange that delivers, which gets messages by
 // five keys, and one beside the failed queue: their single member is on a node that freezes. What is for others is delivered all the
-// same, and nothing more than twice.
+// same, and twice at most, or three times if a queue behind the same address is frozen.
 //
 //nolint:paralleltest // the fault is for this test alone
 func TestQueueOnAFrozenNode(t *testing.T) {
@@ -251,8 +251,9 @@ func TestQueueOnAFrozenNode(t *testing.T) {
 	stopConsumers()
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	for _, queue := range []string{"created", "shipped", "chaos.failed"} {
-		u.tally(t, queue, 2)
+	// A message behind the first one to a frozen node can have come before it is published once more, and then counts as refused.
+	for queue, most := range map[string]int{"created": 2, "shipped": 3, "chaos.failed": 3} {
+		u.tally(t, queue, most)
 	}
 	if n := c.replicas[0].log.Count("session ended") - sessions; n > 0 {
 		t.Errorf("%d sessions ended:\n%s", n, c.replicas[0].end())

@@ -248,8 +248,20 @@ func (r *replica) reload() error {
 func (r *replica) start(t *testing.T) (err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.process, err = sidecartest.Launch(t, r.log, []string{"RABBITMQ_URI=" + r.uri}, "worker", "--config", r.file)
-	return err
+	const serving = "serving /healthz" // which a worker does once it takes SIGHUP
+	before := r.log.Count(serving)
+	r.process, err = sidecartest.Launch(t, r.log, []string{"RABBITMQ_URI=" + r.uri}, "worker", "--config", r.file, "--listen=127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	for r.log.Count(serving) == before {
+		select {
+		case <-r.process.Ended:
+			return fmt.Errorf("%s does not start:\n%s", r, r.end())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	return nil
 }
 
 // kill ends the process as a crash would.
