@@ -75,7 +75,7 @@ func TestAccEveryRelease_URIsOfShovels(t *testing.T) {
 func TestAcc_ShovelKeepsWhatHasNoAttribute(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	b.Needs(t, brokertest.Plugin("rabbitmq_shovel"))
+	b.Needs(t, brokertest.Plugin("rabbitmq_shovel"), brokertest.Release(">= 4.0")) // before, src-predeclared is unknown
 	c := aShovel(b)
 	configure(c, map[string]any{"source_consumer_arguments": map[string]any{"x-priority": "5"}})
 	c.MustApply(t)
