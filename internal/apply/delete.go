@@ -141,6 +141,12 @@ func (e *execution) removeEmpty(ctx context.Context, s step) (map[string]string,
 			kept, _, err = e.visible(ctx, e.Vhost, s.checks)
 		}
 	}
+	if err == nil {
+		// A queue that does not answer is not unbound for a proof that must fail.
+		var against map[string]string
+		against, err = e.ask(ctx, s, without(s.queues, kept))
+		maps.Copy(kept, against)
+	}
 	candidates := without(s.queues, kept)
 	if err != nil || len(candidates) == 0 || len(kept) > 0 && s.allOrNone() {
 		return kept, errors.Join(err, e.bindAgain(ctx, s.bindings, unbound))
@@ -150,6 +156,15 @@ func (e *execution) removeEmpty(ctx context.Context, s step) (map[string]string,
 	against, err := e.removeUnbound(ctx, s, candidates, unbound)
 	maps.Copy(kept, against)
 	return kept, errors.Join(err, e.bindAgain(ctx, s.bindings, unbound))
+}
+
+// ask returns a reason for each queue of a step that is not known to be empty. If the step refuses, an error that lasts ends it.
+func (e *execution) ask(ctx context.Context, s step, queues map[string]topology.Queue) (map[string]string, error) {
+	against, lasting := e.answers(ctx, queues)
+	if s.ifFails != refuse {
+		lasting = nil
+	}
+	return against, lasting
 }
 
 // removeUnbound unbinds the candidates, so that no message arrives between the proof and the deletion. Then it proves
@@ -162,8 +177,8 @@ func (e *execution) removeUnbound(ctx context.Context, s step, candidates, remai
 	if err != nil || len(against) > 0 && s.allOrNone() {
 		return against, err
 	}
-	holding, err := e.answers(ctx, without(candidates, against))
-	if err != nil && s.ifFails == refuse {
+	holding, err := e.ask(ctx, s, without(candidates, against))
+	if err != nil {
 		return nil, err
 	}
 	maps.Copy(against, holding)

@@ -91,7 +91,7 @@ func (e *execution) once(ctx context.Context, s step) error {
 		drain:            func() error { return e.drain(ctx, s.checks) },
 		proveNonePending: func() error { return e.proveNonePending(ctx, s.checks) },
 		prove:            func() error { return e.prove(ctx, s.checks) },
-		ask:              func() error { return e.ask(ctx, s.queues) },
+		ask:              func() error { return keptUnless(e.answers(ctx, s.queues)) },
 		requireUnbound: func() error {
 			return e.requireUnbound(ctx, topology.Topology{Exchanges: s.exchanges, Queues: s.queues})
 		},
@@ -189,45 +189,50 @@ func each[T any](ctx context.Context, objects []T, call func(context.Context, T)
 	return nil
 }
 
-// ask asks quorum queues that are proved empty for a message, and fails with *KeptError. The proof relies on
-// statistics, which a broker can gather less often than by default (quorum_tick_interval). Classic queues check
-// themselves when they are deleted.
-func (e *execution) ask(ctx context.Context, queues map[string]topology.Queue) error {
-	return keptUnless(e.answers(ctx, queues))
-}
-
-// answers returns a reason for each queue that is not known to be empty. An error can hide a message, so it counts as a
-// reason. If a limit refuses the connection, it also returns that error, because no queue causes it.
-func (e *execution) answers(ctx context.Context, queues map[string]topology.Queue) (against map[string]string, refused error) {
+// answers asks quorum queues for a message, since the statistics of a proof can be gathered less often than by default
+// (quorum_tick_interval). Classic queues check themselves when they are deleted. It returns a reason for each queue that is
+// not known to be empty. An error can hide a message, so it counts as a reason. It also returns the errors that last, such as a
+// missing permission.
+func (e *execution) answers(ctx context.Context, queues map[string]topology.Queue) (against map[string]string, lasting error) {
 	against = map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(queues)) {
-		if queues[name].Type != topology.Quorum || e.All.Queues[name].Arguments["x-single-active-consumer"] == true {
-			continue // only its consumer can read it
+		if queues[name].Type != topology.Quorum || !Answers(e.All.Queues[name]) {
+			continue
 		}
-		holds, err := e.client.HoldsMessage(ctx, e.Vhost, name)
+		holds, err := e.HoldsMessage(ctx, e.Vhost, name)
 		switch {
 		case broker.IsNotFound(err):
-		case isRefused(err):
-			against[name], refused = notAskable(err), fmt.Errorf("queue %q: %s", name, notAskable(err))
 		case err != nil:
-			against[name] = notAskable(err)
+			against[name] = err.Error()
+			if isRefused(err) || broker.IsUnauthorized(err) {
+				lasting = errors.Join(lasting, err)
+			}
 		case holds:
 			against[name] = "a message that the broker's statistics do not count yet"
 		}
 	}
-	return against, refused
+	return against, lasting
+}
+
+// Answers reports whether a queue can be asked for a message. Only the consumer can read a queue with a single active
+// consumer.
+func Answers(queue topology.Queue) bool { return queue.Arguments["x-single-active-consumer"] != true }
+
+// HoldsMessage asks a queue for a ready message: see [broker.Client.HoldsMessage]. The error names the queue and the permission.
+func (a *Applier) HoldsMessage(ctx context.Context, vhost, name string) (bool, error) {
+	holds, err := a.client.HoldsMessage(ctx, vhost, name)
+	switch {
+	case err == nil, broker.IsNotFound(err):
+		return holds, err
+	case isRefused(err):
+		return false, fmt.Errorf("the broker cannot be asked whether the queue %q is empty: %w", name, err)
+	}
+	return false, fmt.Errorf("the broker cannot be asked whether the queue %q is empty, which needs read on it: %w", name, err)
 }
 
 func isRefused(err error) bool {
 	var refused *broker.RefusedError
 	return errors.As(err, &refused)
-}
-
-func notAskable(err error) string {
-	if isRefused(err) {
-		return fmt.Sprintf("the broker cannot be asked whether it is empty: %v", err)
-	}
-	return fmt.Sprintf("the broker cannot be asked whether it is empty, which needs the permission read: %v", err)
 }
 
 // writesAtOnce limits the parallel writes of one change.

@@ -7,11 +7,13 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/require"
@@ -112,20 +114,47 @@ func TestRetiredQueuesAreAskedBeforeTheyGo(t *testing.T) {
 	require.True(t, slices.ContainsFunc(list(t, a, b.Vhost).Bindings, leadsThere), "the queue is not bound again")
 }
 
-// A user without the read permission cannot ask a queue.
-func TestQueueThatCannotBeAskedIsKept(t *testing.T) {
+// A user without the read permission cannot ask a queue. A removal is refused at once, before it deletes a binding.
+func TestRemovalWithoutReadUnbindsNothing(t *testing.T) {
+	t.Parallel()
+	for _, queue := range []string{"orders.inbox", "orders.retry.1s", "orders.retry.0.refused", "orders.failed", "declared"} {
+		t.Run(queue, func(t *testing.T) {
+			t.Parallel()
+			b := brokertest.New(t)
+			p := declaring(t, b)
+			user, password := b.User(t, "administrator", ".*", ".*", `^(?!`+regexp.QuoteMeta(queue)+`$)`)
+			endpoint := b.Before(t, func(r *http.Request) {
+				if r.Method == http.MethodDelete {
+					t.Errorf("%s %s", r.Method, r.URL)
+				}
+			})
+			a := applierAs(t, endpoint, user, password)
+			removal := changeTo(t, a, p, nil)
+			removal.Drain = 20 * time.Second
+			err := a.Remove(t.Context(), removal)
+			require.ErrorContains(t, err, `the queue "`+queue+`" is empty, which needs read on it`)
+			requireSame(t, removal.All.Topology, list(t, a, b.Vhost).Topology)
+		})
+	}
+}
+
+// Without the permission, a queue that left the schedule is kept, and stays bound all the time.
+func TestUpdateWithoutReadKeepsAQueueBound(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	p := created(t, b)
+	before, after := small(b), small(b)
+	before.Delays = append(before.Delays, pipeline.Delay{Wait: pipeline.MaxDelay, Spelling: pipeline.FormatDelay(pipeline.MaxDelay)})
+	require.NoError(t, create(t, newApplier(t, b, b.Endpoint), before))
+	queue := before.Names().RetryQueue(pipeline.MaxDelay)
 	user, password := b.User(t, "administrator", ".*", ".*", `^orders\.(dlx|retry|return|failed)$`)
-	a := applierAs(t, b.Endpoint, user, password)
-	removal := changeTo(t, a, p, nil)
-	err := a.Remove(t.Context(), removal)
-	var kept *KeptError
-	if !errors.As(err, &kept) || !strings.Contains(kept.Queues["orders.inbox"], "needs the permission read") {
-		t.Errorf("got %v", err)
-	}
-	requireSame(t, removal.All.Topology, list(t, a, b.Vhost).Topology)
+	a := applierAs(t, b.Before(t, func(r *http.Request) {
+		if r.Method == http.MethodDelete && strings.Contains(r.URL.Path, queue) {
+			t.Errorf("%s %s", r.Method, r.URL)
+		}
+	}), user, password)
+	kept, err := a.Update(t.Context(), changeTo(t, a, before, &after))
+	require.NoError(t, err)
+	require.Contains(t, kept[queue], "needs read on it")
 }
 
 // RabbitMQ refuses to look into such a queue, so the proof relies on its statistics.

@@ -1,6 +1,7 @@
 package plain_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -92,6 +93,60 @@ func TestAcc_QueueIsDeletedByForce(t *testing.T) {
 	if status, _ := b.Request(t, http.MethodGet, b.Path("queues", "q"), nil); status != http.StatusNotFound {
 		t.Error(status)
 	}
+}
+
+// Nobody but its consumer can read a queue with a single active consumer. Its statistics prove that it is empty, once there are some.
+func TestAccEveryRelease_QueueOfASingleActiveConsumerIsDeleted(t *testing.T) {
+	t.Parallel()
+	for _, force := range []bool{false, true} {
+		t.Run(fmt.Sprintf("force %t", force), func(t *testing.T) {
+			t.Parallel()
+			b := brokertest.New(t)
+			c := core("rabbitmq_queue", map[string]any{
+				"name": "q", "vhost": b.Vhost, "force_destroy": force, "arguments": map[string]any{"x-single-active-consumer": true},
+			})
+			c.MustApply(t)
+			brokertest.Eventually(t, func() error { return hasStatistics(t, b, "q") })
+			require.NoError(t, c.Destroy(t.Context()))
+		})
+	}
+}
+
+// Force asks no question that could fail.
+func TestAccEveryRelease_QueueIsDeletedByForceWithoutQuestions(t *testing.T) {
+	t.Parallel()
+	for name, hinder := range map[string]func(*testing.T, *brokertest.Broker, *acctest.Core){
+		"without read": func(t *testing.T, b *brokertest.Broker, c *acctest.Core) {
+			t.Helper()
+			user, password := b.User(t, "administrator", ".*", ".*", "^$")
+			c.Settings = map[string]any{"username": user, "password": password}
+		},
+		"without connections": func(t *testing.T, b *brokertest.Broker, _ *acctest.Core) {
+			t.Helper()
+			b.Call(t, http.MethodPut, b.Path("vhost-limits", "max-connections"), map[string]any{"value": 0}, nil)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := brokertest.New(t)
+			c := core("rabbitmq_queue", map[string]any{"name": "q", "vhost": b.Vhost, "force_destroy": true})
+			c.MustApply(t)
+			brokertest.Eventually(t, func() error { return hasStatistics(t, b, "q") })
+			hinder(t, b, c)
+			require.NoError(t, c.Destroy(t.Context()))
+		})
+	}
+}
+
+// hasStatistics is an error until the broker reports how many messages a queue has.
+func hasStatistics(t *testing.T, b *brokertest.Broker, queue string) error {
+	t.Helper()
+	var info struct{ Messages, Consumers *int }
+	b.Call(t, http.MethodGet, b.Path("queues", queue), nil, &info)
+	if info.Messages == nil || info.Consumers == nil {
+		return errors.New("the queue has no statistics yet")
+	}
+	return nil
 }
 
 func TestAccEveryRelease_VhostWithQueuesStays(t *testing.T) {

@@ -127,15 +127,17 @@ func (q queues) PlanDestroy(ctx context.Context, state model) diag.Diagnostics {
 // Delete deletes the queue if it is proved empty, or by force. A queue without bindings and consumers needs no proof: its counts
 // and a look are enough.
 func (q queues) Delete(ctx context.Context, state model) diag.Diagnostics {
-	vhost, name := state.Vhost.ValueString(), state.Name.ValueString()
-	unused, err := q.unused(ctx, vhost, name)
-	switch {
-	case broker.IsNotFound(err):
-		return nil
-	case err != nil:
-		return q.Failed("delete", state, err)
-	case unused && !state.ForceDestroy.ValueBool():
-		return q.deleted(state, q.Run.Client.DeleteQueue(ctx, vhost, name, state.Object().Type))
+	vhost, name, remove := state.Vhost.ValueString(), state.Name.ValueString(), q.Run.Applier.ForceRemove
+	if !state.ForceDestroy.ValueBool() {
+		remove = q.Run.Applier.Remove
+		switch unused, err := q.unused(ctx, vhost, name); {
+		case broker.IsNotFound(err):
+			return nil
+		case err != nil:
+			return q.Failed("delete", state, err)
+		case unused:
+			return q.deleted(state, q.Run.Client.DeleteQueue(ctx, vhost, name, state.Object().Type))
+		}
 	}
 	all, diags := plain.Fresh(ctx, q.Run, vhost)
 	if diags.HasError() {
@@ -148,10 +150,6 @@ func (q queues) Delete(ctx context.Context, state model) diag.Diagnostics {
 		if b.Destination == name && pipeline.IsDetached(b) {
 			change.Live.Bindings = append(change.Live.Bindings, b)
 		}
-	}
-	remove := q.Run.Applier.Remove
-	if state.ForceDestroy.ValueBool() {
-		remove = q.Run.Applier.ForceRemove
 	}
 	return q.deleted(state, remove(ctx, change))
 }
@@ -186,13 +184,20 @@ func (q queues) unused(ctx context.Context, vhost, name string) (bool, error) {
 	if info.MessagesDLX != nil && *info.MessagesDLX > 0 {
 		return false, nil
 	}
-	if bound, err := q.bound(ctx, vhost, name); err != nil || bound {
+	all, err := q.Run.RecentForDelete(ctx, vhost)
+	if err != nil {
+		return false, err
+	}
+	if bound, err := q.bound(ctx, vhost, name, all); err != nil || bound {
 		return false, err
 	}
 	if info.Type == stream {
 		return true, nil
 	}
-	holds, err := q.Run.Client.HoldsMessage(ctx, vhost, name)
+	if !apply.Answers(all.Queues[name]) {
+		return false, nil
+	}
+	holds, err := q.Run.Applier.HoldsMessage(ctx, vhost, name)
 	return !holds, err
 }
 
@@ -216,9 +221,8 @@ func (q queues) counts(ctx context.Context, vhost, name string) (broker.QueueInf
 
 // bound reports whether a queue has bindings. A recent listing that has one can still have what this apply has just deleted, so the
 // queue's own list decides.
-func (q queues) bound(ctx context.Context, vhost, name string) (bool, error) {
-	all, err := q.Run.RecentForDelete(ctx, vhost)
-	if err == nil && !slices.ContainsFunc(all.Bindings, func(b topology.Binding) bool {
+func (q queues) bound(ctx context.Context, vhost, name string, all topology.Vhost) (bool, error) {
+	if !slices.ContainsFunc(all.Bindings, func(b topology.Binding) bool {
 		return b.Source != "" && !b.ToExchange && b.Destination == name
 	}) {
 		return false, nil
