@@ -77,31 +77,13 @@ func (a *Applier) Update(ctx context.Context, change Change) (kept map[string]st
 // Remove deletes every object of the owner, or none. If messages would be lost, it restores everything, and *KeptError
 // says where the messages are. A *NotUndoneError names objects that it could not restore.
 func (a *Applier) Remove(ctx context.Context, change Change) error {
-	e := a.execution(change)
-	if err := e.remove(ctx, rollBack); err != nil {
-		return err
-	}
-	return a.confirmVisible(ctx, change.Vhost)
+	return a.execution(change).remove(ctx, rollBack)
 }
 
 // ForceRemove deletes every object of the owner, with all messages.
 func (a *Applier) ForceRemove(ctx context.Context, change Change) error {
 	change.Forced = true
 	return a.execution(change).run(ctx, planForce(change))
-}
-
-// confirmVisible returns an error if the vhost exists but the user lost access to it. To such a user, everything looks
-// deleted.
-func (a *Applier) confirmVisible(ctx context.Context, vhost string) error {
-	err := a.client.Look(ctx, vhost)
-	if !broker.IsNotFound(err) {
-		return err
-	}
-	if gone, goneErr := a.client.VhostGone(ctx, vhost); goneErr != nil || !gone {
-		return fmt.Errorf("cannot tell whether everything was deleted, since the vhost is no longer accessible: %w",
-			errors.Join(err, goneErr))
-	}
-	return nil
 }
 
 // Owner is the owner of a change's objects. [Plain] has the answers of an owner without special objects.

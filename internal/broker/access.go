@@ -52,7 +52,7 @@ func (c *Client) PutPermission(ctx context.Context, of Grant, permission Permiss
 
 // DeletePermission takes a user's permissions in a vhost away.
 func (c *Client) DeletePermission(ctx context.Context, of Grant) error {
-	return c.delete(ctx, path("permissions", of.Vhost, of.User))
+	return c.delete(ctx, of.Vhost, path("permissions", of.Vhost, of.User))
 }
 
 // TopicPermissions lists the topic permissions of all users, by exchange.
@@ -94,7 +94,7 @@ func (c *Client) PutTopicPermission(ctx context.Context, of Grant, exchange stri
 
 // DeleteTopicPermissions takes all topic permissions of a user in a vhost away.
 func (c *Client) DeleteTopicPermissions(ctx context.Context, of Grant) error {
-	return c.delete(ctx, path("topic-permissions", of.Vhost, of.User))
+	return c.delete(ctx, of.Vhost, path("topic-permissions", of.Vhost, of.User))
 }
 
 // Account is a user as the broker stores it. Without a hash, the user cannot log in with a password.
@@ -172,5 +172,5 @@ func (c *Client) PutAccount(ctx context.Context, name string, account Account, p
 
 // DeleteAccount deletes a user with its permissions.
 func (c *Client) DeleteAccount(ctx context.Context, name string) error {
-	return c.delete(ctx, path("users", name))
+	return c.delete(ctx, "", path("users", name))
 }

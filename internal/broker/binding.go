@@ -48,7 +48,7 @@ func (c *Client) Unbind(ctx context.Context, vhost string, b topology.Binding) e
 			return nil
 		}
 	}
-	return c.delete(ctx, bindingsPath(vhost, b)+path(b.PropertiesKey)[len("/api"):])
+	return c.delete(ctx, vhost, bindingsPath(vhost, b)+path(b.PropertiesKey)[len("/api"):])
 }
 
 // Bindings lists the bindings of a vhost.

@@ -39,7 +39,26 @@ func (e *Error) Error() string {
 
 // IsNotFound reports whether the broker answered that an object does not exist. From 4.2.9 and 4.3.3 on, brokers give
 // this answer also if the user has no access to the vhost.
-func IsNotFound(err error) bool { return hasStatus(err, http.StatusNotFound) }
+func IsNotFound(err error) bool {
+	var hidden *HiddenError
+	return hasStatus(err, http.StatusNotFound) && !errors.As(err, &hidden)
+}
+
+// HiddenError is an object that cannot be deleted, since the user has no access to its vhost. To such a user, everything looks
+// deleted.
+type HiddenError struct {
+	Vhost string
+	Err   error
+}
+
+// Error names the vhost and the remedy.
+func (e *HiddenError) Error() string {
+	return fmt.Sprintf("the vhost %q is not accessible, so the object can still be there: give the user permissions in the vhost. "+
+		"If the vhost no longer exists, remove the resource from the state: terraform state rm (%v)", e.Vhost, e.Err)
+}
+
+// Unwrap returns the broker's answer.
+func (e *HiddenError) Unwrap() error { return e.Err }
 
 // IsNotEmpty reports whether the broker kept a classic queue because it has messages.
 func IsNotEmpty(err error) bool {

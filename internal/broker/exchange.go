@@ -33,17 +33,21 @@ func missing(err error) error {
 
 // DeleteExchange deletes an exchange. A missing one counts as deleted.
 func (c *Client) DeleteExchange(ctx context.Context, vhost, name string) error {
-	return c.delete(ctx, path("exchanges", vhost, name))
+	return c.delete(ctx, vhost, path("exchanges", vhost, name))
 }
 
 // DeleteUnusedExchange is DeleteExchange if no binding leads from the exchange, which the broker checks.
 func (c *Client) DeleteUnusedExchange(ctx context.Context, vhost, name string) error {
-	return c.delete(ctx, path("exchanges", vhost, name)+"?if-unused=true")
+	return c.delete(ctx, vhost, path("exchanges", vhost, name)+"?if-unused=true")
 }
 
-// delete deletes an object. A missing one counts as deleted.
-func (c *Client) delete(ctx context.Context, path string) error {
+// delete deletes an object of a vhost, "" for none. A missing one counts as deleted, and all objects of a missing vhost do. If the
+// user cannot see the vhost, the error is *HiddenError.
+func (c *Client) delete(ctx context.Context, vhost, path string) error {
 	_, err := c.do(ctx, http.MethodDelete, path, nil, nil)
+	if IsNotFound(err) && vhost != "" {
+		return c.Absent(ctx, vhost, err)
+	}
 	if IsNotFound(err) {
 		return nil
 	}

@@ -64,7 +64,7 @@ func (c *Client) putLimits(ctx context.Context, of, name string, before, wanted 
 	}
 	for limit := range before {
 		if _, stays := wanted[limit]; !stays {
-			failed = append(failed, c.delete(ctx, path(of, name, limit)))
+			failed = append(failed, c.delete(ctx, "", path(of, name, limit)))
 		}
 	}
 	return errors.Join(failed...)

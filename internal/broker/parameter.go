@@ -57,7 +57,7 @@ func (c *Client) PutParameter(ctx context.Context, id ParameterID, value any) (b
 
 // DeleteParameter deletes a runtime parameter. A missing one counts as deleted.
 func (c *Client) DeleteParameter(ctx context.Context, id ParameterID) error {
-	return c.delete(ctx, id.path())
+	return c.delete(ctx, id.Vhost, id.path())
 }
 
 // secretsIn are the URIs in a value, and the passwords in them.

@@ -55,7 +55,7 @@ func (c *Client) deletePolicy(ctx context.Context, of, vhost, name string) error
 		return err
 	}
 	defer c.policyWrites.release()
-	return c.delete(ctx, path(of, vhost, name))
+	return c.delete(ctx, vhost, path(of, vhost, name))
 }
 
 func (c *Client) policies(ctx context.Context, path, vhost string) (map[string]topology.Policy, error) {

@@ -72,7 +72,7 @@ func (c *Client) DeleteQueue(ctx context.Context, vhost, name, queueType string)
 	if queueType == topology.Classic {
 		query = "?if-empty=true"
 	}
-	return c.delete(ctx, path("queues", vhost, name)+query)
+	return c.delete(ctx, vhost, path("queues", vhost, name)+query)
 }
 
 // Queue reads one queue with its statistics.

@@ -82,6 +82,19 @@ func (c *Client) VhostGone(ctx context.Context, vhost string) (bool, error) {
 	return err == nil && !slices.Contains(visible, vhost), err
 }
 
+// Absent returns nil if an object of a vhost does not exist, as the broker has answered. If the user cannot see the vhost, the
+// error is *HiddenError.
+func (c *Client) Absent(ctx context.Context, vhost string, notFound error) error {
+	seen := c.Look(ctx, vhost)
+	if seen == nil || !IsNotFound(seen) {
+		return seen
+	}
+	if gone, err := c.VhostGone(ctx, vhost); err != nil || !gone {
+		return &HiddenError{Vhost: vhost, Err: errors.Join(notFound, err)}
+	}
+	return nil
+}
+
 // User is the broker's description of the client's user.
 type User struct {
 	Name string

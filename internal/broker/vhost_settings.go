@@ -52,5 +52,5 @@ func (c *Client) PutVhost(ctx context.Context, name string, settings VhostSettin
 
 // DeleteVhost deletes a vhost with everything in it.
 func (c *Client) DeleteVhost(ctx context.Context, name string) error {
-	return c.delete(ctx, path("vhosts", name))
+	return c.delete(ctx, "", path("vhosts", name))
 }

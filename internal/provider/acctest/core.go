@@ -410,10 +410,30 @@ func DestroyTogether(ctx context.Context, resources ...*Core) error {
 	return errors.Join(failed...)
 }
 
+// DestroyUnrefreshed is Destroy without the refresh.
+func (c *Core) DestroyUnrefreshed(ctx context.Context) error {
+	running, err := c.start(ctx)
+	if err != nil {
+		return err
+	}
+	private, err := c.planUnrefreshed(ctx, running)
+	if err != nil {
+		return err
+	}
+	return c.applyDestroy(ctx, running, private)
+}
+
 // planDestroy refreshes the state, and plans the destroy.
 func (c *Core) planDestroy(ctx context.Context, running *process) (private []byte, err error) {
-	if err := c.refresh(ctx, running); err != nil || c.state == nil {
+	if err := c.refresh(ctx, running); err != nil {
 		return nil, err
+	}
+	return c.planUnrefreshed(ctx, running)
+}
+
+func (c *Core) planUnrefreshed(ctx context.Context, running *process) (private []byte, err error) {
+	if c.state == nil {
+		return nil, nil
 	}
 	var none instance
 	if err := none.orNull(running); err != nil {

@@ -45,7 +45,7 @@ type operation struct {
 	listings           map[string]*listing
 	counts             map[string]*counts
 	remembered         map[string]*remembered
-	claimed            map[string]Kind
+	claimed            map[string]string
 	wrote              bool
 	// ownersWrite says that a resource that owns many objects is being changed.
 	ownersWrite bool
@@ -68,7 +68,7 @@ func newOperation() *operation {
 	return &operation{
 		refreshed: map[Key]bool{}, planned: map[Key]bool{},
 		going: map[queueKey]map[string]bool{}, listings: map[string]*listing{}, counts: map[string]*counts{},
-		remembered: map[string]*remembered{}, claimed: map[string]Kind{},
+		remembered: map[string]*remembered{}, claimed: map[string]string{},
 		reaching: make(chan struct{}, 1), told: map[string]bool{},
 	}
 }
@@ -137,8 +137,8 @@ func (s *Provider) Goes(vhost, queue string, policies ...string) []string {
 	return slices.Sorted(maps.Keys(s.operation.going[key]))
 }
 
-// Claims notes that a plan of this kind of resource sets something, and returns the kind that was first to set it in this operation.
-func (s *Provider) Claims(what string, by Kind) Kind {
+// Claims notes who or what a plan sets something to, and returns what the first plan of this operation has noted.
+func (s *Provider) Claims(what, by string) (first string) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if first, claimed := s.operation.claimed[what]; claimed {

@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
@@ -112,6 +113,9 @@ func (e exchanges) PlanDestroy(ctx context.Context, state model) diag.Diagnostic
 func (e exchanges) Delete(ctx context.Context, state model) diag.Diagnostics {
 	vhost, name := state.Vhost.ValueString(), state.Name.ValueString()
 	all, err := e.Run.RecentForDelete(ctx, vhost)
+	if broker.IsNotFound(err) {
+		return e.GoneWithVhost(ctx, state, vhost, err)
+	}
 	if err == nil && len(preflight.ExchangeInUse(name, all, false)) == 0 {
 		return e.Resource.Delete(ctx, state)
 	}

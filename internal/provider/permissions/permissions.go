@@ -54,7 +54,7 @@ func (r resources) Plan(ctx context.Context, plan, prior *model) diag.Diagnostic
 
 // Claim refuses the permissions of a user in a virtual host if another kind of resource in the same plan sets them.
 func Claim(run *configured.Provider, by configured.Kind, at path.Path, user, vhost types.String) diag.Diagnostics {
-	if user.IsUnknown() || vhost.IsUnknown() || run.Claims(fmt.Sprintf("permissions of %q in %q", user, vhost), by) == by {
+	if user.IsUnknown() || vhost.IsUnknown() || run.Claims(fmt.Sprintf("permissions of %q in %q", user, vhost), string(by)) == string(by) {
 		return nil
 	}
 	return diag.Diagnostics{diag.NewAttributeErrorDiagnostic(at, "Permissions are set twice", fmt.Sprintf(

@@ -199,6 +199,14 @@ func (r Resource[M, O, P]) Delete(ctx context.Context, state M) diag.Diagnostics
 	return nil
 }
 
+// GoneWithVhost are the errors of a deletion in a vhost that the broker does not find: none if it is gone.
+func (r Resource[M, O, P]) GoneWithVhost(ctx context.Context, state M, vhost string, notFound error) diag.Diagnostics {
+	if err := r.Run.Client.Absent(ctx, vhost, notFound); err != nil {
+		return r.Failed("delete", state, err)
+	}
+	return nil
+}
+
 // List finds the objects of a vhost that belong to no other resource. It warns of the others.
 func (r Resource[M, O, P]) List(
 	ctx context.Context, vhost string,

@@ -140,8 +140,12 @@ func (r resources) checked(ctx context.Context, m model, isNew, stays bool, chan
 		_, is := (*r.changed(&all))[m.Name.ValueString()]
 		return is && isNew
 	}
-	if all, err := r.Run.Recent(ctx, vhost); err == nil && !exists(all) && len(conflicts(all)) == 0 {
+	recent, err := r.Run.Recent(ctx, vhost)
+	switch {
+	case err == nil && !exists(recent) && len(conflicts(recent)) == 0:
 		return change()
+	case broker.IsNotFound(err) && !stays:
+		return r.GoneWithVhost(ctx, m, vhost, err)
 	}
 	all, diags := plain.CheckApply(ctx, r.Run, vhost, conflicts)
 	switch {

@@ -132,16 +132,19 @@ func (q queues) Delete(ctx context.Context, state model) diag.Diagnostics {
 		remove = q.Run.Applier.Remove
 		switch unused, err := q.unused(ctx, vhost, name); {
 		case broker.IsNotFound(err):
-			return nil
+			return q.GoneWithVhost(ctx, state, vhost, err)
 		case err != nil:
 			return q.Failed("delete", state, err)
 		case unused:
 			return q.deleted(state, q.Run.Client.DeleteQueue(ctx, vhost, name, state.Object().Type))
 		}
 	}
-	all, diags := plain.Fresh(ctx, q.Run, vhost)
-	if diags.HasError() {
-		return diags
+	all, err := q.Run.Fresh(ctx, vhost)
+	switch {
+	case broker.IsNotFound(err):
+		return q.GoneWithVhost(ctx, state, vhost, err)
+	case err != nil:
+		return diag.Diagnostics{entity.CannotList(vhost, entity.SoNothingChanged, err)}
 	}
 	change := apply.Change{Owner: apply.Plain{}, Vhost: vhost, All: all, Live: topology.New(), SharedQueues: []string{name}}
 	change.Live.Queues[name] = all.Queues[name]

@@ -60,6 +60,24 @@ func TestAcc_FailedQueueOfAnAttachment(t *testing.T) {
 	}
 }
 
+// The plan refuses a failed queue that two attachments would declare with different types, and names both.
+func TestAcc_FailedQueueOfTwoTypes(t *testing.T) {
+	t.Parallel()
+	b := vhostWith(t, "work")
+	b.DeclareQueue(t, "mails", "classic", nil)
+	both := func(more string) string {
+		return pipeline(b) + attachment(b, reference, `failed_queue = { name = "team.failures" }`) +
+			strings.NewReplacer(`"work"`, `"mails"`, `= "work"`, `= "mails"`).Replace(attachment(b, reference, `type = "classic"`+more))
+	}
+	acctest.Run(t, acctest.Quick(),
+		resource.TestStep{
+			Config:      both("\nfailed_queue = { name = \"team.failures\" }"),
+			ExpectError: regexp.MustCompile(`(?s)Failed queue is declared twice.*"(work|mails)".*"team\.failures".*"(work|mails)"`),
+		},
+		resource.TestStep{Config: both("\nfailed_queue = { name = \"mails.failures\" }")},
+	)
+}
+
 // If an attachment has declared a failed queue, it stays while the pipeline's own work queue has failed messages there.
 func TestAcc_FailedQueueOfAnAttachmentAndAnotherStays(t *testing.T) {
 	t.Parallel()

@@ -47,7 +47,21 @@ func checkPlan(
 			return f.Cause == preflight.NoPipeline || f.Cause == preflight.Unreadable
 		})
 	}
-	return report.Planned(found, false)
+	return append(report.Planned(found, false), claimFailedQueue(run, a)...)
+}
+
+// claimFailedQueue refuses a failed queue that another attachment of the same plan declares with another type.
+func claimFailedQueue(run *configured.Provider, a pipeline.Attachment) diag.Diagnostics {
+	if !a.WorkQueue.DeclaresFailedQueue() {
+		return nil
+	}
+	name := a.WorkQueue.FailedQueue
+	queue, kind := fmt.Sprintf("failed queue %q in %q", name, a.Vhost), a.Expand().Queues[name].Type
+	first, firstKind := run.Claims(queue, a.Queue), run.Claims("type of "+queue, kind)
+	if firstKind == kind {
+		return nil
+	}
+	return diag.Diagnostics{declaredTwice(name, first, firstKind, a.Queue, kind)}
 }
 
 // InService is the queue, if it is attached.
@@ -118,4 +132,11 @@ func replacedUnknown(attribute, queue string) diag.Diagnostic {
 func unknownTakeOver() diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(path.Root("take_over_from"), "take_over_from is not known yet",
 		"take_over_from must be known when the plan is made: write the pipeline's name out.")
+}
+
+func declaredTwice(failedQueue, first, firstKind, queue, kind string) diag.Diagnostic {
+	return diag.NewAttributeErrorDiagnostic(path.Root("failed_queue"), "Failed queue is declared twice", fmt.Sprintf(
+		"The attachment of queue %q declares the failed queue %q as a %s queue, and the attachment of queue %q declares it as a %s queue. "+
+			"Name different failed queues, or declare the queue once and write declare = false in the other attachment.",
+		first, failedQueue, firstKind, queue, kind))
 }
