@@ -155,6 +155,9 @@ func TestOperatorPermissions(t *testing.T) {
 func checkOperator(t *testing.T, command, line string, permissions pipeline.Permissions, alive bool) {
 	t.Helper()
 	o := newOrders(t, "quorum").declaring(t, "orders.given-up")
+	if command == "repair" {
+		o.Needs(t, brokertest.AMQP10)
+	}
 	o.failedExchange(t)
 	for _, queue := range []string{"orders.given-up", "orders.retry.5s", "orders.retry.0.refused"} {
 		o.DeclareQueue(t, queue, "quorum", nil)

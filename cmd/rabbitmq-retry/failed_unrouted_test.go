@@ -325,6 +325,9 @@ func TestOperatorPermissionsOfADelayedExchange(t *testing.T) {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel()
 			o := newEvents(t)
+			if command == "repair" {
+				o.Needs(t, brokertest.AMQP10)
+			}
 			o.bind(t, "paid", "#")
 			o.tooLong(t, "next year", 365*24*time.Hour, time.Now())
 			o.holds(t, unrouted, 1)

@@ -85,6 +85,9 @@ func TestShellBlocksOfGuides(t *testing.T) {
 			t.Parallel()
 			guide := read(t, guides+name+".md.tmpl")
 			o := newOrders(t, "quorum")
+			if name == "failed-messages" { // which repairs
+				o.Needs(t, brokertest.AMQP10)
+			}
 			o.failedElsewhere(t)
 			o.failedExchange(t)
 			for _, queue := range []string{"orders.given-up", "orders.retry.5s", "orders.retry.0.refused", "billing.failures", "old.failed", "new.failed"} {

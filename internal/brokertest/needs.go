@@ -45,6 +45,16 @@ func Plugin(name string) Need {
 	}
 }
 
+// AMQP10 is the need of AMQP 1.0, which RabbitMQ 3 speaks by a plugin.
+var AMQP10 = Need{
+	text: "AMQP 1.0, by the plugin rabbitmq_amqp1_0 before 4.0",
+	met: func(t testing.TB, b *Broker) bool {
+		t.Helper()
+		return b.VersionAtLeast("4.0") || b.HasPlugin(t, "rabbitmq_amqp1_0")
+	},
+	public: func(string) bool { return true },
+}
+
 // engines has what each engine of pipelines needs.
 var engines = map[string]Need{"worker": Release(">= 3.10"), "consumer": Release(">= 4.0"), "native": Release(">= 4.3.1")}
 
