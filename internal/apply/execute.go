@@ -112,6 +112,11 @@ func (e *execution) once(ctx context.Context, s step) error {
 
 // remove deletes everything or nothing. While there is time to drain, it starts again.
 func (e *execution) remove(ctx context.Context, ifUnanswered failure) error {
+	// Who lacks a permission learns of it before anything is unbound. Messages are left to the proof: each question counts against a
+	// delivery limit, so they are not asked for again and again.
+	if _, lasting := e.answers(ctx, e.Live.Queues); lasting != nil {
+		return lasting
+	}
 	return e.untilDrained(func() error {
 		if err := e.run(ctx, planDrain(e.Change)); err != nil {
 			return err

@@ -178,7 +178,6 @@ func planRemove(c Change, ifUnanswered failure) ([]step, error) {
 	deletion := func(s step) step { s.do, s.ifFails = remove, ifUnanswered; return s }
 	return inOrder(
 		c.requireUnbound(stop),
-		step{do: ask, ifFails: rollBack, queues: c.Live.Queues}, // who lacks a permission learns of it before anything is unbound
 		step{do: unbind, ifFails: rollBack, bindings: c.bindingsTo(early)},
 		step{do: prove, ifFails: rollBack, checks: c.allChecks()},
 		step{do: ask, ifFails: rollBack, queues: shared},
