@@ -177,7 +177,7 @@ func TestRepair(t *testing.T) {
 				o.says(t, exitOK, "failed repair orders --yes", "orders.failed is empty")
 				o.park(t, "exhausted", "one")
 				code, said := exitError, "needs the plugin rabbitmq_amqp1_0"
-				if amqp10.Speaks(t, o.Broker) {
+				if o.SpeaksAMQP10(t) {
 					code, said = exitOK, "all others put back"
 				}
 				o.says(t, code, "failed repair orders --yes", said, "replaced 0 messages")

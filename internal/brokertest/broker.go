@@ -102,6 +102,12 @@ func (b *Broker) HasPlugin(t testing.TB, name string) bool {
 	return slices.Contains(nodes[0].Plugins, name)
 }
 
+// SpeaksAMQP10 reports whether the broker speaks AMQP 1.0. RabbitMQ does since 4.0, and RabbitMQ 3 does with a plugin.
+func (b *Broker) SpeaksAMQP10(t testing.TB) bool {
+	t.Helper()
+	return b.VersionAtLeast("4.0") || b.HasPlugin(t, "rabbitmq_amqp1_0")
+}
+
 // unique returns a name of at most 255 bytes, AMQP's limit.
 func unique(prefix string) string {
 	random := make([]byte, 4)

@@ -13,7 +13,7 @@ import (
 var (
 	publicReleases = []string{"3.10", "3.13", "4.0", "4.3"}                                  // always the latest patch
 	publicPlugins  = []string{"rabbitmq_shovel", "rabbitmq_federation", "rabbitmq_amqp1_0"}  // of GNUmakefile
-	publicPrograms = []string{"jq", "kubectl", "node", "npm", "systemd-analyze", "promtool"} // of the runner's image, but for the last
+	publicPrograms = []string{"jq", "kubectl", "node", "npm", "systemd-analyze", "promtool"} // the workflow installs promtool
 )
 
 // A Need is what a test needs of the broker.
@@ -50,7 +50,7 @@ var AMQP10 = Need{
 	text: "AMQP 1.0, by the plugin rabbitmq_amqp1_0 before 4.0",
 	met: func(t testing.TB, b *Broker) bool {
 		t.Helper()
-		return b.VersionAtLeast("4.0") || b.HasPlugin(t, "rabbitmq_amqp1_0")
+		return b.SpeaksAMQP10(t)
 	},
 	public: func(string) bool { return true },
 }

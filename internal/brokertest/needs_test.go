@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The lists are those of the files.
+// The workflow and GNUmakefile have what the lists say.
 func TestPublicWorkflow(t *testing.T) {
 	t.Parallel()
 	read := func(file, pattern string) string {

@@ -32,12 +32,6 @@ type Client struct {
 	plugin bool
 }
 
-// Speaks reports whether the broker speaks AMQP 1.0. RabbitMQ does since 4.0, and RabbitMQ 3 does with a plugin.
-func Speaks(t testing.TB, b *brokertest.Broker) bool {
-	t.Helper()
-	return b.VersionAtLeast("4.0") || b.HasPlugin(t, "rabbitmq_amqp1_0")
-}
-
 // Dial connects to a broker that speaks AMQP 1.0. The connections are closed when the test ends.
 func Dial(t testing.TB, b *brokertest.Broker) *Client {
 	t.Helper()

@@ -95,7 +95,7 @@ func TestAcc_QueueIsDeletedByForce(t *testing.T) {
 	}
 }
 
-// Nobody but its consumer can read a queue with a single active consumer. Its statistics prove that it is empty, once there are some.
+// RabbitMQ refuses to look into a queue with a single active consumer, so its statistics prove that it is empty.
 func TestAccEveryRelease_QueueOfASingleActiveConsumerIsDeleted(t *testing.T) {
 	t.Parallel()
 	for _, force := range []bool{false, true} {
