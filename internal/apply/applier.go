@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
@@ -21,10 +22,34 @@ import (
 type Applier struct {
 	client *broker.Client
 	times  Times
+	// ends has a lock for each exchange or queue, by the vhost and a binding to it. A re-creation would bring back a
+	// binding that is deleted meanwhile.
+	ends *sync.Map
 }
 
 // New returns an applier that changes the client's broker.
-func New(client *broker.Client, times Times) *Applier { return &Applier{client, times} }
+func New(client *broker.Client, times Times) *Applier { return &Applier{client, times, &sync.Map{}} }
+
+func (a *Applier) lock(vhost string, to topology.Binding) *sync.RWMutex {
+	type key struct {
+		vhost, name string
+		isExchange  bool
+	}
+	lock, _ := a.ends.LoadOrStore(key{vhost, to.Destination, to.ToExchange}, &sync.RWMutex{})
+	return lock.(*sync.RWMutex)
+}
+
+// Hold waits until neither end of a binding is being re-created, and keeps it so until the returned function is called.
+func (a *Applier) Hold(vhost string, b topology.Binding) (release func()) {
+	from := a.lock(vhost, topology.Binding{Destination: b.Source, ToExchange: true})
+	to := a.lock(vhost, b)
+	from.RLock()
+	if from == to {
+		return from.RUnlock
+	}
+	to.RLock()
+	return func() { to.RUnlock(); from.RUnlock() }
+}
 
 // Lag returns Times.Lag.
 func (a *Applier) Lag() time.Duration { return a.times.Lag }

@@ -65,7 +65,7 @@ func TestNotesAboutOthersBindNothing(t *testing.T) {
 func TestBindingsOfOthersSurviveReplacements(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"orders.dlx", "orders.retry", "orders.return", "orders.failed"} {
-		for killedAt := 1; killedAt <= 16; killedAt++ {
+		for killedAt := 1; killedAt <= 18; killedAt++ {
 			t.Run(fmt.Sprintf("%s, write %d", kind, killedAt), func(t *testing.T) {
 				t.Parallel()
 				b := brokertest.New(t)

@@ -71,10 +71,14 @@ func (e *execution) removeQueue(ctx context.Context, name string, queue topology
 // node dies during a deletion, a quorum queue can be left without members, so that nothing can be proved about it (3.10
 // to 4.3). An unbound queue receives no messages. The first attempt can take effect at any time, so another attempt
 // cannot lose other messages. A queue that is re-created, here or by an application, gets only one attempt, because
-// another queue can have its name by then.
+// another queue can have its name by then. A cancellation comes before the first attempt or has no effect.
 func (e *execution) deleteUntilAnswered(ctx context.Context, name string, queue topology.Queue, recreated bool) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	ctx = context.WithoutCancel(ctx)
 	var deadline time.Time
-	once := len(e.deletionUnknown) > 0 || recreated || slices.Contains(e.SharedQueues, name)
+	once := len(e.deletionUnknown) > 0
 	for {
 		err := e.requireUnbound(ctx, topology.Topology{Queues: map[string]topology.Queue{name: queue}})
 		if err == nil {
@@ -83,6 +87,8 @@ func (e *execution) deleteUntilAnswered(ctx context.Context, name string, queue 
 			case err == nil:
 				delete(e.deletionUnknown, name)
 				return nil
+			case broker.IsUnanswered(err) && (recreated || slices.Contains(e.SharedQueues, name)):
+				return e.awaitDeletion(ctx, name, err)
 			case broker.IsUnanswered(err):
 				e.deletionUnknown[name] = true
 			}
@@ -91,9 +97,31 @@ func (e *execution) deleteUntilAnswered(ctx context.Context, name string, queue 
 			return err
 		}
 		if deadline.IsZero() {
-			deadline = time.Now().Add(lookupTime)
+			deadline = time.Now().Add(e.times.Patience)
 		}
 		if once || time.Now().After(deadline) || pause(ctx, e.times.Poll) != nil {
+			return err
+		}
+	}
+}
+
+// awaitDeletion looks for the effect of an unanswered deletion. If the queue still runs with all its members after
+// Times.Patience, the deletion has not arrived.
+func (e *execution) awaitDeletion(ctx context.Context, name string, unanswered error) error {
+	e.deletionUnknown[name] = true
+	for end := time.Now().Add(e.times.Patience); ; {
+		info, err := e.client.Queue(ctx, e.Vhost, name)
+		switch {
+		case broker.IsNotFound(err):
+			delete(e.deletionUnknown, name)
+			return e.client.Absent(ctx, e.Vhost, err)
+		case time.Now().After(end):
+			if err == nil && inspectPending(info).unknown == "" {
+				delete(e.deletionUnknown, name)
+			}
+			return unanswered
+		}
+		if err := pause(ctx, e.times.Poll); err != nil {
 			return err
 		}
 	}
@@ -151,6 +179,11 @@ func (e *execution) removeEmpty(ctx context.Context, s step) (map[string]string,
 	if err != nil || len(candidates) == 0 || len(kept) > 0 && s.allOrNone() {
 		return kept, errors.Join(err, e.bindAgain(ctx, s.bindings, unbound))
 	}
+	if s.do == replace {
+		if s.bindings, err = e.present(ctx, s.bindings, candidates); err != nil {
+			return kept, err
+		}
+	}
 	maps.Copy(unbound, candidates)
 	s.checks = without(s.checks, kept)
 	against, err := e.removeUnbound(ctx, s, candidates, unbound)
@@ -191,11 +224,16 @@ func (e *execution) removeUnbound(ctx context.Context, s step, candidates, remai
 	}
 	var failed []error
 	for _, name := range slices.Sorted(maps.Keys(empty)) {
-		if err := e.removeQueue(ctx, name, candidates[name], s.do == replace); err != nil {
-			failed = append(failed, err)
-			continue
+		wanted, recreated := s.recreated[name]
+		err := e.removeQueue(ctx, name, candidates[name], recreated)
+		switch {
+		case err != nil:
+		case recreated:
+			err = e.recreateQueue(ctx, name, wanted, candidates[name])
+		default:
+			delete(remaining, name)
 		}
-		delete(remaining, name)
+		failed = append(failed, err)
 	}
 	return against, errors.Join(failed...)
 }
@@ -213,5 +251,10 @@ func (e *execution) unbindAll(ctx context.Context, bindings []topology.Binding, 
 // bindAgain restores the bindings of queues that still exist, even after a failure or a cancellation.
 func (e *execution) bindAgain(ctx context.Context, bindings []topology.Binding, queues map[string]topology.Queue) error {
 	lost := slices.DeleteFunc(slices.Clone(bindings), func(b topology.Binding) bool { return !leadsTo(b, queues) })
-	return notUndone(e.rebind(context.WithoutCancel(ctx), lost))
+	return notUndone(e.restoreAll(ctx, lost))
+}
+
+// restoreAll restores bindings, even after a cancellation.
+func (e *execution) restoreAll(ctx context.Context, bindings []topology.Binding) error {
+	return e.insist(ctx, func(ctx context.Context) error { return e.rebind(ctx, bindings) })
 }

@@ -31,6 +31,10 @@ type execution struct {
 	deleted map[string]bool
 	// deletionUnknown are the queues whose deletion was not answered. It can still take effect.
 	deletionUnknown map[string]bool
+	// unrestored are the bindings, as text, that the last attempt to restore them did not restore.
+	unrestored map[string]bool
+	// failingSince is since when repeated requests have failed.
+	failingSince time.Time
 	// kept has the reasons for the queues that were not deleted.
 	kept map[string]string
 	// unanswered has the errors of unanswered requests in steps that go on.
@@ -49,7 +53,7 @@ type execution struct {
 func (a *Applier) execution(change Change) *execution {
 	return &execution{
 		Applier: a, Change: change, made: topology.New(), deletionUnknown: map[string]bool{},
-		deleted: map[string]bool{}, kept: map[string]string{},
+		deleted: map[string]bool{}, unrestored: map[string]bool{}, kept: map[string]string{},
 		drainUntil: time.Now().Add(max(change.Drain, a.times.Stale)), stuckSince: map[string]time.Time{},
 	}
 }
@@ -104,6 +108,7 @@ func (e *execution) once(ctx context.Context, s step) error {
 		removeForced:     func() error { return e.delete(ctx, s) },
 		removeUnlessKept: func() error { return e.delete(ctx, s) },
 		removeIfEmpty:    func() error { return e.removeIfEmpty(ctx, s) },
+		try:              func() error { return e.try(ctx, s) },
 		replace:          func() error { return e.replace(ctx, s) },
 		restore:          func() error { return each(ctx, s.bindings, e.restore) },
 		alter:            func() error { return each(ctx, s.policies, e.putChanged) },

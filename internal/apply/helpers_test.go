@@ -27,7 +27,7 @@ func newApplier(t *testing.T, b *brokertest.Broker, endpoint string) *Applier {
 func withoutLag(a *Applier) *Applier {
 	a.times = Times{
 		Settle: 100 * time.Millisecond, Stale: 2 * time.Second, Between: 100 * time.Millisecond,
-		Report: brokertest.Slow(time.Second), Poll: 10 * time.Millisecond,
+		Report: brokertest.Slow(time.Second), Poll: 10 * time.Millisecond, Patience: time.Second,
 	}
 	return a
 }
@@ -36,7 +36,7 @@ func withoutLag(a *Applier) *Applier {
 func quickApplier(t *testing.T, b *brokertest.Broker, endpoint string) *Applier {
 	t.Helper()
 	a := newApplier(t, b, endpoint)
-	a.times.Settle, a.times.Between = 50*time.Millisecond, 50*time.Millisecond
+	a.times.Settle, a.times.Between, a.times.Patience = 50*time.Millisecond, 50*time.Millisecond, time.Second
 	return a
 }
 

@@ -89,6 +89,7 @@ func planUpdate(c Change) ([]step, error) {
 	return inOrder(slices.Concat(
 		[]step{
 			bound,
+			{do: try, ifFails: refuse, exchanges: changes.Replace.Exchanges, queues: changes.Replace.Queues},
 			{do: drain, ifFails: refuse, checks: c.refusingChecks()},
 			{do: proveNonePending, ifFails: refuse, checks: c.pendingChecks(c.Wanted)},
 			bound,
@@ -99,7 +100,7 @@ func planUpdate(c Change) ([]step, error) {
 			{do: put, queues: changes.Create.Queues},
 			{do: restore, bindings: noted},
 		},
-		c.replaceExchanges(changes.Replace.Exchanges),
+		replaceExchanges(changes.Replace.Exchanges),
 		[]step{
 			{do: unbind, bindings: moved},
 			{do: put, bindings: changes.Create.Bindings},
@@ -119,7 +120,11 @@ func (c Change) removeIfEmpty(queues map[string]topology.Queue, ifFails failure)
 }
 
 func (c Change) replaceQueues(wanted map[string]topology.Queue) step {
-	s := step{do: replace, ifFails: refuse, queues: wanted, bindings: c.bindingsTo(wanted), checks: c.contentChecks(wanted)}
+	live := maps.Clone(wanted)
+	for name := range live {
+		live[name] = c.All.Queues[name]
+	}
+	s := step{do: replace, ifFails: refuse, queues: live, recreated: wanted, bindings: c.bindingsTo(wanted), checks: c.contentChecks(wanted)}
 	if c.RestoresBindings() {
 		others := func(b topology.Binding) bool { return b.Source == "" || !leadsTo(b, wanted) }
 		s.bindings = slices.DeleteFunc(slices.Clone(c.All.Bindings), others)
@@ -127,11 +132,10 @@ func (c Change) replaceQueues(wanted map[string]topology.Queue) step {
 	return s
 }
 
-func (c Change) replaceExchanges(wanted map[string]topology.Exchange) []step {
+func replaceExchanges(wanted map[string]topology.Exchange) []step {
 	var steps []step
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		exchange := map[string]topology.Exchange{name: wanted[name]}
-		steps = append(steps, step{do: replace, exchanges: exchange, bindings: c.bindingsOf(name)})
+		steps = append(steps, step{do: replace, exchanges: map[string]topology.Exchange{name: wanted[name]}})
 	}
 	return steps
 }

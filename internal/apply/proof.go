@@ -25,6 +25,8 @@ type Times struct {
 	Lag time.Duration
 	// Poll is the wait before the broker is asked again for missing information.
 	Poll time.Duration
+	// Patience is how long a request that must not fail halfway is repeated.
+	Patience time.Duration
 }
 
 // DefaultTimes returns the times for a broker that gathers statistics every 5 seconds, which is the brokers' default.
@@ -34,7 +36,7 @@ func DefaultTimes() Times { return TimesFor(5 * time.Second) }
 func TimesFor(statistics time.Duration) Times {
 	return Times{
 		Settle: 2 * statistics, Stale: 3 * statistics, Between: 12 * statistics / 5,
-		Report: 60 * time.Second, Lag: statistics + 500*time.Millisecond, Poll: statistics / 5,
+		Report: 60 * time.Second, Lag: statistics + 500*time.Millisecond, Poll: statistics / 5, Patience: 30 * time.Second,
 	}
 }
 

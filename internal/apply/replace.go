@@ -14,7 +14,7 @@ import (
 // replace deletes exchanges or queues and creates them again, because their properties cannot be changed.
 func (e *execution) replace(ctx context.Context, s step) error {
 	for _, name := range slices.Sorted(maps.Keys(s.exchanges)) {
-		if err := e.replaceExchange(ctx, name, s.exchanges[name], s.bindings); err != nil {
+		if err := e.replaceExchange(ctx, name, s.exchanges[name]); err != nil {
 			return err
 		}
 	}
@@ -27,42 +27,117 @@ func (e *execution) replace(ctx context.Context, s step) error {
 // replaceQueues replaces queues that are proved empty. Otherwise it fails with *KeptError and leaves all of them
 // unchanged.
 func (e *execution) replaceQueues(ctx context.Context, s step) error {
-	live := s
-	live.queues = map[string]topology.Queue{}
-	for name := range s.queues {
-		live.queues[name] = e.All.Queues[name]
+	for _, name := range slices.Sorted(maps.Keys(s.queues)) {
+		lock := e.lock(e.Vhost, topology.Binding{Destination: name})
+		lock.Lock()
+		defer lock.Unlock()
 	}
-	if err := e.note(ctx, "", s.bindings); err != nil {
-		return err
-	}
-	err := e.removeIfEmpty(ctx, live)
-	// A cancellation must not come between a queue's deletion and its re-creation.
-	ctx = context.WithoutCancel(ctx)
+	err := e.note(ctx, "", s.bindings)
 	if err == nil {
-		err = errors.Join(e.put(ctx, step{queues: s.queues}), e.rebind(ctx, s.bindings))
+		err = e.removeIfEmpty(ctx, s)
 	}
-	if kept := (*KeptError)(nil); err == nil || errors.As(err, &kept) {
-		err = errors.Join(err, e.deleteNotes(ctx, "", s.bindings))
-	}
-	return err
+	return errors.Join(err, e.deleteNotes(ctx, "", s.bindings))
 }
 
-// replaceExchange replaces an exchange and restores all its bindings, including those that others made. First it checks
-// that each binding can be made: to make an existing binding changes nothing.
-func (e *execution) replaceExchange(ctx context.Context, name string, exchange topology.Exchange, bindings []topology.Binding) error {
-	if err := each(ctx, bindings, e.restore); err != nil {
-		return err
+// recreateQueue creates a deleted queue with its new properties or, if the broker refuses these, with its old ones.
+func (e *execution) recreateQueue(ctx context.Context, name string, wanted, old topology.Queue) error {
+	put := func(queue topology.Queue) func(context.Context) error {
+		return func(ctx context.Context) error { return e.createQueue(ctx, name, queue) }
 	}
-	if err := e.note(ctx, name, bindings); err != nil {
+	return e.createAgain(ctx, put(wanted), put(old))
+}
+
+// createAgain creates a deleted object again, even after a cancellation: the new one or, if the broker refuses it, the old one.
+func (e *execution) createAgain(ctx context.Context, wanted, old func(context.Context) error) error {
+	err := e.repeat(context.WithoutCancel(ctx), broker.IsUnanswered, wanted)
+	if err == nil {
+		return nil
+	}
+	return errors.Join(err, notUndone(e.insist(ctx, old)))
+}
+
+// present lists those of the bindings to the queues that are there now. What somebody has deleted meanwhile stays away.
+func (e *execution) present(ctx context.Context, bindings []topology.Binding, queues map[string]topology.Queue) ([]topology.Binding, error) {
+	there := map[string]bool{}
+	for name := range queues {
+		now, err := e.client.BindingsTo(ctx, e.Vhost, name)
+		if err != nil {
+			return nil, err
+		}
+		for _, b := range now {
+			there[b.String()] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(bindings), func(b topology.Binding) bool { return !there[b.String()] }), nil
+}
+
+// replaceExchange replaces an exchange and restores all its bindings, including those that others made.
+func (e *execution) replaceExchange(ctx context.Context, name string, wanted topology.Exchange) error {
+	lock := e.lock(e.Vhost, topology.Binding{Destination: name, ToExchange: true})
+	lock.Lock()
+	defer lock.Unlock()
+	bindings, err := e.noteAll(ctx, name)
+	if err != nil {
 		return err
 	}
 	ctx = context.WithoutCancel(ctx)
-	err := e.removeExchange(ctx, name)
+	err = e.repeat(ctx, broker.IsUnanswered, func(ctx context.Context) error { return e.removeExchange(ctx, name) })
 	if err != nil && !broker.IsUnanswered(err) {
-		return err
+		return errors.Join(err, e.deleteNotes(ctx, name, bindings))
 	}
-	// Without an answer, the exchange can be deleted. If it still exists, its creation is refused.
-	return errors.Join(err, e.bringBack(ctx, name, exchange, bindings))
+	// Without an answer, the exchange can be deleted. If it still exists, it is not created.
+	put := func(exchange topology.Exchange) func(context.Context) error {
+		return func(ctx context.Context) error { return e.createExchange(ctx, name, exchange) }
+	}
+	return errors.Join(err, e.createAgain(ctx, put(wanted), put(e.All.Exchanges[name])), e.bindBack(ctx, name, bindings))
+}
+
+// noteAll notes all bindings of an exchange, and lists those that are there in the end. First it checks that each one can be made: to
+// make an existing binding changes nothing.
+func (e *execution) noteAll(ctx context.Context, exchange string) (now []topology.Binding, err error) {
+	noted := map[string]topology.Binding{}
+	defer func() {
+		gone := noted
+		if err == nil {
+			gone = without(noted, byText(now))
+		}
+		err = errors.Join(err, e.deleteNotes(ctx, exchange, slices.Collect(maps.Values(gone))))
+	}()
+	for {
+		from, err := e.client.BindingsFrom(ctx, e.Vhost, exchange)
+		if err != nil {
+			return nil, err
+		}
+		to, err := e.client.BindingsToExchange(ctx, e.Vhost, exchange)
+		if err != nil {
+			return nil, err
+		}
+		now = slices.Concat(from, to)
+		added := slices.Collect(maps.Values(without(byText(now), noted)))
+		if len(added) == 0 {
+			return now, nil
+		}
+		for _, b := range added {
+			if err := e.requireReadable(b); err != nil {
+				return nil, err
+			}
+		}
+		if err := each(ctx, added, e.restore); err != nil {
+			return nil, err
+		}
+		maps.Copy(noted, byText(added))
+		if err := e.note(ctx, exchange, added); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func byText(bindings []topology.Binding) map[string]topology.Binding {
+	all := make(map[string]topology.Binding, len(bindings))
+	for _, b := range bindings {
+		all[b.String()] = b
+	}
+	return all
 }
 
 // note records on the broker which bindings of others are deleted with an exchange. Otherwise only this process knows
@@ -79,28 +154,27 @@ func (e *execution) note(ctx context.Context, exchange string, bindings []topolo
 	return nil
 }
 
-// deleteNotes deletes the notes of bindings that are there again.
+// deleteNotes deletes the notes of bindings that need none any more.
 func (e *execution) deleteNotes(ctx context.Context, exchange string, bindings []topology.Binding) error {
-	var failed []error
-	for _, b := range bindings {
-		if !e.owns(b) {
-			failed = append(failed, e.client.Unbind(ctx, e.Vhost, e.Notes().Of(b, exchange)))
+	return e.insist(ctx, func(ctx context.Context) error {
+		var failed []error
+		for _, b := range bindings {
+			if !e.owns(b) && !e.unrestored[b.String()] {
+				failed = append(failed, e.client.Unbind(ctx, e.Vhost, e.Notes().Of(b, exchange)))
+			}
 		}
-	}
-	return errors.Join(failed...)
+		return errors.Join(failed...)
+	})
 }
 
-// bringBack creates an exchange again with its bindings, and deletes the notes of restored bindings.
+// bringBack creates an exchange again with its bindings.
 func (e *execution) bringBack(ctx context.Context, name string, exchange topology.Exchange, bindings []topology.Binding) error {
-	failed := []error{e.createExchange(ctx, name, exchange)}
-	for _, b := range fromFirst(name, bindings) {
-		err := e.rebind(ctx, []topology.Binding{b})
-		if err == nil {
-			err = e.deleteNotes(ctx, name, []topology.Binding{b})
-		}
-		failed = append(failed, err)
-	}
-	return errors.Join(failed...)
+	return errors.Join(e.createExchange(ctx, name, exchange), e.bindBack(ctx, name, bindings))
+}
+
+// bindBack restores the bindings of an exchange, and deletes the notes of those that it has restored.
+func (e *execution) bindBack(ctx context.Context, exchange string, bindings []topology.Binding) error {
+	return errors.Join(e.restoreAll(ctx, fromFirst(exchange, bindings)), e.deleteNotes(ctx, exchange, bindings))
 }
 
 // fromFirst sorts bindings from the exchange before bindings to it, so that it never gets messages without a target.

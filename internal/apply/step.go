@@ -15,6 +15,8 @@ type step struct {
 
 	exchanges map[string]topology.Exchange
 	queues    map[string]topology.Queue
+	// recreated are the queues to create in place of deleted ones.
+	recreated map[string]topology.Queue
 	// bindings are the bindings to write or delete. If the step deletes queues or exchanges, they are the bindings to
 	// these.
 	bindings []topology.Binding
@@ -55,6 +57,8 @@ const (
 	removeIfEmpty action = "delete if empty"
 	// removeUnlessKept deletes exchanges, unless queues of the change were kept.
 	removeUnlessKept action = "delete unless kept"
+	// try finds out whether the broker accepts re-created exchanges or queues.
+	try action = "try"
 	// replace deletes exchanges or queues and creates them with other properties.
 	replace action = "replace"
 	// restore makes other owners' bindings that a killed apply left unbound.

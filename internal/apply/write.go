@@ -113,17 +113,43 @@ func (e *execution) putBack(policy topology.NamedPolicy) func(context.Context) e
 	}
 }
 
+// repeat sends a request again while its error is such, for Times.Patience since the last request without such an error. To
+// repeat the request must change nothing.
+func (e *execution) repeat(ctx context.Context, while func(error) bool, request func(context.Context) error) error {
+	for {
+		err := request(ctx)
+		if err == nil || !while(err) {
+			e.failingSince = time.Time{}
+			return err
+		}
+		if e.failingSince.IsZero() {
+			e.failingSince = time.Now()
+		}
+		if time.Since(e.failingSince) > e.times.Patience || pause(ctx, e.times.Poll) != nil {
+			return err
+		}
+	}
+}
+
+// insist repeats a request that restores something, whatever its error, even after a cancellation.
+func (e *execution) insist(ctx context.Context, request func(context.Context) error) error {
+	return e.repeat(context.WithoutCancel(ctx), func(err error) bool { return !broker.IsNotFound(err) }, request)
+}
+
 // rebind makes all bindings that it can, and reports the others. It leaves out queues that are deleted or can still be
 // deleted.
 func (e *execution) rebind(ctx context.Context, bindings []topology.Binding) error {
 	var failed []error
 	for _, b := range bindings {
+		e.unrestored[b.String()] = true
 		if !b.ToExchange && (e.deleted[b.Destination] || e.deletionUnknown[b.Destination]) {
 			continue
 		}
 		if err := e.client.Bind(ctx, e.Vhost, b); err != nil {
 			failed = append(failed, fmt.Errorf("restore binding %q: %w", b, err))
+			continue
 		}
+		delete(e.unrestored, b.String())
 	}
 	return errors.Join(failed...)
 }

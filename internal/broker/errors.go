@@ -247,6 +247,9 @@ func lacking(method, path string) string {
 	case parts[0] == "queues" && method == http.MethodPut:
 		return fmt.Sprintf("The user needs the permission configure on %q in the vhost %q. If the queue names a dead-letter exchange, "+
 			"the user also needs read on the queue and write on that exchange; %s", parts[2], parts[1], setPermissions)
+	case parts[0] == "exchanges" && method == http.MethodPut:
+		return fmt.Sprintf("The user needs the permission configure on %q in the vhost %q. If the exchange names an alternate exchange, "+
+			"the user also needs read on the exchange and write on that one; %s", parts[2], parts[1], setPermissions)
 	default:
 		return fmt.Sprintf("The user needs the permission configure on %q in the vhost %q; %s", parts[2], parts[1], setPermissions)
 	}

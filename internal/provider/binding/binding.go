@@ -130,6 +130,7 @@ func parts(b topology.Binding) []string {
 func key(parts []string) string { return strings.Join(parts, "\x00") }
 
 func (b bindings) bind(ctx context.Context, plan *model) diag.Diagnostics {
+	defer b.Run.Applier.Hold(plan.Vhost.ValueString(), plan.Object())()
 	key, err := b.Run.Client.BindKey(ctx, plan.Vhost.ValueString(), plan.Object())
 	if err != nil {
 		return b.Failed("create", *plan, err)
@@ -255,9 +256,9 @@ func (s store) Put(ctx context.Context, id []string, binding topology.Binding) (
 }
 
 func (s store) Delete(ctx context.Context, id []string) error {
-	return s.run.Client.Unbind(ctx, id[0], topology.Binding{
-		Source: id[1], Destination: id[3], ToExchange: id[2] == toExchange, PropertiesKey: id[4],
-	})
+	b := topology.Binding{Source: id[1], Destination: id[3], ToExchange: id[2] == toExchange, PropertiesKey: id[4]}
+	defer s.run.Applier.Hold(id[0], b)()
+	return s.run.Client.Unbind(ctx, id[0], b)
 }
 
 // All lists the bindings that somebody made. Each queue is also bound to the default exchange.

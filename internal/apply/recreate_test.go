@@ -1,0 +1,226 @@
+package apply
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// recreating is an owner of objects that are re-created with all their bindings.
+type recreating struct{ Plain }
+
+func (recreating) Notes() stored.Notes    { return stored.Notes{"amq.direct"} }
+func (recreating) RestoresBindings() bool { return true }
+
+// recreation declares an exchange and two queues with bindings, and returns a change of all three.
+func recreation(t *testing.T, b *brokertest.Broker, a *Applier) func() Change {
+	t.Helper()
+	bound := []topology.Binding{
+		{Source: "amq.topic", Destination: "first", RoutingKey: "key"}, {Source: "events", Destination: "second"},
+		{Source: "amq.topic", Destination: "events", ToExchange: true, RoutingKey: "key"},
+	}
+	b.DeclareQueue(t, "first", "classic", nil)
+	b.DeclareQueue(t, "second", "quorum", nil)
+	b.Call(t, http.MethodPut, b.Path("exchanges", "events"), map[string]any{"type": "fanout"}, nil)
+	for _, binding := range bound {
+		require.NoError(t, a.client.Bind(t.Context(), b.Vhost, binding))
+	}
+	return func() Change {
+		c := Change{
+			Owner: recreating{}, Vhost: b.Vhost, All: list(t, a, b.Vhost), Live: topology.New(), Wanted: topology.New(),
+			SharedQueues: []string{"first", "second"},
+		}
+		c.Wanted.Exchanges["events"], c.Live.Exchanges["events"] = topology.Exchange{Type: "topic"}, c.All.Exchanges["events"]
+		for _, name := range c.SharedQueues {
+			queue := c.All.Queues[name]
+			c.Live.Queues[name] = queue
+			queue.Arguments = topology.Arguments{"x-max-length": int64(5)}
+			c.Wanted.Queues[name] = queue
+		}
+		return c
+	}
+}
+
+// requireAsItWasOrWanted fails if an object or a binding is missing, or if a trial or a note is left.
+func requireAsItWasOrWanted(t *testing.T, a *Applier, c Change) {
+	t.Helper()
+	now := list(t, a, c.Vhost)
+	for name, queue := range c.Wanted.Queues {
+		require.True(t, queue.Equal(now.Queues[name]) || c.Live.Queues[name].Equal(now.Queues[name]), "queue %s: %v", name, now.Queues[name])
+	}
+	exchange := now.Exchanges["events"]
+	require.True(t, exchange.Equal(c.Wanted.Exchanges["events"]) || exchange.Equal(c.Live.Exchanges["events"]), "exchange: %v", exchange)
+	require.Len(t, now.Queues, len(c.All.Queues))
+	require.Len(t, now.Exchanges, len(c.All.Exchanges))
+	require.ElementsMatch(t, texts(c.All.Bindings), texts(now.Bindings))
+}
+
+func texts(bindings []topology.Binding) []string {
+	var all []string
+	for _, b := range bindings {
+		all = append(all, b.String())
+	}
+	return all
+}
+
+// What is re-created has its old or its new properties, and all bindings, whatever happens to one of the requests.
+func TestRecreationLeavesEachObject(t *testing.T) {
+	t.Parallel()
+	isWrite := func(r *http.Request) bool { return r.Method != http.MethodGet && !strings.HasSuffix(r.URL.Path, "/get") }
+	for _, fault := range []string{"refused", "not answered", "answer lost", "cancelled"} {
+		for at := 1; at <= 27; at++ {
+			t.Run(fmt.Sprintf("%s, write %d", fault, at), func(t *testing.T) {
+				t.Parallel()
+				b := brokertest.New(t)
+				a := newApplier(t, b, b.Endpoint)
+				of := recreation(t, b, a)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				var writes atomic.Int32
+				through := withoutLag(newApplier(t, b, b.Behind(t, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
+					switch hit := isWrite(r) && writes.Add(1) == int32(at); {
+					case !hit:
+						api.ServeHTTP(w, r)
+					case fault == "refused":
+						http.Error(w, `{"error":"not_authorised","reason":"Access refused."}`, http.StatusUnauthorized)
+					case fault == "not answered":
+						w.WriteHeader(http.StatusServiceUnavailable)
+					case fault == "answer lost":
+						api.ServeHTTP(httptest.NewRecorder(), r)
+						w.WriteHeader(http.StatusServiceUnavailable)
+					default:
+						cancel()
+						api.ServeHTTP(w, r)
+					}
+				})))
+				before := of()
+				_, err := through.Update(ctx, before)
+				if writes.Load() < int32(at) {
+					require.NoError(t, err)
+					t.Skipf("the change has fewer than %d writes", at) //nolint:forbidigo // not of the broker
+				}
+				requireAsItWasOrWanted(t, a, before)
+				if err != nil {
+					_, err = withoutLag(newApplier(t, b, b.Endpoint)).Update(t.Context(), of())
+				}
+				require.NoError(t, err)
+				require.True(t, topology.Diff(of().Wanted, of().Live).Empty())
+			})
+		}
+	}
+}
+
+// The broker can refuse a new object that a trial could not show.
+func TestRecreationThatIsRefusedPutsBackTheOldObject(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	a := newApplier(t, b, b.Endpoint)
+	of := recreation(t, b, a)
+	through := withoutLag(newApplier(t, b, b.Behind(t, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
+		content, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(content))
+		if r.Method == http.MethodPut && !strings.HasSuffix(r.URL.Path, trialSuffix) && strings.ContainsAny(string(content), "5p") &&
+			(strings.Contains(string(content), "x-max-length") || strings.Contains(string(content), "topic")) {
+			http.Error(w, `{"error":"bad_request","reason":"not today"}`, http.StatusBadRequest)
+			return
+		}
+		api.ServeHTTP(w, r)
+	})))
+	before := of()
+	_, err := through.Update(t.Context(), before)
+	require.ErrorContains(t, err, "not today")
+	requireAsItWasOrWanted(t, a, before)
+	exchange := before
+	exchange.Wanted.Queues, exchange.Live.Queues = nil, nil
+	_, err = through.Update(t.Context(), exchange)
+	require.ErrorContains(t, err, "not today")
+	requireAsItWasOrWanted(t, a, before)
+}
+
+// A trial shows what the broker refuses before anything is deleted. The error names the object itself, and what the user lacks.
+func TestTrial(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	admin := newApplier(t, b, b.Endpoint)
+	of := recreation(t, b, admin)
+	b.Call(t, http.MethodPut, b.Path("exchanges", "unrouted"), map[string]any{"type": "fanout"}, nil)
+	b.DeclareQueue(t, "first"+trialSuffix, "classic", nil) // an apply that was killed has left it
+	user, password := b.User(t, "management", ".*", "^(first|second|events|amq[.].*)", ".*")
+	a := withoutLag(applierAs(t, b.Endpoint, user, password))
+	refused := func(alter func(*Change), want ...string) {
+		t.Helper()
+		c := of()
+		alter(&c)
+		before := list(t, admin, b.Vhost)
+		_, err := a.Update(t.Context(), c)
+		for _, text := range want {
+			require.ErrorContains(t, err, text)
+		}
+		require.NotContains(t, err.Error(), trialSuffix)
+		now := list(t, admin, b.Vhost)
+		delete(before.Queues, "first"+trialSuffix)
+		before.Bindings = slices.DeleteFunc(before.Bindings, func(b topology.Binding) bool { return b.Destination == "first"+trialSuffix })
+		require.True(t, topology.Diff(before.Topology, now.Topology).Empty(), "%v", topology.Diff(before.Topology, now.Topology))
+	}
+	queue := func(name, argument string, value any) func(*Change) {
+		return func(c *Change) { c.Wanted.Queues[name].Arguments[argument] = value }
+	}
+	refused(queue("first", "x-overflow", "reject_publish"), `invalid arg 'x-overflow' for queue 'first' in vhost`)
+	refused(queue("second", "x-dead-letter-exchange", "unrouted"), `read on "second" and write on "unrouted"`)
+	refused(func(c *Change) {
+		c.Wanted.Exchanges["events"] = topology.Exchange{Type: "topic", Arguments: topology.Arguments{"alternate-exchange": "unrouted"}}
+	}, `read on "events" and write on "unrouted"`)
+
+	// Without the right to create a trial, or beyond a limit, the change goes on.
+	user, password = b.User(t, "management", "^(first|second|events|amq[.].*)$", ".*", ".*")
+	b.Call(t, http.MethodPut, b.Path("vhost-limits", "max-queues"), map[string]any{"value": 2}, nil)
+	_, err := withoutLag(applierAs(t, b.Endpoint, user, password)).Update(t.Context(), of())
+	require.NoError(t, err)
+	_, err = withoutLag(admin).Update(t.Context(), of())
+	require.NoError(t, err)
+}
+
+// What is unbound while a queue or an exchange is re-created stays away.
+func TestRecreationRestoresNoBindingThatWasDeletedMeanwhile(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	a := newApplier(t, b, b.Endpoint)
+	of := recreation(t, b, a)
+	change := of()
+	for _, binding := range change.All.Bindings {
+		if binding.RoutingKey == "key" {
+			require.NoError(t, a.client.Unbind(t.Context(), b.Vhost, binding))
+		}
+	}
+	held, deleted := make(chan struct{}), make(chan error, 1)
+	go func() {
+		<-held
+		binding := topology.Binding{Source: "events", Destination: "second"}
+		defer a.Hold(b.Vhost, binding)()
+		deleted <- a.client.Unbind(t.Context(), b.Vhost, binding)
+	}()
+	through := withoutLag(newApplier(t, b, b.Before(t, func(r *http.Request) {
+		if r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, "/queues/"+b.Vhost+"/second") {
+			close(held) // the queue is unbound now
+		}
+	})))
+	through.ends = a.ends
+	_, err := through.Update(t.Context(), change)
+	require.NoError(t, err)
+	require.NoError(t, <-deleted)
+	require.NotContains(t, strings.Join(texts(list(t, a, b.Vhost).Bindings), "\n"), "key")
+	require.NotContains(t, texts(list(t, a, b.Vhost).Bindings), "events -> second")
+}
