@@ -36,7 +36,7 @@ func (a *Applier) lock(vhost string, to topology.Binding) *sync.RWMutex {
 		isExchange  bool
 	}
 	lock, _ := a.ends.LoadOrStore(key{vhost, to.Destination, to.ToExchange}, &sync.RWMutex{})
-	return lock.(*sync.RWMutex)
+	return lock.(*sync.RWMutex) //nolint:forcetypeassert // nothing else is stored
 }
 
 // Hold waits until neither end of a binding is being re-created, and keeps it so until the returned function is called.

@@ -77,38 +77,37 @@ func (e *execution) deleteUntilAnswered(ctx context.Context, name string, queue 
 		return err
 	}
 	ctx = context.WithoutCancel(ctx)
-	var deadline time.Time
+	remove := func(ctx context.Context) error { return e.deleteUnbound(ctx, name, queue) }
 	once := len(e.deletionUnknown) > 0
-	for {
-		err := e.requireUnbound(ctx, topology.Topology{Queues: map[string]topology.Queue{name: queue}})
-		if err == nil {
-			err = e.client.DeleteQueue(ctx, e.Vhost, name, queue.Type)
-			switch {
-			case err == nil:
-				delete(e.deletionUnknown, name)
-				return nil
-			case broker.IsUnanswered(err) && (recreated || slices.Contains(e.SharedQueues, name)):
-				return e.awaitDeletion(ctx, name, err)
-			case broker.IsUnanswered(err):
-				e.deletionUnknown[name] = true
-			}
-		}
-		if !e.deletionUnknown[name] || !broker.IsUnanswered(err) || isBound(err) {
-			return err
-		}
-		if deadline.IsZero() {
-			deadline = time.Now().Add(e.times.Patience)
-		}
-		if once || time.Now().After(deadline) || pause(ctx, e.times.Poll) != nil {
-			return err
-		}
+	err := remove(ctx)
+	switch {
+	case !e.deletionUnknown[name]:
+		return err
+	case recreated || slices.Contains(e.SharedQueues, name):
+		return e.awaitDeletion(ctx, name, err)
+	case once || pause(ctx, e.times.Poll) != nil:
+		return err
 	}
+	return e.repeat(ctx, func(err error) bool { return broker.IsUnanswered(err) && !isBound(err) }, remove)
+}
+
+// deleteUnbound deletes a queue that others have not bound, and records whether it can still be deleted later.
+func (e *execution) deleteUnbound(ctx context.Context, name string, queue topology.Queue) error {
+	if err := e.requireUnbound(ctx, topology.Topology{Queues: map[string]topology.Queue{name: queue}}); err != nil {
+		return err
+	}
+	err := e.client.DeleteQueue(ctx, e.Vhost, name, queue.Type)
+	if err == nil {
+		delete(e.deletionUnknown, name)
+	} else if broker.IsUnanswered(err) {
+		e.deletionUnknown[name] = true
+	}
+	return err
 }
 
 // awaitDeletion looks for the effect of an unanswered deletion. If the queue still runs with all its members after
 // Times.Patience, the deletion has not arrived.
 func (e *execution) awaitDeletion(ctx context.Context, name string, unanswered error) error {
-	e.deletionUnknown[name] = true
 	for end := time.Now().Add(e.times.Patience); ; {
 		info, err := e.client.Queue(ctx, e.Vhost, name)
 		switch {

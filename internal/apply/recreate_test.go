@@ -29,7 +29,8 @@ func (recreating) RestoresBindings() bool { return true }
 func recreation(t *testing.T, b *brokertest.Broker, a *Applier) func() Change {
 	t.Helper()
 	bound := []topology.Binding{
-		{Source: "amq.topic", Destination: "first", RoutingKey: "key"}, {Source: "events", Destination: "second"},
+		{Source: "amq.topic", Destination: "first", RoutingKey: "key"},
+		{Source: "events", Destination: "second"},
 		{Source: "amq.topic", Destination: "events", ToExchange: true, RoutingKey: "key"},
 	}
 	b.DeclareQueue(t, "first", "classic", nil)
@@ -79,7 +80,9 @@ func texts(bindings []topology.Binding) []string {
 // What is re-created has its old or its new properties, and all bindings, whatever happens to one of the requests.
 func TestRecreationLeavesEachObject(t *testing.T) {
 	t.Parallel()
-	isWrite := func(r *http.Request) bool { return r.Method != http.MethodGet && !strings.HasSuffix(r.URL.Path, "/get") }
+	isWrite := func(r *http.Request) bool {
+		return r.Method != http.MethodGet && !strings.HasSuffix(r.URL.Path, "/get")
+	}
 	for _, fault := range []string{"refused", "not answered", "answer lost", "cancelled"} {
 		for at := 1; at <= 27; at++ {
 			t.Run(fmt.Sprintf("%s, write %d", fault, at), func(t *testing.T) {

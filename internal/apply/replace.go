@@ -30,7 +30,7 @@ func (e *execution) replaceQueues(ctx context.Context, s step) error {
 	for _, name := range slices.Sorted(maps.Keys(s.queues)) {
 		lock := e.lock(e.Vhost, topology.Binding{Destination: name})
 		lock.Lock()
-		defer lock.Unlock()
+		defer lock.Unlock() //nolint:gocritic // all of them are held to the end
 	}
 	err := e.note(ctx, "", s.bindings)
 	if err == nil {
@@ -57,7 +57,9 @@ func (e *execution) createAgain(ctx context.Context, wanted, old func(context.Co
 }
 
 // present lists those of the bindings to the queues that are there now. What somebody has deleted meanwhile stays away.
-func (e *execution) present(ctx context.Context, bindings []topology.Binding, queues map[string]topology.Queue) ([]topology.Binding, error) {
+func (e *execution) present(
+	ctx context.Context, bindings []topology.Binding, queues map[string]topology.Queue,
+) ([]topology.Binding, error) {
 	there := map[string]bool{}
 	for name := range queues {
 		now, err := e.client.BindingsTo(ctx, e.Vhost, name)

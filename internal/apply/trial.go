@@ -47,7 +47,8 @@ func (e *execution) try(ctx context.Context, s step) error {
 // tryOne tries one object. It tells nothing if the user's permissions or a limit do not allow a trial.
 func (e *execution) tryOne(
 	ctx context.Context, name string, arguments topology.Arguments,
-	put func(ctx context.Context, trial string, arguments topology.Arguments) error, remove func(ctx context.Context, vhost, trial string) error,
+	put func(ctx context.Context, trial string, arguments topology.Arguments) error,
+	remove func(ctx context.Context, vhost, trial string) error,
 ) error {
 	trial := name + trialSuffix
 	if len(trial) > maxName {
@@ -59,6 +60,7 @@ func (e *execution) tryOne(
 	}
 	if broker.IsUnauthorized(err) {
 		other := referred(arguments)
+		//nolint:nilerr // whether the user can create the object shows when it is re-created
 		if other == "" || put(ctx, trial, without(arguments, map[string]bool{deadLetterExchange: true, alternateExchange: true})) != nil {
 			return nil
 		}

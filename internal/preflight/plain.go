@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -82,17 +83,27 @@ func CheckPolicyChange(before, after topology.Vhost) Findings {
 	was, becomes := topology.NewLookup(before), topology.NewLookup(after)
 	var changed []string
 	for _, name := range concerned {
-		if a, b := effective(was.Queue(name)), effective(becomes.Queue(name)); a != b {
-			changed = append(changed, fmt.Sprintf("%s: %s in place of %s", name, b, a))
+		if change := harm(was.Queue(name), becomes.Queue(name)); change != "" {
+			changed = append(changed, name+": "+change)
 		}
 	}
 	if len(changed) > 0 {
 		f.refuse(Path{"pattern"}, "Policy on queues of a pipeline",
-			"With this change, other policies apply to these queues of pipelines or delayed exchanges, and messages could be lost:\n%s\n\n"+
-				"Let the pattern leave these queues out, or lower the priority.", Bullets(changed))
+			"This would change settings of queues of pipelines or delayed exchanges, and messages could be lost:\n%s\n\n"+
+				"Leave these keys out, let the pattern leave these queues out, or lower the priority.", Bullets(changed))
 	}
 	return f
 }
+
+// harmless are the keys that decide where and how a queue keeps its messages, and not which ones.
+var harmless = []string{
+	"consumer-timeout", "ha-promote-on-failure", "ha-promote-on-shutdown", "ha-sync-batch-size", "ha-sync-mode", "initial-cluster-size",
+	"max-in-memory-bytes", "max-in-memory-length", "queue-leader-locator", "queue-master-locator", "queue-mode", "queue-version",
+	"stream-filter-size-bytes", "stream-max-segment-size-bytes", "target-group-size",
+}
+
+// Limits are the keys whose smaller value makes the broker drop messages, or delete queues, at once. A larger one is harmless.
+var Limits = []string{"expires", "max-length", "max-length-bytes", "message-ttl"}
 
 // concerned lists the queues of pipelines and delayed exchanges whose names match a policy that differs. To find them first is much
 // cheaper than to compile and match all policies for each changed one.
@@ -131,15 +142,42 @@ func different(policies, others map[string]topology.Policy) map[string]topology.
 	return found
 }
 
-// effective names the policies that apply to a queue.
-func effective(s topology.Settings) string {
-	name := func(policies []topology.NamedPolicy) string {
-		if len(policies) == 0 {
-			return "none"
+// harm describes what changes in the settings of a queue and can lose its messages, or is "". If policies have the same priority, the
+// broker can apply any of them.
+func harm(was, becomes topology.Settings) (found string) {
+	for _, after := range becomes.Alternatives() {
+		var changes []string
+		for _, before := range was.Alternatives() {
+			changes = append(changes, harmfulChange(before.Values(), after.Values()))
 		}
-		return policies[0].Name
+		if !slices.Contains(changes, "") {
+			found = changes[0]
+		}
 	}
-	return fmt.Sprintf("policy %s, operator policy %s", name(s.Policies), name(s.Operator))
+	return found
+}
+
+func harmfulChange(before, after topology.Arguments) string {
+	keys := maps.Clone(before)
+	maps.Copy(keys, after)
+	var changed []string
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		limit, isLimited := after[key].(int64)
+		earlier, wasLimited := before[key].(int64)
+		relaxed := slices.Contains(Limits, key) && (!isLimited || wasLimited && earlier <= limit)
+		same := topology.Arguments{key: before[key]}.Equal(topology.Arguments{key: after[key]})
+		if !same && !relaxed && !slices.Contains(harmless, key) {
+			changed = append(changed, fmt.Sprintf("%s %s in place of %s", key, shown(after[key]), shown(before[key])))
+		}
+	}
+	return strings.Join(changed, ", ")
+}
+
+func shown(value any) string {
+	if value == nil {
+		return "none"
+	}
+	return topology.ValueText(value)
 }
 
 // ExchangeInUse finds what loses messages if an exchange is deleted. A plan does not count the bindings, which the same apply can

@@ -3,7 +3,9 @@ package topology
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
+	"strings"
 )
 
 // UnreachableLength is a maximum length, in messages, that no queue reaches.
@@ -62,6 +64,50 @@ func (s Settings) Number(key string) (value int64, has bool) {
 // Has reports whether an argument or a policy makes the setting.
 func (s Settings) Has(key string) bool {
 	return cmp.Or(s.Arguments["x-"+key], first(s.Policies, key), first(s.Operator, key)) != nil
+}
+
+// Values returns all settings without the prefix of arguments, each merged.
+func (s Settings) Values() Arguments {
+	all := Arguments{}
+	for argument, value := range s.Arguments {
+		all[strings.TrimPrefix(argument, "x-")] = value
+	}
+	for _, policies := range [][]NamedPolicy{s.Policies, s.Operator} {
+		if len(policies) > 0 {
+			maps.Copy(all, policies[0].Definition)
+		}
+	}
+	for key := range all {
+		if number, has := s.Number(key); has {
+			all[key] = number
+		} else if text, has := s.Text(key); has {
+			all[key] = text
+		}
+	}
+	return all
+}
+
+// Alternatives returns the settings with each policy and operator policy that the broker can choose: if several have the highest
+// priority, it is undefined which one applies.
+func (s Settings) Alternatives() []Settings {
+	var all []Settings
+	for _, policies := range strongest(s.Policies) {
+		for _, operator := range strongest(s.Operator) {
+			one := s
+			one.Policies, one.Operator = policies, operator
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// strongest returns each policy of the highest priority, or one empty list.
+func strongest(sorted []NamedPolicy) [][]NamedPolicy {
+	all := [][]NamedPolicy{sorted[:min(1, len(sorted))]}
+	for i := 1; i < len(sorted) && sorted[i].Priority == sorted[0].Priority; i++ {
+		all = append(all, sorted[i:i+1])
+	}
+	return all
 }
 
 // PolicyOf returns the name of the policy that makes a string setting. It returns "" if an argument makes it or it is

@@ -316,6 +316,16 @@ func TestAccEveryRelease_PipelinesKeepTheirPolicies(t *testing.T) {
 		c.MustApply(t)
 		require.NoError(t, c.Destroy(t.Context()))
 	}
+	harmless := core("rabbitmq_operator_policy", map[string]any{
+		"name": "memory", "vhost": b.Vhost, "pattern": ".*", "definition": map[string]any{"max-in-memory-length": 9},
+	})
+	if b.VersionAtLeast("4.0") {
+		harmless.Config["definition"] = map[string]any{"target-group-size": 3}
+	}
+	harmless.MustApply(t)
+	harmless.Config["definition"] = map[string]any{"expires": 15000}
+	_, err := harmless.PlanAndApply(t.Context())
+	require.ErrorContains(t, err, "orders.failed: expires 15000 in place of none")
 	id := func(names ...string) string { return url.PathEscape(b.Vhost) + "/" + strings.Join(names, "/") }
 	for _, c := range []struct {
 		kind, id string

@@ -94,13 +94,10 @@ func (r resources) Plan(ctx context.Context, plan, prior *model) diag.Diagnostic
 	return append(diags, plain.CheckPlan(ctx, r.Run, plan.Vhost.ValueString(), r.conflicts(*plan, true))...)
 }
 
-// limits are the keys whose smaller value makes the broker drop messages, or delete queues, at once.
-var limits = []string{"expires", "max-length", "max-length-bytes", "message-ttl"}
-
 // smaller warns about limits that are added or get smaller.
 func smaller(plan, prior *model) (diags diag.Diagnostics) {
 	before, after := prior.Object().Definition, plan.Object().Definition
-	for _, key := range limits {
+	for _, key := range preflight.Limits {
 		was, limited := before[key].(int64)
 		limit, isSet := after[key].(int64)
 		if !isSet || limited && was <= limit {
