@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
@@ -82,20 +83,41 @@ func (b bindings) Create(ctx context.Context, plan *model) diag.Diagnostics {
 	turn := b.turn(*plan)
 	turn.Lock()
 	defer turn.Unlock()
-	if diags := b.bind(ctx, plan); diags.HasError() {
-		return diags
+	switch err := b.bind(ctx, plan); {
+	case broker.IsUnanswered(err):
+		return b.settled(ctx, plan, before, err)
+	case err != nil:
+		return b.Failed("create", *plan, err)
 	}
 	if exists := before[key(b.ID(*plan)[1:])] || turn.Last == configured.Made; exists && turn.Last != configured.Deleted {
 		if !turn.AwaitDeletion(ctx) {
 			turn.Last = configured.Refused
 			return diag.Diagnostics{b.Exists(*plan)}
 		}
-		if diags := b.bind(ctx, plan); diags.HasError() {
-			return diags
+		if err := b.bind(ctx, plan); err != nil {
+			return b.Failed("create", *plan, err)
 		}
 	}
 	turn.Last = configured.Made
 	return nil
+}
+
+// settled keeps a binding whose creation was not answered, if it was absent before and is there.
+func (b bindings) settled(ctx context.Context, plan *model, before map[string]bool, failed error) diag.Diagnostics {
+	wanted := plan.Object()
+	now, _ := b.Run.Client.BindingsFrom(context.WithoutCancel(ctx), plan.Vhost.ValueString(), wanted.Source)
+	for _, live := range now {
+		if !wanted.Equal(live) {
+			continue
+		}
+		plan.PropertiesKey = types.StringValue(live.PropertiesKey)
+		plan.Compute(plan)
+		if before[key(parts(live))] {
+			return b.Uncertain(*plan, failed)
+		}
+		return nil
+	}
+	return b.Failed("create", *plan, failed)
 }
 
 // turn is the turn of a binding. If keys move from one resource to another, as when a list used with count loses its first one, a
@@ -129,11 +151,11 @@ func parts(b topology.Binding) []string {
 
 func key(parts []string) string { return strings.Join(parts, "\x00") }
 
-func (b bindings) bind(ctx context.Context, plan *model) diag.Diagnostics {
+func (b bindings) bind(ctx context.Context, plan *model) error {
 	defer b.Run.Applier.Hold(plan.Vhost.ValueString(), plan.Object())()
 	key, err := b.Run.Client.BindKey(ctx, plan.Vhost.ValueString(), plan.Object())
 	if err != nil {
-		return b.Failed("create", *plan, err)
+		return err
 	}
 	plan.PropertiesKey = types.StringValue(key)
 	plan.Compute(plan)
@@ -147,14 +169,17 @@ func (b bindings) Update(ctx context.Context, plan, state *model) diag.Diagnosti
 	}
 	turn := b.turn(*plan)
 	turn.Lock()
-	diags := b.bind(ctx, plan)
-	if !diags.HasError() {
+	err := b.bind(ctx, plan)
+	if err == nil {
 		turn.Last = configured.Made
 	}
 	turn.Unlock()
-	// A state of another provider that was not refreshed lacks the arguments, but has the key.
-	if diags.HasError() || plan.PropertiesKey.Equal(state.PropertiesKey) {
-		return diags
+	switch {
+	case err != nil:
+		return b.Failed("change", *plan, err)
+	case plan.PropertiesKey.Equal(state.PropertiesKey):
+		// A state of another provider that was not refreshed lacks the arguments, but has the key.
+		return nil
 	}
 	return b.Delete(ctx, *state)
 }

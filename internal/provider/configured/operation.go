@@ -1,12 +1,14 @@
 package configured
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // Kind is a kind of resource.
@@ -49,6 +51,8 @@ type operation struct {
 	wrote              bool
 	// ownersWrite says that a resource that owns many objects is being changed.
 	ownersWrite bool
+	// found has the names of exchanges, queues and policies, by vhost, that were there before the first write.
+	found map[string]map[Key]bool
 	// adds says that the apply has begun to create or change something.
 	adds bool
 
@@ -68,7 +72,7 @@ func newOperation() *operation {
 	return &operation{
 		refreshed: map[Key]bool{}, planned: map[Key]bool{},
 		going: map[queueKey]map[string]bool{}, listings: map[string]*listing{}, counts: map[string]*counts{},
-		remembered: map[string]*remembered{}, claimed: map[string]string{},
+		remembered: map[string]*remembered{}, claimed: map[string]string{}, found: map[string]map[Key]bool{},
 		reaching: make(chan struct{}, 1), told: map[string]bool{},
 	}
 }
@@ -160,6 +164,34 @@ func (s *Provider) MarkWritten(by Kind, deletes bool) {
 	clear(s.operation.listings)
 	clear(s.operation.counts)
 	maps.DeleteFunc(s.operation.remembered, func(name string, _ *remembered) bool { return !strings.HasPrefix(name, Lasting) })
+}
+
+// Found notes what a vhost has before the first write.
+func (s *Provider) Found(vhost string, all topology.Vhost, err error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if _, known := s.operation.found[vhost]; known || err != nil && !broker.IsNotFound(err) {
+		return
+	}
+	found := map[Key]bool{}
+	add := func(kind Kind, names iter.Seq[string]) {
+		for name := range names {
+			found[Key{kind, vhost, name}] = true
+		}
+	}
+	add(Exchange, maps.Keys(all.Exchanges))
+	add(Queue, maps.Keys(all.Queues))
+	add(Policy, maps.Keys(all.Policies))
+	add(OperatorPolicy, maps.Keys(all.OperatorPolicies))
+	s.operation.found[vhost] = found
+}
+
+// WasAbsent reports whether an object is known to have been absent before the first write.
+func (s *Provider) WasAbsent(kind Kind, vhost, name string) bool {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	found, known := s.operation.found[vhost]
+	return known && !found[Key{kind, vhost, name}]
 }
 
 // HasWritten reports whether this operation is an apply that has begun to write.

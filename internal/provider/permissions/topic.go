@@ -143,7 +143,7 @@ func (s topicStore) Put(ctx context.Context, id []string, wanted byExchange) (bo
 		return false, err
 	}
 	if err := s.write(ctx, id, wanted, live); err != nil {
-		return false, err
+		return len(live) == 0, err
 	}
 	for exchange := range live {
 		if _, stays := wanted[exchange]; stays {

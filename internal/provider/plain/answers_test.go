@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -129,4 +131,78 @@ func TestAccEveryRelease_PlanRefusesAnUnknownExchangeType(t *testing.T) {
 	_, err = c.Plan(t.Context())
 	require.ErrorContains(t, err, "Unknown exchange type")
 	b.Call(t, http.MethodGet, b.Path("exchanges", "e"), nil, nil)
+}
+
+// A creation whose answer is lost is known to be ours, if the object was absent before. One that fails halfway leaves nothing.
+func TestAcc_UnfinishedCreations(t *testing.T) {
+	t.Parallel()
+	faults := map[string]func(w http.ResponseWriter, r *http.Request, api http.Handler){
+		"lost": func(_ http.ResponseWriter, r *http.Request, api http.Handler) {
+			api.ServeHTTP(httptest.NewRecorder(), r)
+			panic(http.ErrAbortHandler)
+		},
+		"refused": func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+			http.Error(w, `{"error":"bad_request","reason":"not today"}`, http.StatusBadRequest)
+		},
+		"not sent": func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		},
+	}
+	for what := range subjects(t, brokertest.New(t), "plain") {
+		for fault, answer := range faults {
+			t.Run(what+", "+fault, func(t *testing.T) {
+				t.Parallel()
+				for at := int32(1); ; at++ {
+					b := brokertest.New(t)
+					s := subjects(t, b, "plain")[what]
+					c := core(s.kind, s.config)
+					var writes atomic.Int32
+					c.Endpoint = b.Behind(t, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
+						if r.Method != http.MethodGet && r.Method != http.MethodDelete && writes.Add(1) == at {
+							answer(w, r, api)
+							return
+						}
+						api.ServeHTTP(w, r)
+					})
+					_, err := c.PlanAndApply(t.Context())
+					missed := writes.Load() < at
+					c.Endpoint = ""
+					switch {
+					case missed || fault == "lost" && what != "user" && what != "topic permissions": // which need several writes
+						require.NoError(t, err)
+						c.RequireEmptyPlan(t)
+					case fault != "lost":
+						require.Error(t, err)
+						c.MustApply(t)
+					default:
+						finish(t, c)
+					}
+					require.NoError(t, c.Destroy(t.Context()))
+					if missed {
+						return
+					}
+				}
+			})
+		}
+	}
+}
+
+// What was on the broker before is not adopted, even if the answer to the creation is lost.
+func TestAcc_LostAnswerAdoptsNothing(t *testing.T) {
+	t.Parallel()
+	for what := range subjects(t, brokertest.New(t), "plain") {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			b := brokertest.New(t)
+			s := subjects(t, b, "plain")[what]
+			core(s.kind, s.config).MustApply(t)
+			c := core(s.kind, s.config)
+			c.Endpoint = b.Through(t, func(r *http.Request) (forward, answer bool) { return true, r.Method == http.MethodGet })
+			_, err := c.PlanAndApply(t.Context())
+			require.ErrorContains(t, err, "terraform import")
+			c.Endpoint = ""
+			_, err = c.PlanAndApply(t.Context())
+			require.ErrorContains(t, err, "exists already")
+		})
+	}
 }

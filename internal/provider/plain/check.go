@@ -26,6 +26,7 @@ func CheckPlan(
 		return diags
 	}
 	all, err := run.Near(ctx, vhost, nil, nil)
+	run.Found(vhost, all, err)
 	switch {
 	case broker.IsNotFound(err):
 		return diags // something in the same apply can create it, and each of its objects would say so

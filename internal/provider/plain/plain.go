@@ -45,7 +45,7 @@ type Kind[O any] struct {
 type Store[O any] interface {
 	// Live finds an object as this operation has read it.
 	Live(ctx context.Context, id []string) (object O, exists bool, err error)
-	// Put creates or overwrites an object, and reports whether it is new.
+	// Put creates or overwrites an object, and reports whether it is new. With an error, a new object is incomplete.
 	Put(ctx context.Context, id []string, object O) (created bool, err error)
 	// Delete deletes an object. A missing one counts as deleted.
 	Delete(ctx context.Context, id []string) error
@@ -138,10 +138,43 @@ func (r Resource[M, O, P]) Put(ctx context.Context, plan *M) diag.Diagnostics {
 	switch {
 	case err == nil && !created, broker.IsInequivalent(err):
 		return diag.Diagnostics{r.Exists(*plan)}
+	case created || broker.IsUnanswered(err):
+		return r.settled(ctx, *plan, created, err)
 	case err != nil:
 		return r.Failed("create", *plan, err)
 	}
 	return nil
+}
+
+// settled finds out what an unfinished creation has left, after a cancellation too. If the object was absent before and is exactly as it
+// was sent, it was created. If it is new and incomplete, it is deleted.
+func (r Resource[M, O, P]) settled(ctx context.Context, plan M, created bool, err error) diag.Diagnostics {
+	if err == nil {
+		return nil
+	}
+	ctx, id := context.WithoutCancel(ctx), r.ID(plan)
+	r.Run.MarkWritten(r.Name, false) // what was listed before is outdated
+	live, exists, lookup := r.store().Live(ctx, id)
+	switch {
+	case lookup != nil:
+	case exists && r.Equal(P(&plan).Object(), live) && (created || r.wasAbsent(id)):
+		return nil
+	case created:
+		if lookup = r.store().Delete(ctx, id); lookup == nil {
+			return r.Failed("create", plan, err)
+		}
+	}
+	return r.Uncertain(plan, errors.Join(err, lookup))
+}
+
+// Uncertain is the error of a creation that can have taken effect, or still can.
+func (r Resource[M, O, P]) Uncertain(plan M, err error) diag.Diagnostics {
+	return r.Failed("create", plan, &uncertain{err, r.importing(plan)})
+}
+
+// wasAbsent reports whether it is known that an object was not on the broker before its creation.
+func (r Resource[M, O, P]) wasAbsent(id []string) bool {
+	return r.Existed != nil || r.Run.WasAbsent(r.Name, id[0], id[len(id)-1])
 }
 
 // Read refreshes a state. Attributes keep their form while they describe the live object.
@@ -264,8 +297,12 @@ func (r Resource[M, O, P]) Failed(action string, m M, err error) diag.Diagnostic
 
 // Exists is the error if the object to create is there already.
 func (r Resource[M, O, P]) Exists(m M) diag.Diagnostic {
-	identity := P(&m).Identity()
 	return diag.NewAttributeErrorDiagnostic(r.LastPath(), r.Title()+" exists already", fmt.Sprintf(
-		"%s is on the broker already, and was not changed. To manage it here, import it: terraform import %s.NAME '%s'. "+
-			"Otherwise choose another name.", r.Describe(identity), r.ResourceType(), entity.ID(identity).ValueString()))
+		"%s is on the broker already, and was not changed. To manage it here, import it: %s. Otherwise choose another name.",
+		r.Describe(P(&m).Identity()), r.importing(m)))
+}
+
+// importing is the command that imports the object.
+func (r Resource[M, O, P]) importing(m M) string {
+	return fmt.Sprintf("terraform import %s.NAME '%s'", r.ResourceType(), entity.ID(P(&m).Identity()).ValueString())
 }

@@ -132,10 +132,7 @@ func (s store) Put(ctx context.Context, id []string, wanted user) (bool, error) 
 	if err != nil || !created {
 		return false, err
 	}
-	if err := s.allow(ctx, id[0], wanted, user{}); err != nil {
-		return false, errors.Join(err, s.Delete(ctx, id))
-	}
-	return true, nil
+	return true, s.allow(ctx, id[0], wanted, user{})
 }
 
 // allow writes the permissions and limits that differ.

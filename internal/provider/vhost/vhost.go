@@ -17,6 +17,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/plain"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // New makes the resource.
@@ -57,6 +58,15 @@ type vhosts struct {
 func equal(wanted, live broker.VhostSettings) bool {
 	return wanted.Description == live.Description && slices.Equal(wanted.Tags, live.Tags) && wanted.Tracing == live.Tracing &&
 		(wanted.DefaultQueueType == "" || wanted.DefaultQueueType == live.DefaultQueueType) && maps.Equal(wanted.Limits, live.Limits)
+}
+
+// Create also notes that nothing is in the new vhost.
+func (v vhosts) Create(ctx context.Context, plan *model) diag.Diagnostics {
+	diags := v.Resource.Create(ctx, plan)
+	if !diags.HasError() {
+		v.Run.Found(plan.Name.ValueString(), topology.Vhost{}, nil)
+	}
+	return diags
 }
 
 // PlanDestroy warns of queues that are deleted with the vhost.
