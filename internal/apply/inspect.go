@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -147,14 +148,25 @@ func (a *Applier) Filled(ctx context.Context, vhost string) (map[string]bool, er
 	return namesOf(queues, func(q broker.QueueInfo) bool { return contents.of(q) != inspection{} }), err
 }
 
-// AllContents describes the visible contents of each queue of a vhost, by one reading of all statistics. A queue without an entry can
-// still have messages.
-func (a *Applier) AllContents(ctx context.Context, vhost string) (map[string]string, error) {
+// Contents are the visible contents of the queues of a vhost. A queue without an entry can still have messages.
+type Contents struct {
+	// Found describes the contents of each queue.
+	Found map[string]string
+	// Stuck are the queues that have messages and no consumer.
+	Stuck map[string]bool
+}
+
+// AllContents reads the contents of each queue of a vhost, by one reading of all statistics, after a wait.
+func (a *Applier) AllContents(ctx context.Context, vhost string, after time.Duration) (Contents, error) {
+	all := Contents{map[string]string{}, map[string]bool{}}
+	if err := pause(ctx, after); err != nil {
+		return all, err
+	}
 	queues, err := a.client.QueueCounts(ctx, vhost)
-	all := map[string]string{}
 	for _, q := range queues {
 		if found := contents.of(q).found; found != "" {
-			all[q.Name] = found
+			all.Found[q.Name] = found
+			all.Stuck[q.Name] = use.of(q).stuck
 		}
 	}
 	return all, err

@@ -199,6 +199,9 @@ func (b bindings) Delete(ctx context.Context, state model) diag.Diagnostics {
 	diags := b.Resource.Delete(ctx, state)
 	if !diags.HasError() {
 		turn.Last = configured.Deleted
+		if of := state.Object(); !of.ToExchange {
+			b.Run.Unbound(state.Vhost.ValueString(), of.Destination, of.String())
+		}
 	}
 	return diags
 }

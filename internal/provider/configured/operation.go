@@ -1,6 +1,7 @@
 package configured
 
 import (
+	"context"
 	"iter"
 	"maps"
 	"slices"
@@ -51,6 +52,8 @@ type operation struct {
 	wrote              bool
 	// ownersWrite says that a resource that owns many objects is being changed.
 	ownersWrite bool
+	// unbound has the deleted bindings to each queue.
+	unbound map[queueKey][]string
 	// found has the names of exchanges, queues and policies, by vhost, that were there before the first write.
 	found map[string]map[Key]bool
 	// adds says that the apply has begun to create or change something.
@@ -71,7 +74,7 @@ type reached struct {
 func newOperation() *operation {
 	return &operation{
 		refreshed: map[Key]bool{}, planned: map[Key]bool{},
-		going: map[queueKey]map[string]bool{}, listings: map[string]*listing{}, counts: map[string]*counts{},
+		going: map[queueKey]map[string]bool{}, unbound: map[queueKey][]string{}, listings: map[string]*listing{}, counts: map[string]*counts{},
 		remembered: map[string]*remembered{}, claimed: map[string]string{}, found: map[string]map[Key]bool{},
 		reaching: make(chan struct{}, 1), told: map[string]bool{},
 	}
@@ -92,8 +95,51 @@ func (s *Provider) Call() (ended func()) {
 		s.mutex.Lock()
 		defer s.mutex.Unlock()
 		s.underWay--
+		s.ended++
 		s.lastEnd = time.Now()
 	}
+}
+
+// AwaitAnother waits until another call has ended, which can have removed what stands in the way of this one. It reports false if there
+// is none: the time is over, nothing else has been under way for a while, or so many calls wait that others could not begin. Terraform
+// makes ten calls at a time by default.
+func (s *Provider) AwaitAnother(ctx context.Context, until time.Time) (another bool) {
+	const atOnce, poll, quiet = 9, 500 * time.Millisecond, 3 * time.Second
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.waiting >= atOnce {
+		return false
+	}
+	s.waiting++
+	defer func() { s.waiting-- }()
+	before, busy := s.ended, time.Now()
+	for s.ended == before {
+		if s.underWay > s.waiting {
+			busy = time.Now()
+		}
+		if time.Since(busy) > quiet || time.Now().After(until) || ctx.Err() != nil {
+			return false
+		}
+		s.mutex.Unlock()
+		time.Sleep(poll)
+		s.mutex.Lock()
+	}
+	return true
+}
+
+// Unbound notes a deleted binding to a queue.
+func (s *Provider) Unbound(vhost, queue, binding string) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	key := queueKey{vhost, queue}
+	s.operation.unbound[key] = append(s.operation.unbound[key], binding)
+}
+
+// UnboundFrom lists the bindings to a queue that this apply has deleted.
+func (s *Provider) UnboundFrom(vhost, queue string) []string {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return slices.Clone(s.operation.unbound[queueKey{vhost, queue}])
 }
 
 // Refreshes notes that a resource is refreshed. Within an operation, Terraform refreshes a resource once, and never after a

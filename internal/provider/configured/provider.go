@@ -23,6 +23,8 @@ type Provider struct {
 	mutex     sync.Mutex
 	operation *operation
 	underWay  int
+	ended     int // calls that have ended
+	waiting   int // calls in AwaitAnother
 	lastEnd   time.Time
 	fresh     map[string]*freshListings
 	making    map[string]chan struct{}

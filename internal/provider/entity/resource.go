@@ -3,6 +3,8 @@ package entity
 import (
 	"context"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -129,7 +131,11 @@ func (e *entity[M]) Create(ctx context.Context, req resource.CreateRequest, resp
 	turn := e.turn(of.Identity(plan))
 	turn.Lock()
 	defer turn.Unlock()
-	resp.Diagnostics.Append(of.Create(ctx, &plan)...)
+	diags := of.Create(ctx, &plan)
+	if has(diags, existsAlready) && turn.AwaitDeletion(ctx) {
+		diags = of.Create(ctx, &plan)
+	}
+	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		turn.Last = configured.Refused
 		return
@@ -226,5 +232,27 @@ func (e *entity[M]) Delete(ctx context.Context, req resource.DeleteRequest, resp
 		resp.Diagnostics.Append(e.NotDeleted(identity))
 		return
 	}
-	resp.Diagnostics.Append(of.Delete(ctx, state)...)
+	diags := of.Delete(ctx, state)
+	for until := time.Now().Add(patience); has(diags, inUse...) && e.provider.AwaitAnother(ctx, until); {
+		diags = of.Delete(ctx, state)
+	}
+	resp.Diagnostics.Append(diags...)
+	if !resp.Diagnostics.HasError() {
+		turn.Last = configured.Deleted
+	}
+}
+
+// patience is how long a deletion waits for other deletions of the same apply.
+const patience = time.Minute
+
+// Ends of the summaries of errors that another deletion of the same apply can solve.
+const existsAlready = " exists already"
+
+var inUse = []string{"Exchange is in use", "Queue is bound", "Virtual host has queues"}
+
+// has reports whether there is an error with such a summary.
+func has(diags diag.Diagnostics, ends ...string) bool {
+	return slices.ContainsFunc(diags.Errors(), func(d diag.Diagnostic) bool {
+		return slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(d.Summary(), end) })
+	})
 }

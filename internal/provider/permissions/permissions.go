@@ -4,6 +4,7 @@ package permissions
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/list"
@@ -81,6 +82,41 @@ func (r resources) Create(ctx context.Context, plan *model) diag.Diagnostics {
 		return r.Failed("create", *plan, err)
 	}
 	return nil
+}
+
+// PlanDestroy says in which order Terraform's own permissions go.
+func (r resources) PlanDestroy(ctx context.Context, state model) diag.Diagnostics {
+	user, diags := entity.ReachForPlan(ctx, r.Run)
+	if user != nil && user.Name == state.User.ValueString() {
+		diags.Append(ownGoLast(state.Vhost.ValueString()))
+	}
+	return diags
+}
+
+// Update lets other resources go first if the permissions are Terraform's own, since they can need them.
+func (r resources) Update(ctx context.Context, plan, state *model) diag.Diagnostics {
+	r.ownLast(ctx, *state)
+	return r.Resource.Update(ctx, plan, state)
+}
+
+// Delete is like Update.
+func (r resources) Delete(ctx context.Context, state model) diag.Diagnostics {
+	r.ownLast(ctx, state)
+	return r.Resource.Delete(ctx, state)
+}
+
+// ownLast waits until nothing else is under way, if the permissions are Terraform's own.
+func (r resources) ownLast(ctx context.Context, m model) {
+	self, err := r.Run.ReachForWrite(ctx)
+	for err == nil && self.Name == m.User.ValueString() && r.Run.AwaitAnother(ctx, time.Now().Add(time.Hour)) {
+	}
+}
+
+// ownGoLast warns of the deletion of Terraform's own permissions.
+func ownGoLast(vhost string) diag.Diagnostic {
+	return diag.NewAttributeWarningDiagnostic(path.Root("user"), "Terraform's own permissions are deleted", fmt.Sprintf(
+		"Terraform runs as this user. The apply deletes the permissions after everything else that it deletes in the virtual host %q. With "+
+			"-parallelism=1 it cannot. Then write vhost = rabbitmq_permissions.NAME.vhost in the other resources.", vhost))
 }
 
 func permissionsSchema(context.Context) schema.Schema {

@@ -58,7 +58,7 @@ func TestAccEveryRelease_QueueWithMessagesStays(t *testing.T) {
 			bind(t, b, "amq.direct", "key")
 			b.Publish(t, "amq.direct", "key", amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("kept")})
 			acctest.AwaitCount(t, b, "q", 1)
-			require.ErrorContains(t, c.Destroy(t.Context()), "Queue is bound")
+			require.ErrorContains(t, c.Destroy(t.Context()), "Queue has messages")
 			b.Publish(t, "amq.direct", "key", amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("still bound")})
 			for _, want := range []string{"kept", "still bound"} {
 				var got string

@@ -157,7 +157,7 @@ func (r Resource[M, O, P]) settled(ctx context.Context, plan M, created bool, er
 	live, exists, lookup := r.store().Live(ctx, id)
 	switch {
 	case lookup != nil:
-	case exists && r.Equal(P(&plan).Object(), live) && (created || r.wasAbsent(id)):
+	case broker.IsUnanswered(err) && exists && r.Equal(P(&plan).Object(), live) && (created || r.wasAbsent(id)):
 		return nil
 	case created:
 		if lookup = r.store().Delete(ctx, id); lookup == nil {
@@ -298,8 +298,8 @@ func (r Resource[M, O, P]) Failed(action string, m M, err error) diag.Diagnostic
 // Exists is the error if the object to create is there already.
 func (r Resource[M, O, P]) Exists(m M) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(r.LastPath(), r.Title()+" exists already", fmt.Sprintf(
-		"%s is on the broker already, and was not changed. To manage it here, import it: %s. Otherwise choose another name.",
-		r.Describe(P(&m).Identity()), r.importing(m)))
+		"%s is on the broker already, and was not changed. To manage it here, import it: %s. If it had another address in this state, "+
+			"write a moved block instead. Otherwise choose another name.", r.Describe(P(&m).Identity()), r.importing(m)))
 }
 
 // importing is the command that imports the object.

@@ -45,8 +45,20 @@ func changeWouldLose(m model, kept *apply.KeptError) diag.Diagnostic {
 }
 
 // destroyWouldLose is the error if a queue is not proved empty.
-func destroyWouldLose(m model, kept *apply.KeptError) diag.Diagnostic {
-	return wouldLose("Destroying the queue", m, kept, emptyFirst)
+func destroyWouldLose(m model, kept *apply.KeptError, unbound []string) diag.Diagnostic {
+	remedy := emptyFirst
+	if len(unbound) > 0 {
+		remedy = fmt.Sprintf("This apply has already deleted bindings to it:\n%s\n\nTo get them back, put their blocks back and apply. %s",
+			preflight.Bullets(unbound), remedy)
+	}
+	return wouldLose("Destroying the queue", m, kept, remedy)
+}
+
+// keepsMessages is the error of a plan that destroys a queue whose messages stay.
+func keepsMessages(contents map[string]string) diag.Diagnostic {
+	return diag.NewAttributeErrorDiagnostic(path.Root("name"), "Queue has messages", apply.Describe(contents)+
+		"\n\nIt has no consumer, so the destroy would fail, after it has deleted bindings. Consume or move the messages. "+
+		"To delete them with the queue, keep the block, set force_destroy = true, apply, and then remove the block.")
 }
 
 func wouldLose(what string, m model, kept *apply.KeptError, remedy string) diag.Diagnostic {

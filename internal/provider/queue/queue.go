@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
@@ -108,20 +109,31 @@ func (q queues) before(ctx context.Context, prior model, planned string) topolog
 	return queue
 }
 
-// PlanDestroy warns of messages that make the destroy fail, or that it deletes.
+// PlanDestroy warns of messages that make the destroy fail, or that it deletes. If they stay, since there is no consumer, it is an error:
+// the destroy would fail after it has deleted bindings.
 func (q queues) PlanDestroy(ctx context.Context, state model) diag.Diagnostics {
 	user, diags := entity.ReachForPlan(ctx, q.Run)
 	if user == nil {
 		return diags
 	}
 	vhost, name := state.Vhost.ValueString(), state.Name.ValueString()
-	all, err := configured.Once(ctx, q.Run, "contents "+vhost, func(ctx context.Context) (map[string]string, error) {
-		return q.Run.Applier.AllContents(ctx, vhost)
-	})
-	if contents, has := all[name]; has && err == nil {
-		diags.Append(holdsMessages(state, map[string]string{name: contents}))
+	look := func(which string, after time.Duration) (apply.Contents, error) {
+		return configured.Once(ctx, q.Run, which+" contents "+vhost, func(ctx context.Context) (apply.Contents, error) {
+			return q.Run.Applier.AllContents(ctx, vhost, after)
+		})
 	}
-	return diags
+	all, err := look("first", 0)
+	contents, has := all.Found[name]
+	if !has || err != nil {
+		return diags
+	}
+	found := map[string]string{name: contents}
+	if all.Stuck[name] && !state.ForceDestroy.ValueBool() {
+		if again, err := look("second", q.Run.Applier.Lag()); err == nil && again.Stuck[name] {
+			return append(diags, keepsMessages(found))
+		}
+	}
+	return append(diags, holdsMessages(state, found))
 }
 
 // Delete deletes the queue if it is proved empty, or by force. A queue without bindings and consumers needs no proof: its counts
@@ -154,21 +166,26 @@ func (q queues) Delete(ctx context.Context, state model) diag.Diagnostics {
 			change.Live.Bindings = append(change.Live.Bindings, b)
 		}
 	}
+	if bound := change.Bound(); bound != nil {
+		return q.deleted(state, bound) // before the queue is asked
+	}
 	return q.deleted(state, remove(ctx, change))
 }
 
 // deleted are the errors of a deletion.
 func (q queues) deleted(state model, err error) diag.Diagnostics {
 	bound, kept := (*apply.BoundError)(nil), (*apply.KeptError)(nil)
+	unbound := q.Run.UnboundFrom(state.Vhost.ValueString(), state.Name.ValueString())
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &bound):
 		return diag.Diagnostics{isBound(state, bound.Bindings)}
 	case errors.As(err, &kept):
-		return diag.Diagnostics{destroyWouldLose(state, kept)}
+		return diag.Diagnostics{destroyWouldLose(state, kept, unbound)}
 	case broker.IsNotEmpty(err):
-		return diag.Diagnostics{destroyWouldLose(state, &apply.KeptError{Queues: map[string]string{state.Name.ValueString(): "has messages"}})}
+		kept = &apply.KeptError{Queues: map[string]string{state.Name.ValueString(): "has messages"}}
+		return diag.Diagnostics{destroyWouldLose(state, kept, unbound)}
 	}
 	return q.Failed("delete", state, err)
 }

@@ -76,7 +76,7 @@ type user struct {
 // equal compares users. Permissions of other vhosts do not count.
 func equal(wanted, live user) bool {
 	for vhost, permission := range wanted.permissions {
-		if live.permissions[vhost] != permission {
+		if now, has := live.permissions[vhost]; !has || now != permission {
 			return false
 		}
 	}

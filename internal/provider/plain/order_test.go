@@ -1,0 +1,114 @@
+package plain_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
+)
+
+// run returns Terraform with a configuration that a user can apply.
+func run(t *testing.T, endpoint, user, password, config string) *terraformtest.CLI {
+	t.Helper()
+	acctest.Require(t)
+	tf := terraformtest.New(t, terraformtest.BuildProvider(t),
+		"RABBITMQ_ENDPOINT="+endpoint, "RABBITMQ_USERNAME="+user, "RABBITMQ_PASSWORD="+password)
+	tf.Write(t, "main.tf", terraformtest.Required+config)
+	return tf
+}
+
+// A destroy fails in the plan, before a binding goes, if messages stay in a queue. If the apply refuses, it says which bindings went.
+func TestAcc_DestroyOfAQueueWithMessages(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	tf := run(t, b.Endpoint, b.Username, b.Password, strings.ReplaceAll(`
+resource "rabbitmq_queue" "q" {
+  vhost = "VHOST"
+  name  = "q"
+}
+resource "rabbitmq_binding" "b" {
+  vhost       = "VHOST"
+  source      = "amq.topic"
+  destination = rabbitmq_queue.q.name
+  routing_key = "key"
+}`, "VHOST", b.Vhost))
+	tf.Run(t, "apply", "-auto-approve")
+	publish := func() { b.Publish(t, "amq.topic", "key", amqp.Publishing{DeliveryMode: amqp.Persistent}) }
+	publish()
+	acctest.AwaitCount(t, b, "q", 1)
+	_, err := tf.Try(t.Context(), "destroy", "-auto-approve", "-no-color")
+	require.ErrorContains(t, err, "Error: Queue has messages")
+	_, err = b.Channel(t).Consume("q", "", false, false, false, false, nil)
+	require.NoError(t, err)
+	brokertest.Eventually(t, func() error {
+		var queue struct {
+			Consumers int `json:"consumers"`
+		}
+		if b.Call(t, http.MethodGet, b.Path("queues", "q"), nil, &queue); queue.Consumers == 0 {
+			return errors.New("the broker does not count the consumer yet")
+		}
+		return nil
+	})
+	_, err = tf.Try(t.Context(), "destroy", "-auto-approve", "-no-color")
+	require.ErrorContains(t, err, "This apply has already deleted bindings to it:")
+	tf.Run(t, "apply", "-auto-approve")
+	publish()
+	acctest.AwaitCount(t, b, "q", 2)
+}
+
+// Within one destroy, what stands in the way of a deletion goes first, and Terraform's own permissions go last.
+func TestAcc_DestroyInAnyOrder(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	user, password := b.User(t, "administrator", ".*", ".*", ".*")
+	endpoint := b.Behind(t, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
+		if r.Method == http.MethodDelete && (strings.Contains(r.URL.Path, "/bindings/") || strings.Contains(r.URL.Path, "/queues/")) {
+			time.Sleep(time.Second) // the other deletions begin meanwhile
+		}
+		api.ServeHTTP(w, r)
+	})
+	tf := run(t, endpoint, user, password, strings.NewReplacer("VHOST", b.Vhost+".own", "USER", user).Replace(`
+resource "rabbitmq_vhost" "v" { name = "VHOST" }
+resource "rabbitmq_permissions" "own" {
+  vhost     = rabbitmq_vhost.v.name
+  user      = "USER"
+  configure = ".*"
+  write     = ".*"
+  read      = ".*"
+}
+resource "rabbitmq_exchange" "dead" {
+  vhost = rabbitmq_vhost.v.name
+  name  = "dead"
+  type  = "fanout"
+}
+resource "rabbitmq_queue" "q" {
+  vhost     = rabbitmq_vhost.v.name
+  name      = "q"
+  arguments = { "x-dead-letter-exchange" = "dead" }
+}
+resource "rabbitmq_binding" "b" {
+  vhost       = rabbitmq_vhost.v.name
+  source      = "dead"
+  destination = "q"
+  depends_on  = [rabbitmq_exchange.dead]
+}
+resource "rabbitmq_policy" "p" {
+  vhost      = rabbitmq_vhost.v.name
+  name       = "p"
+  pattern    = "x"
+  definition = { max-length = 1 }
+}`))
+	brokertest.Eventually(t, func() error { // the binding can come before the queue
+		_, err := tf.Try(t.Context(), "apply", "-auto-approve")
+		return err
+	})
+	tf.Run(t, "destroy", "-auto-approve")
+}
