@@ -138,6 +138,32 @@ func TestRemovalWithoutReadUnbindsNothing(t *testing.T) {
 	}
 }
 
+// Each question counts against a queue's delivery limit, which is 20 by default on 4.0 to 4.2. A removal that waits for a message to
+// go asks each queue once.
+func TestWaitingRemovalAsksOnce(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	p := declaring(t, b)
+	b.Publish(t, "", "declared", amqp.Publishing{DeliveryMode: amqp.Persistent})
+	_, deliveries := b.Consume(t, "declared", 1)
+	<-deliveries // so that the message is not stuck, and the removal waits
+	var asked sync.Map
+	a := quickApplier(t, b, b.Before(t, func(r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/get") {
+			count, _ := asked.LoadOrStore(r.URL.Path, &atomic.Int32{})
+			if count.(*atomic.Int32).Add(1) > 1 {
+				t.Errorf("asked again: %s", r.URL.Path)
+			}
+		}
+	}))
+	removal := changeTo(t, a, p, nil)
+	removal.Drain = 10 * time.Second
+	kept := (*KeptError)(nil)
+	require.ErrorAs(t, a.Remove(t.Context(), removal), &kept)
+	require.Contains(t, kept.Queues, "declared")
+	requireSame(t, removal.All.Topology, list(t, a, b.Vhost).Topology)
+}
+
 // Without the permission, a queue that left the schedule is kept, and stays bound all the time.
 func TestUpdateWithoutReadKeepsAQueueBound(t *testing.T) {
 	t.Parallel()

@@ -248,7 +248,10 @@ const patience = time.Minute
 // Ends of the summaries of errors that another deletion of the same apply can solve.
 const existsAlready = " exists already"
 
-var inUse = []string{"Exchange is in use", "Queue is bound", "Virtual host has queues"}
+var inUse = []string{
+	"Exchange is in use", "Queue is bound", "Virtual host has queues", "Queues are attached to the pipeline",
+	"Queues are bound to the delayed exchange",
+}
 
 // has reports whether there is an error with such a summary.
 func has(diags diag.Diagnostics, ends ...string) bool {

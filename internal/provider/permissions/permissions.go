@@ -50,7 +50,11 @@ type resources struct {
 
 // Plan also refuses permissions that another resource of the same plan sets.
 func (r resources) Plan(ctx context.Context, plan, prior *model) diag.Diagnostics {
-	return append(r.Resource.Plan(ctx, plan, prior), Claim(r.Run, r.Name, path.Root("user"), plan.User, plan.Vhost)...)
+	diags := append(r.Resource.Plan(ctx, plan, prior), Claim(r.Run, r.Name, path.Root("user"), plan.User, plan.Vhost)...)
+	if prior != nil && r.Run.Configured() && plan.Object() != prior.Object() {
+		diags.Append(r.PlanDestroy(ctx, *prior)...)
+	}
+	return diags
 }
 
 // Claim refuses the permissions of a user in a virtual host if another kind of resource in the same plan sets them.
@@ -114,8 +118,8 @@ func (r resources) ownLast(ctx context.Context, m model) {
 
 // ownGoLast warns of the deletion of Terraform's own permissions.
 func ownGoLast(vhost string) diag.Diagnostic {
-	return diag.NewAttributeWarningDiagnostic(path.Root("user"), "Terraform's own permissions are deleted", fmt.Sprintf(
-		"Terraform runs as this user. The apply deletes the permissions after everything else that it deletes in the virtual host %q. With "+
+	return diag.NewAttributeWarningDiagnostic(path.Root("user"), "Terraform's own permissions change", fmt.Sprintf(
+		"Terraform runs as this user. The apply changes or deletes the permissions in the virtual host %q after everything else. With "+
 			"-parallelism=1 it cannot. Then write vhost = rabbitmq_permissions.NAME.vhost in the other resources.", vhost))
 }
 

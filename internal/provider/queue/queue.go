@@ -87,6 +87,9 @@ func want(change *apply.Change, name string, planned topology.Queue) {
 // Plan also warns of a re-creation.
 func (q queues) Plan(ctx context.Context, plan, prior *model) diag.Diagnostics {
 	diags := q.Resource.Plan(ctx, plan, prior)
+	if prior != nil && q.Run.Configured() && (!plan.Name.Equal(prior.Name) || !plan.Vhost.Equal(prior.Vhost)) {
+		diags.Append(q.PlanDestroy(ctx, *prior)...) // the queue is replaced
+	}
 	if prior != nil && plan.known() && !equal(plan.Object(), q.before(ctx, *prior, plan.Object().Type)) {
 		diags.Append(recreated(*plan, *prior))
 	}
