@@ -228,7 +228,7 @@ func (e *execution) removeUnbound(ctx context.Context, s step, candidates, remai
 		switch {
 		case err != nil:
 		case recreated:
-			err = e.recreateQueue(ctx, name, wanted, candidates[name])
+			err = createAgain(ctx, e, e.createQueue, name, wanted, candidates[name])
 		default:
 			delete(remaining, name)
 		}

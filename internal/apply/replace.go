@@ -39,21 +39,18 @@ func (e *execution) replaceQueues(ctx context.Context, s step) error {
 	return errors.Join(err, e.deleteNotes(ctx, "", s.bindings))
 }
 
-// recreateQueue creates a deleted queue with its new properties or, if the broker refuses these, with its old ones.
-func (e *execution) recreateQueue(ctx context.Context, name string, wanted, old topology.Queue) error {
-	put := func(queue topology.Queue) func(context.Context) error {
-		return func(ctx context.Context) error { return e.createQueue(ctx, name, queue) }
-	}
-	return e.createAgain(ctx, put(wanted), put(old))
-}
-
 // createAgain creates a deleted object again, even after a cancellation: the new one or, if the broker refuses it, the old one.
-func (e *execution) createAgain(ctx context.Context, wanted, old func(context.Context) error) error {
-	err := e.repeat(context.WithoutCancel(ctx), broker.IsUnanswered, wanted)
+func createAgain[T any](
+	ctx context.Context, e *execution, create func(ctx context.Context, name string, object T) error, name string, wanted, old T,
+) error {
+	put := func(object T) func(context.Context) error {
+		return func(ctx context.Context) error { return create(ctx, name, object) }
+	}
+	err := e.repeat(context.WithoutCancel(ctx), broker.IsUnanswered, put(wanted))
 	if err == nil {
 		return nil
 	}
-	return errors.Join(err, notUndone(e.insist(ctx, old)))
+	return errors.Join(err, notUndone(e.insist(ctx, put(old))))
 }
 
 // present lists those of the bindings to the queues that are there now. What somebody has deleted meanwhile stays away.
@@ -88,10 +85,8 @@ func (e *execution) replaceExchange(ctx context.Context, name string, wanted top
 		return errors.Join(err, e.deleteNotes(ctx, name, bindings))
 	}
 	// Without an answer, the exchange can be deleted. If it still exists, it is not created.
-	put := func(exchange topology.Exchange) func(context.Context) error {
-		return func(ctx context.Context) error { return e.createExchange(ctx, name, exchange) }
-	}
-	return errors.Join(err, e.createAgain(ctx, put(wanted), put(e.All.Exchanges[name])), e.bindBack(ctx, name, bindings))
+	return errors.Join(err, createAgain(ctx, e, e.createExchange, name, wanted, e.All.Exchanges[name]),
+		e.bindBack(ctx, name, bindings))
 }
 
 // noteAll notes all bindings of an exchange, and lists those that are there in the end. First it checks that each one can be made: to

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
@@ -19,49 +17,42 @@ const trialSuffix = ".retry-trial"
 // try creates the new objects of a re-creation under other names, and deletes them at once. So the broker refuses wrong
 // arguments and missing permissions before anything is deleted.
 func (e *execution) try(ctx context.Context, s step) error {
-	for _, name := range slices.Sorted(maps.Keys(s.exchanges)) {
-		exchange := s.exchanges[name]
-		if err := e.tryOne(ctx, name, exchange.Arguments, func(ctx context.Context, trial string, arguments topology.Arguments) error {
-			exchange.Arguments = arguments
-			_, err := e.client.PutExchange(ctx, e.Vhost, trial, exchange)
-			return err
-		}, e.client.DeleteExchange); err != nil {
-			return fmt.Errorf("create exchange %q anew: %w", name, err)
-		}
+	removeQueue := func(ctx context.Context, vhost, name string) error { return e.client.DeleteQueue(ctx, vhost, name, "") }
+	var failed []error
+	for name, exchange := range s.exchanges {
+		arguments := func(x *topology.Exchange) *topology.Arguments { return &x.Arguments }
+		failed = append(failed, tryOne(ctx, e, name, exchange, arguments, e.client.PutExchange, e.client.DeleteExchange))
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.queues)) {
-		queue := s.queues[name]
-		if err := e.tryOne(ctx, name, queue.Arguments, func(ctx context.Context, trial string, arguments topology.Arguments) error {
-			queue.Arguments = arguments
-			_, err := e.client.PutQueue(ctx, e.Vhost, trial, queue)
-			return err
-		}, func(ctx context.Context, vhost, trial string) error {
-			return e.client.DeleteQueue(ctx, vhost, trial, "")
-		}); err != nil {
-			return fmt.Errorf("create queue %q anew: %w", name, err)
-		}
+	for name, queue := range s.queues {
+		arguments := func(q *topology.Queue) *topology.Arguments { return &q.Arguments }
+		failed = append(failed, tryOne(ctx, e, name, queue, arguments, e.client.PutQueue, removeQueue))
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 // tryOne tries one object. It tells nothing if the user's permissions or a limit do not allow a trial.
-func (e *execution) tryOne(
-	ctx context.Context, name string, arguments topology.Arguments,
-	put func(ctx context.Context, trial string, arguments topology.Arguments) error,
-	remove func(ctx context.Context, vhost, trial string) error,
+func tryOne[T any](
+	ctx context.Context, e *execution, name string, object T, arguments func(*T) *topology.Arguments,
+	put func(ctx context.Context, vhost, name string, object T) (bool, error), remove func(ctx context.Context, vhost, name string) error,
 ) error {
 	trial := name + trialSuffix
 	if len(trial) > maxName {
 		return nil
 	}
-	err := named(put(ctx, trial, arguments))
+	create := func() error {
+		_, err := put(ctx, e.Vhost, trial, object)
+		return named(err)
+	}
+	err := create()
 	if broker.IsInequivalent(err) { // an apply that was killed has left it
-		err = errors.Join(remove(ctx, e.Vhost, trial), named(put(ctx, trial, arguments)))
+		err = errors.Join(remove(ctx, e.Vhost, trial), create())
 	}
 	if broker.IsUnauthorized(err) {
-		other := referred(arguments)
+		of := arguments(&object)
+		other := referred(*of)
+		*of = without(*of, map[string]bool{deadLetterExchange: true, alternateExchange: true})
 		//nolint:nilerr // whether the user can create the object shows when it is re-created
-		if other == "" || put(ctx, trial, without(arguments, map[string]bool{deadLetterExchange: true, alternateExchange: true})) != nil {
+		if other == "" || create() != nil {
 			return nil
 		}
 		err = fmt.Errorf("the user needs the permissions read on %q and write on %q: %w", name, other, err)
@@ -70,7 +61,10 @@ func (e *execution) tryOne(
 	if answer, ok := errors.AsType[*broker.Error](err); ok && limited.MatchString(answer.Reason) {
 		return removed
 	}
-	return errors.Join(err, removed)
+	if err = errors.Join(err, removed); err != nil {
+		return fmt.Errorf("create %q anew: %w", name, err)
+	}
+	return nil
 }
 
 // maxName limits the names of exchanges and queues, in bytes.

@@ -112,7 +112,8 @@ func (r resources) Delete(ctx context.Context, state model) diag.Diagnostics {
 // ownLast waits until nothing else is under way, if the permissions are Terraform's own.
 func (r resources) ownLast(ctx context.Context, m model) {
 	self, err := r.Run.ReachForWrite(ctx)
-	for err == nil && self.Name == m.User.ValueString() && r.Run.AwaitAnother(ctx, time.Now().Add(time.Hour)) {
+	own := err == nil && self.Name == m.User.ValueString()
+	for end := time.Now().Add(24 * time.Hour); own && r.Run.AwaitAnother(ctx, end); {
 	}
 }
 
