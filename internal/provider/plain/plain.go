@@ -156,10 +156,11 @@ func (r Resource[M, O, P]) settled(ctx context.Context, plan M, created bool, er
 	r.Run.MarkWritten(r.Name, false) // what was listed before is outdated
 	live, exists, lookup := r.store().Live(ctx, id)
 	switch {
-	case lookup != nil:
+	case lookup == nil && !exists:
+		return r.Failed("create", plan, err)
 	case broker.IsUnanswered(err) && exists && r.Equal(P(&plan).Object(), live) && (created || r.wasAbsent(id)):
 		return nil
-	case created:
+	case lookup == nil && created:
 		if lookup = r.store().Delete(ctx, id); lookup == nil {
 			return r.Failed("create", plan, err)
 		}
