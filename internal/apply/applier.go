@@ -30,6 +30,9 @@ type Applier struct {
 // New returns an applier that changes the client's broker.
 func New(client *broker.Client, times Times) *Applier { return &Applier{client, times, &sync.Map{}} }
 
+// Settle returns Times.Settle.
+func (a *Applier) Settle() time.Duration { return a.times.Settle }
+
 func (a *Applier) lock(vhost string, to topology.Binding) *sync.RWMutex {
 	type key struct {
 		vhost, name string

@@ -51,31 +51,34 @@ func (c Change) requireReadable(b topology.Binding) error {
 	return nil
 }
 
-// requireReadableOf fails if a binding of a re-created exchange could not be restored exactly.
-func (c Change) requireReadableOf(recreated map[string]topology.Exchange) error {
-	for _, exchange := range slices.Sorted(maps.Keys(recreated)) {
-		for _, b := range c.bindingsOf(exchange) {
-			if err := c.requireReadable(b); err != nil {
-				return err
-			}
+// requireReadableOf fails if a binding of a re-created exchange, or of a queue that gets all its bindings back, could not be restored
+// exactly.
+func (c Change) requireReadableOf(recreated topology.Topology) error {
+	for _, b := range c.All.Bindings {
+		_, from := recreated.Exchanges[b.Source]
+		if !from && !leadsInto(b, recreated) || b.Source == "" {
+			continue
+		}
+		if err := c.requireReadable(b); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// requireLasting fails if a re-created exchange is the only target of an auto-delete exchange. That exchange would
+// requireLasting fails if a re-created exchange or queue is the only target of an auto-delete exchange. That exchange would
 // delete itself, and applications could no longer publish to it.
-func (c Change) requireLasting(recreated map[string]topology.Exchange) error {
+func (c Change) requireLasting(recreated topology.Topology) error {
 	for _, b := range c.All.Bindings {
-		if _, leads := recreated[b.Destination]; !leads || !b.ToExchange || !c.All.Exchanges[b.Source].AutoDelete {
+		if !leadsInto(b, recreated) || !c.All.Exchanges[b.Source].AutoDelete {
 			continue
 		}
-		_, sourceToo := recreated[b.Source]
+		_, sourceToo := recreated.Exchanges[b.Source]
 		leadsElsewhere := func(other topology.Binding) bool {
-			return other.Source == b.Source && (!other.ToExchange || other.Destination != b.Destination)
+			return other.Source == b.Source && (other.ToExchange != b.ToExchange || other.Destination != b.Destination)
 		}
 		if !sourceToo && !slices.ContainsFunc(c.All.Bindings, leadsElsewhere) {
-			return fmt.Errorf("exchange %q must be re-created, but is the only target of the auto-delete exchange %q, which would delete itself. "+
+			return fmt.Errorf("%q must be re-created, but is the only target of the auto-delete exchange %q, which would delete itself. "+
 				"Bind the auto-delete exchange to another target first, or re-create it afterwards", b.Destination, b.Source)
 		}
 	}

@@ -67,10 +67,11 @@ func planUpdate(c Change) ([]step, error) {
 	goingShared, goingOwn := c.split(changes.Delete.Queues)
 	noted := c.noted()
 	c.All.Bindings = slices.Concat(c.All.Bindings, noted)
-	if err := c.requireReadableOf(changes.Replace.Exchanges); err != nil {
+	recreated := topology.Topology{Exchanges: changes.Replace.Exchanges, Queues: changes.Replace.Queues}
+	if err := c.requireReadableOf(recreated); err != nil {
 		return nil, err
 	}
-	if err := c.requireLasting(changes.Replace.Exchanges); err != nil {
+	if err := c.requireLasting(recreated); err != nil {
 		return nil, err
 	}
 	written := topology.Merge(changes.Create, changes.Update).Policies
@@ -171,7 +172,7 @@ func planRemove(c Change, ifUnanswered failure) ([]step, error) {
 	delete(early, c.CatchAll())
 	last := without(c.Live.Queues, early)
 	entrance, others := divide(c.Live.Exchanges, func(name string, _ topology.Exchange) bool { return name == c.Entrance() })
-	if err := c.requireReadableOf(entrance); err != nil {
+	if err := c.requireReadableOf(topology.Topology{Exchanges: entrance}); err != nil {
 		return nil, err
 	}
 	guard, narrowed, attaching := c.dividePolicies()

@@ -172,7 +172,6 @@ func TestTrial(t *testing.T) {
 		for _, text := range want {
 			require.ErrorContains(t, err, text)
 		}
-		require.NotContains(t, err.Error(), trialSuffix)
 		now := list(t, admin, b.Vhost)
 		delete(before.Queues, "first"+trialSuffix)
 		before.Bindings = slices.DeleteFunc(before.Bindings, func(b topology.Binding) bool { return b.Destination == "first"+trialSuffix })
@@ -187,12 +186,42 @@ func TestTrial(t *testing.T) {
 		c.Wanted.Exchanges["events"] = topology.Exchange{Type: "topic", Arguments: topology.Arguments{"alternate-exchange": "unrouted"}}
 	}, `read on "events" and write on "unrouted"`)
 
-	// Without the right to create a trial, or beyond a limit, the change goes on.
+	// An object that names no exchange needs no trial. One that names an exchange does, since the old one can need more permissions
+	// than its deletion.
 	user, password = b.User(t, "management", "^(first|second|events|amq[.].*)$", ".*", ".*")
-	b.Call(t, http.MethodPut, b.Path("vhost-limits", "max-queues"), map[string]any{"value": 2}, nil)
+	a = withoutLag(applierAs(t, b.Endpoint, user, password))
+	b.Call(t, http.MethodDelete, b.Path("exchanges", "events"), nil, nil)
+	b.Call(t, http.MethodPut, b.Path("exchanges", "events"),
+		map[string]any{"type": "fanout", "arguments": map[string]any{"alternate-exchange": "unrouted"}}, nil)
+	refused(func(*Change) {}, "configure and read on", `"events`+`.retry-trial"`)
+	b.Call(t, http.MethodDelete, b.Path("exchanges", "events"), nil, nil)
+	b.Call(t, http.MethodPut, b.Path("exchanges", "events"), map[string]any{"type": "fanout"}, nil)
+
+	// At a limit, neither the new nor the old object could be created.
+	b.Call(t, http.MethodPut, b.Path("vhost-limits", "max-queues"), map[string]any{"value": 1}, nil)
+	a = withoutLag(admin)
+	refused(func(*Change) {}, "queue limit in vhost")
+	b.Call(t, http.MethodDelete, b.Path("vhost-limits", "max-queues"), nil, nil)
+
+	// A binding that the new type refuses.
+	odd := topology.Binding{Source: "events", Destination: "first", Arguments: topology.Arguments{"x-match": "some"}}
+	require.NoError(t, admin.client.Bind(t.Context(), b.Vhost, odd))
+	refused(func(c *Change) { c.Wanted.Exchanges["events"] = topology.Exchange{Type: "headers"} }, "the new type cannot have the binding")
+	require.NoError(t, admin.client.Unbind(t.Context(), b.Vhost, odd))
+
+	// An exchange that deletes itself without the queue, and a binding that cannot be restored exactly.
+	b.Call(t, http.MethodPut, b.Path("exchanges", "fleeting"), map[string]any{"type": "fanout", "auto_delete": true}, nil)
+	fleeting := topology.Binding{Source: "fleeting", Destination: "first"}
+	require.NoError(t, admin.client.Bind(t.Context(), b.Vhost, fleeting))
+	refused(func(*Change) {}, `the only target of the auto-delete exchange "fleeting"`)
+	require.NoError(t, admin.client.Unbind(t.Context(), b.Vhost, fleeting))
+	inexact := topology.Binding{Source: "amq.headers", Destination: "first", Arguments: topology.Arguments{"list": []any{int64(1)}}}
+	require.NoError(t, admin.client.Bind(t.Context(), b.Vhost, inexact))
+	refused(func(*Change) {}, "cannot be restored")
+	require.NoError(t, admin.client.Unbind(t.Context(), b.Vhost, inexact))
+
+	user, password = b.User(t, "management", "^(first|second|events|amq[.].*)$", ".*", ".*")
 	_, err := withoutLag(applierAs(t, b.Endpoint, user, password)).Update(t.Context(), of())
-	require.NoError(t, err)
-	_, err = withoutLag(admin).Update(t.Context(), of())
 	require.NoError(t, err)
 }
 

@@ -1,10 +1,10 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
@@ -15,63 +15,98 @@ import (
 const trialSuffix = ".retry-trial"
 
 // try creates the new objects of a re-creation under other names, and deletes them at once. So the broker refuses wrong
-// arguments and missing permissions before anything is deleted.
+// arguments, missing permissions and bindings that a new type cannot have before anything is deleted.
 func (e *execution) try(ctx context.Context, s step) error {
 	removeQueue := func(ctx context.Context, vhost, name string) error { return e.client.DeleteQueue(ctx, vhost, name, "") }
 	var failed []error
 	for name, exchange := range s.exchanges {
-		arguments := func(x *topology.Exchange) *topology.Arguments { return &x.Arguments }
-		failed = append(failed, tryOne(ctx, e, name, exchange, arguments, e.client.PutExchange, e.client.DeleteExchange))
+		old := e.All.Exchanges[name]
+		failed = append(failed, trial[topology.Exchange]{
+			name: name, references: cmp.Or(referred(exchange.Arguments), referred(old.Arguments)), object: exchange,
+			arguments: func(x *topology.Exchange) *topology.Arguments { return &x.Arguments },
+			put:       e.client.PutExchange, remove: e.client.DeleteExchange,
+			use: func(ctx context.Context, trial string) error {
+				return e.tryBindings(ctx, name, trial, exchange.Type != old.Type)
+			},
+		}.run(ctx, e))
 	}
 	for name, queue := range s.queues {
-		arguments := func(q *topology.Queue) *topology.Arguments { return &q.Arguments }
-		failed = append(failed, tryOne(ctx, e, name, queue, arguments, e.client.PutQueue, removeQueue))
+		failed = append(failed, trial[topology.Queue]{
+			name: name, references: cmp.Or(referred(queue.Arguments), referred(e.All.Queues[name].Arguments)), object: queue,
+			arguments: func(q *topology.Queue) *topology.Arguments { return &q.Arguments },
+			put:       e.client.PutQueue, remove: removeQueue,
+			use: func(context.Context, string) error { return nil },
+		}.run(ctx, e))
 	}
 	return errors.Join(failed...)
 }
 
-// tryOne tries one object. It tells nothing if the user's permissions or a limit do not allow a trial.
-func tryOne[T any](
-	ctx context.Context, e *execution, name string, object T, arguments func(*T) *topology.Arguments,
-	put func(ctx context.Context, vhost, name string, object T) (bool, error), remove func(ctx context.Context, vhost, name string) error,
-) error {
-	trial := name + trialSuffix
-	if len(trial) > maxName {
-		return nil
+// tryBindings makes the bindings from an exchange from its trial, if the type changes.
+func (e *execution) tryBindings(ctx context.Context, name, trial string, changes bool) error {
+	for _, b := range e.bindingsOf(name) {
+		if !changes || b.Source != name {
+			continue
+		}
+		was := b.String()
+		if b.Source = trial; b.ToExchange && b.Destination == name {
+			b.Destination = trial
+		}
+		if err := e.client.Bind(ctx, e.Vhost, b); err != nil && !broker.IsNotFound(err) && !broker.IsUnauthorized(err) {
+			return fmt.Errorf("the new type cannot have the binding %q: %w", was, named(err))
+		}
 	}
+	return nil
+}
+
+// trial is the trial of one object.
+type trial[T any] struct {
+	name string
+	// references is the exchange that the new or else the old object names, or "".
+	references string
+	object     T
+	arguments  func(*T) *topology.Arguments
+	put        func(ctx context.Context, vhost, name string, object T) (bool, error)
+	remove     func(ctx context.Context, vhost, name string) error
+	// use tries what needs the object.
+	use func(ctx context.Context, trial string) error
+}
+
+// run tries the object. If the user has no right to the name of a trial, it tells nothing about an object that names no exchange: to
+// create that one again takes no more permissions than its deletion.
+func (t trial[T]) run(ctx context.Context, e *execution) error {
+	name := strings.ToValidUTF8(t.name[:min(len(t.name), maxName-len(trialSuffix))], "") + trialSuffix
 	create := func() error {
-		_, err := put(ctx, e.Vhost, trial, object)
+		_, err := t.put(ctx, e.Vhost, name, t.object)
 		return named(err)
 	}
 	err := create()
 	if broker.IsInequivalent(err) { // an apply that was killed has left it
-		err = errors.Join(remove(ctx, e.Vhost, trial), create())
+		err = errors.Join(t.remove(ctx, e.Vhost, name), create())
 	}
 	if broker.IsUnauthorized(err) {
-		of := arguments(&object)
-		other := referred(*of)
-		*of = without(*of, map[string]bool{deadLetterExchange: true, alternateExchange: true})
-		//nolint:nilerr // whether the user can create the object shows when it is re-created
-		if other == "" || create() != nil {
+		if t.references == "" {
 			return nil
 		}
-		err = fmt.Errorf("the user needs the permissions read on %q and write on %q: %w", name, other, err)
+		of := t.arguments(&t.object)
+		*of = without(*of, map[string]bool{deadLetterExchange: true, alternateExchange: true})
+		if create() != nil {
+			return fmt.Errorf("%q names the exchange %q, so it is tried before it is deleted: the user needs configure and read on %q, "+
+				"and write on %q: %w", t.name, t.references, name, t.references, err)
+		}
+		err = fmt.Errorf("the user needs read on %q and write on %q: %w", t.name, t.references, err)
 	}
-	removed := e.insist(ctx, func(ctx context.Context) error { return remove(ctx, e.Vhost, trial) })
-	if answer, ok := errors.AsType[*broker.Error](err); ok && limited.MatchString(answer.Reason) {
-		return removed
+	if err == nil {
+		err = t.use(ctx, name)
 	}
+	removed := e.insist(ctx, func(ctx context.Context) error { return t.remove(ctx, e.Vhost, name) })
 	if err = errors.Join(err, removed); err != nil {
-		return fmt.Errorf("create %q anew: %w", name, err)
+		return fmt.Errorf("create %q anew: %w", t.name, err)
 	}
 	return nil
 }
 
 // maxName limits the names of exchanges and queues, in bytes.
 const maxName = 255
-
-// limited matches the answers of brokers that have as many queues or exchanges as a limit allows. The re-creation deletes one first.
-var limited = regexp.MustCompile(`limit .*is reached$`)
 
 // Arguments that name an exchange. Whoever declares a queue or an exchange with one needs read on it, and write on that exchange.
 const (

@@ -123,9 +123,7 @@ func (b bindings) settled(ctx context.Context, plan *model, before map[string]bo
 // turn is the turn of a binding. If keys move from one resource to another, as when a list used with count loses its first one, a
 // resource gives up what another has already made.
 func (b bindings) turn(m model) *configured.Turn {
-	of := m.Object()
-	of.PropertiesKey = ""
-	return b.Run.Turn(key(append([]string{m.Vhost.ValueString(), of.RoutingKey, of.Arguments.Key()}, parts(of)...)))
+	return b.Run.BindingTurn(m.Vhost.ValueString(), m.Object())
 }
 
 // before has the keys of a vhost's bindings from before this apply.

@@ -43,6 +43,7 @@ type Key struct {
 // operation is one refresh and plan, or one apply. Up to Terraform 1.14, each operation has its own process. Since 1.15,
 // `terraform test` runs all operations of a file in one process without marking where one ends.
 type operation struct {
+	begun              time.Time
 	refreshed, planned map[Key]bool
 	going              map[queueKey]map[string]bool
 	listings           map[string]*listing
@@ -73,6 +74,7 @@ type reached struct {
 
 func newOperation() *operation {
 	return &operation{
+		begun:     time.Now(),
 		refreshed: map[Key]bool{}, planned: map[Key]bool{},
 		going: map[queueKey]map[string]bool{}, unbound: map[queueKey][]string{}, listings: map[string]*listing{}, counts: map[string]*counts{},
 		remembered: map[string]*remembered{}, claimed: map[string]string{}, found: map[string]map[Key]bool{},
@@ -238,6 +240,19 @@ func (s *Provider) WasAbsent(kind Kind, vhost, name string) bool {
 	defer s.mutex.Unlock()
 	found, known := s.operation.found[vhost]
 	return known && !found[Key{kind, vhost, name}]
+}
+
+// AwaitCounts waits until statistics show what was on the broker before this operation began. It reports whether it has waited.
+func (s *Provider) AwaitCounts(ctx context.Context) (waited bool, err error) {
+	s.mutex.Lock()
+	wait := time.Until(s.operation.begun.Add(s.Applier.Settle()))
+	s.mutex.Unlock()
+	select {
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	case <-time.After(wait):
+		return wait > 0, nil
+	}
 }
 
 // HasWritten reports whether this operation is an apply that has begun to write.

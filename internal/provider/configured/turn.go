@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // A Turn lets one resource at a time create or delete the same object. An apply can have several resources for one object, if an
@@ -32,6 +34,11 @@ func (s *Provider) Turn(object any) *Turn {
 		s.turns[object] = &Turn{}
 	}
 	return s.turns[object]
+}
+
+// BindingTurn is the turn of a binding.
+func (s *Provider) BindingTurn(vhost string, b topology.Binding) *Turn {
+	return s.Turn([2]string{vhost, b.String()})
 }
 
 // AwaitDeletion gives another resource of the apply time to delete the object. The caller has the turn, and has it again afterwards.

@@ -299,6 +299,9 @@ func TestAcc_KilledAtAnyWrite(t *testing.T) {
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
+			if kind == "federation upstream" {
+				brokertest.New(t).Needs(t, brokertest.Plugin("rabbitmq_shovel"), brokertest.Plugin("rabbitmq_federation"))
+			}
 			for what, phase := range map[string]func(*testing.T, *brokertest.Broker, subject, acctest.Kill) int{
 				"create": killedCreation, "change": killedChange, "destroy": killedDestroy,
 			} {

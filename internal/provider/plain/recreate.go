@@ -130,6 +130,16 @@ func (r Recreated[M, O, P]) restored(ctx context.Context, plan M, all topology.V
 	change := apply.Change{Owner: recreating{}, Vhost: all.Name, All: all, Live: topology.New(), Wanted: topology.New()}
 	r.Want(&change, name, P(&plan).Object())
 	change.Live.Bindings = notesOf(name, len(change.Wanted.Exchanges) > 0, all)
+	// A resource whose binding was not there for the plan creates it again.
+	for _, note := range change.Live.Bindings {
+		original, _ := recreating{}.Notes().Noted(note)
+		turn := r.Run.BindingTurn(all.Name, original)
+		turn.Lock()
+		if turn.Last == "" {
+			turn.Last = configured.Deleted
+		}
+		turn.Unlock()
+	}
 	_, err := r.Run.Applier.Update(ctx, change)
 	if kept := (*apply.KeptError)(nil); r.Kept != nil && errors.As(err, &kept) {
 		return diag.Diagnostics{r.Kept(plan, kept)}

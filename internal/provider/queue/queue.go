@@ -199,6 +199,14 @@ func (q queues) unused(ctx context.Context, vhost, name string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	switch waited, err := q.Run.AwaitCounts(ctx); {
+	case err != nil:
+		return false, err
+	case waited:
+		if info, err = q.counts(ctx, vhost, name); err != nil {
+			return false, err
+		}
+	}
 	for _, count := range []*int64{info.Messages, info.Consumers} {
 		if count == nil || *count > 0 {
 			return false, nil

@@ -131,7 +131,12 @@ func (s store) Put(ctx context.Context, id []string, wanted broker.VhostSettings
 			return false, keptQueueType(now.DefaultQueueType)
 		}
 	}
-	return created, s.run.Client.PutVhostLimits(ctx, id[0], before.Limits, wanted.Limits)
+	if err = s.run.Client.PutVhostLimits(ctx, id[0], before.Limits, wanted.Limits); err != nil && created {
+		// What others have made meanwhile stays.
+		queues, unlisted := s.run.Client.Queues(ctx, id[0])
+		created = unlisted == nil && len(queues) == 0
+	}
+	return created, err
 }
 
 func (s store) Delete(ctx context.Context, id []string) error {
