@@ -148,7 +148,7 @@ func TestWaitingRemovalAsksOnce(t *testing.T) {
 	_, deliveries := b.Consume(t, "declared", 1)
 	<-deliveries // so that the message is not stuck, and the removal waits
 	var asked sync.Map
-	a := quickApplier(t, b, b.Before(t, func(r *http.Request) {
+	a := newApplier(t, b, b.Before(t, func(r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/get") {
 			count, _ := asked.LoadOrStore(r.URL.Path, &atomic.Int32{})
 			if count.(*atomic.Int32).Add(1) > 1 {

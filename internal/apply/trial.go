@@ -71,8 +71,8 @@ type trial[T any] struct {
 	use func(ctx context.Context, trial string) error
 }
 
-// run tries the object. If the user has no right to the name of a trial, it tells nothing about an object that names no exchange: to
-// create that one again takes no more permissions than its deletion.
+// run tries the object. If the user has no right to the name of a trial, it tells nothing about an object that names no exchange, or
+// only one of the owner's: to create that one again takes no other permissions than the owner needs anyway.
 func (t trial[T]) run(ctx context.Context, e *execution) error {
 	name := strings.ToValidUTF8(t.name[:min(len(t.name), maxName-len(trialSuffix))], "") + trialSuffix
 	create := func() error {
@@ -84,7 +84,7 @@ func (t trial[T]) run(ctx context.Context, e *execution) error {
 		err = errors.Join(t.remove(ctx, e.Vhost, name), create())
 	}
 	if broker.IsUnauthorized(err) {
-		if t.references == "" {
+		if _, own := e.Wanted.Exchanges[t.references]; own || t.references == "" {
 			return nil
 		}
 		of := t.arguments(&t.object)

@@ -3,6 +3,7 @@ package plain_test
 import (
 	"errors"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +13,9 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
+	notes "github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // run returns Terraform with a configuration that a user can apply.
@@ -111,4 +114,71 @@ resource "rabbitmq_policy" "p" {
 		return err
 	})
 	tf.Run(t, "destroy", "-auto-approve")
+}
+
+// A re-creation that was killed leaves notes of bindings. Their own resources create them again in the apply that restores them.
+func TestAcc_BindingAfterAKilledRecreation(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	tf := run(t, b.Endpoint, b.Username, b.Password, strings.ReplaceAll(`
+resource "rabbitmq_queue" "q" {
+  vhost = "VHOST"
+  name  = "q"
+}
+resource "rabbitmq_binding" "b" {
+  vhost       = "VHOST"
+  source      = "amq.topic"
+  destination = rabbitmq_queue.q.name
+  routing_key = "key"
+}`, "VHOST", b.Vhost))
+	tf.Run(t, "apply", "-auto-approve")
+	note := notes.Notes{"amq.direct"}.Of(topology.Binding{Source: "amq.topic", Destination: "q", RoutingKey: "key"}, "")
+	unbind(t, b, "amq.topic", "key")
+	b.Call(t, http.MethodPost, b.Path("bindings", "e", note.Source, "e", note.Destination),
+		map[string]any{"routing_key": note.RoutingKey, "arguments": note.Arguments}, nil)
+	tf.Run(t, "apply", "-auto-approve")
+	printed, code := tf.Exit(t, "plan", "-detailed-exitcode", "-no-color")
+	require.Zero(t, code, printed)
+	tf.Run(t, "destroy", "-auto-approve")
+}
+
+// A new vhost whose limits are refused is deleted, unless others have queues in it by then.
+func TestAcc_VhostThatOthersUseStays(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	name := b.Vhost + ".new"
+	queue := "/api/queues/" + url.PathEscape(name) + "/precious"
+	c := core("rabbitmq_vhost", map[string]any{"name": name, "max_queues": 5})
+	c.Endpoint = b.Behind(t, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
+		if r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/vhost-limits/") {
+			b.Call(t, http.MethodPut, queue, map[string]any{"durable": true}, nil)
+			http.Error(w, `{"error":"bad_request","reason":"not today"}`, http.StatusBadRequest)
+			return
+		}
+		api.ServeHTTP(w, r)
+	})
+	t.Cleanup(func() { _, _ = b.Request(t, http.MethodDelete, "/api/vhosts/"+url.PathEscape(name), nil) })
+	_, err := c.PlanAndApply(t.Context())
+	require.ErrorContains(t, err, "not today")
+	status, _ := b.Request(t, http.MethodGet, queue, nil)
+	require.Equal(t, http.StatusOK, status)
+}
+
+// Statistics that are older than the destroy do not show a message that a consumer has just taken.
+func TestAccEveryRelease_QueueWithAHeldMessageStays(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"classic", "quorum"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			b := brokertest.New(t)
+			c := core("rabbitmq_queue", map[string]any{"name": "q", "vhost": b.Vhost, "type": kind})
+			c.Times = acctest.Times()
+			c.MustApply(t)
+			acctest.AwaitCount(t, b, "q", 0)
+			b.Publish(t, "", "q", amqp.Publishing{DeliveryMode: amqp.Persistent})
+			_, deliveries := b.Consume(t, "q", 1)
+			<-deliveries
+			require.ErrorContains(t, c.Destroy(t.Context()), "would lose messages")
+		})
+	}
 }
