@@ -22,8 +22,7 @@ import (
 type Applier struct {
 	client *broker.Client
 	times  Times
-	// ends has a lock for each exchange or queue, by the vhost and a binding to it. A re-creation would bring back a
-	// binding that is deleted meanwhile.
+	// ends has a lock for each exchange or queue, because a re-creation would bring back a binding that is deleted meanwhile.
 	ends *sync.Map
 }
 
@@ -33,19 +32,18 @@ func New(client *broker.Client, times Times) *Applier { return &Applier{client, 
 // Settle returns Times.Settle.
 func (a *Applier) Settle() time.Duration { return a.times.Settle }
 
-func (a *Applier) lock(vhost string, to topology.Binding) *sync.RWMutex {
+func (a *Applier) lock(vhost, name string, isExchange bool) *sync.RWMutex {
 	type key struct {
 		vhost, name string
 		isExchange  bool
 	}
-	lock, _ := a.ends.LoadOrStore(key{vhost, to.Destination, to.ToExchange}, &sync.RWMutex{})
+	lock, _ := a.ends.LoadOrStore(key{vhost, name, isExchange}, &sync.RWMutex{})
 	return lock.(*sync.RWMutex) //nolint:forcetypeassert // nothing else is stored
 }
 
 // Hold waits until neither end of a binding is being re-created, and keeps it so until the returned function is called.
 func (a *Applier) Hold(vhost string, b topology.Binding) (release func()) {
-	from := a.lock(vhost, topology.Binding{Destination: b.Source, ToExchange: true})
-	to := a.lock(vhost, b)
+	from, to := a.lock(vhost, b.Source, true), a.lock(vhost, b.Destination, b.ToExchange)
 	from.RLock()
 	if from == to {
 		return from.RUnlock

@@ -212,7 +212,7 @@ func TestExchangeIsRecreatedWithoutAnAnswer(t *testing.T) {
 		return true, r.Method != http.MethodDelete || !strings.HasSuffix(r.URL.Path, "/orders.retry")
 	})
 	change := changeTo(t, c, p, &p)
-	steps := replaceExchanges(map[string]topology.Exchange{"orders.retry": change.All.Exchanges["orders.retry"]})
+	steps := []step{{do: replace, exchanges: map[string]topology.Exchange{"orders.retry": change.All.Exchanges["orders.retry"]}}}
 	require.Error(t, c.execution(change).run(t.Context(), steps))
 	requireLive(t, c, p, change.Live)
 }

@@ -100,9 +100,7 @@ func planUpdate(c Change) ([]step, error) {
 			{do: put, exchanges: changes.Create.Exchanges}, // notes about others can need them
 			{do: put, queues: changes.Create.Queues},
 			{do: restore, bindings: noted},
-		},
-		replaceExchanges(changes.Replace.Exchanges),
-		[]step{
+			{do: replace, exchanges: changes.Replace.Exchanges},
 			{do: unbind, bindings: moved},
 			{do: put, bindings: changes.Create.Bindings},
 			c.attaching(changes.Create.Bindings),
@@ -131,14 +129,6 @@ func (c Change) replaceQueues(wanted map[string]topology.Queue) step {
 		s.bindings = slices.DeleteFunc(slices.Clone(c.All.Bindings), others)
 	}
 	return s
-}
-
-func replaceExchanges(wanted map[string]topology.Exchange) []step {
-	var steps []step
-	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		steps = append(steps, step{do: replace, exchanges: map[string]topology.Exchange{name: wanted[name]}})
-	}
-	return steps
 }
 
 // toWake returns the policies to write again although they stay. A quorum queue tries again to send pending dead

@@ -28,7 +28,7 @@ func (e *execution) replace(ctx context.Context, s step) error {
 // unchanged.
 func (e *execution) replaceQueues(ctx context.Context, s step) error {
 	for _, name := range slices.Sorted(maps.Keys(s.queues)) {
-		lock := e.lock(e.Vhost, topology.Binding{Destination: name})
+		lock := e.lock(e.Vhost, name, false)
 		lock.Lock()
 		defer lock.Unlock() //nolint:gocritic // all of them are held to the end
 	}
@@ -53,26 +53,24 @@ func createAgain[T any](
 	return errors.Join(err, notUndone(e.insist(ctx, put(old))))
 }
 
-// present lists those of the bindings to the queues that are there now. What somebody has deleted meanwhile stays away.
+// present leaves out the bindings to the queues that somebody has deleted meanwhile.
 func (e *execution) present(
 	ctx context.Context, bindings []topology.Binding, queues map[string]topology.Queue,
 ) ([]topology.Binding, error) {
-	there := map[string]bool{}
+	there := map[string]topology.Binding{}
 	for name := range queues {
 		now, err := e.client.BindingsTo(ctx, e.Vhost, name)
 		if err != nil {
 			return nil, err
 		}
-		for _, b := range now {
-			there[b.String()] = true
-		}
+		maps.Copy(there, byText(now))
 	}
-	return slices.DeleteFunc(slices.Clone(bindings), func(b topology.Binding) bool { return !there[b.String()] }), nil
+	return slices.DeleteFunc(slices.Clone(bindings), func(b topology.Binding) bool { _, is := there[b.String()]; return !is }), nil
 }
 
 // replaceExchange replaces an exchange and restores all its bindings, including those that others made.
 func (e *execution) replaceExchange(ctx context.Context, name string, wanted topology.Exchange) error {
-	lock := e.lock(e.Vhost, topology.Binding{Destination: name, ToExchange: true})
+	lock := e.lock(e.Vhost, name, true)
 	lock.Lock()
 	defer lock.Unlock()
 	bindings, err := e.noteAll(ctx, name)
@@ -151,7 +149,7 @@ func (e *execution) note(ctx context.Context, exchange string, bindings []topolo
 	return nil
 }
 
-// deleteNotes deletes the notes of bindings that need none any more.
+// deleteNotes deletes the notes of bindings, except those that could not be restored.
 func (e *execution) deleteNotes(ctx context.Context, exchange string, bindings []topology.Binding) error {
 	return e.insist(ctx, func(ctx context.Context) error {
 		var failed []error

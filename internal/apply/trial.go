@@ -21,30 +21,30 @@ func (e *execution) try(ctx context.Context, s step) error {
 	var failed []error
 	for name, exchange := range s.exchanges {
 		old := e.All.Exchanges[name]
-		failed = append(failed, trial[topology.Exchange]{
+		t := trial[topology.Exchange]{
 			name: name, references: cmp.Or(referred(exchange.Arguments), referred(old.Arguments)), object: exchange,
 			arguments: func(x *topology.Exchange) *topology.Arguments { return &x.Arguments },
 			put:       e.client.PutExchange, remove: e.client.DeleteExchange,
-			use: func(ctx context.Context, trial string) error {
-				return e.tryBindings(ctx, name, trial, exchange.Type != old.Type)
-			},
-		}.run(ctx, e))
+		}
+		if exchange.Type != old.Type {
+			t.use = func(ctx context.Context, trial string) error { return e.tryBindings(ctx, name, trial) }
+		}
+		failed = append(failed, t.run(ctx, e))
 	}
 	for name, queue := range s.queues {
 		failed = append(failed, trial[topology.Queue]{
 			name: name, references: cmp.Or(referred(queue.Arguments), referred(e.All.Queues[name].Arguments)), object: queue,
 			arguments: func(q *topology.Queue) *topology.Arguments { return &q.Arguments },
 			put:       e.client.PutQueue, remove: removeQueue,
-			use: func(context.Context, string) error { return nil },
 		}.run(ctx, e))
 	}
 	return errors.Join(failed...)
 }
 
-// tryBindings makes the bindings from an exchange from its trial, if the type changes.
-func (e *execution) tryBindings(ctx context.Context, name, trial string, changes bool) error {
+// tryBindings makes the bindings from an exchange from its trial, which has the new type.
+func (e *execution) tryBindings(ctx context.Context, name, trial string) error {
 	for _, b := range e.bindingsOf(name) {
-		if !changes || b.Source != name {
+		if b.Source != name {
 			continue
 		}
 		was := b.String()
@@ -67,7 +67,7 @@ type trial[T any] struct {
 	arguments  func(*T) *topology.Arguments
 	put        func(ctx context.Context, vhost, name string, object T) (bool, error)
 	remove     func(ctx context.Context, vhost, name string) error
-	// use tries what needs the object.
+	// use, if set, tries what needs the object.
 	use func(ctx context.Context, trial string) error
 }
 
@@ -88,19 +88,19 @@ func (t trial[T]) run(ctx context.Context, e *execution) error {
 			return nil
 		}
 		of := t.arguments(&t.object)
-		*of = without(*of, map[string]bool{deadLetterExchange: true, alternateExchange: true})
+		*of = without(*of, references)
 		if create() != nil {
 			return fmt.Errorf("%q names the exchange %q, so it is tried before it is deleted: the user needs configure and read on %q, "+
 				"and write on %q: %w", t.name, t.references, name, t.references, err)
 		}
 		err = fmt.Errorf("the user needs read on %q and write on %q: %w", t.name, t.references, err)
 	}
-	if err == nil {
+	if err == nil && t.use != nil {
 		err = t.use(ctx, name)
 	}
 	removed := e.insist(ctx, func(ctx context.Context) error { return t.remove(ctx, e.Vhost, name) })
 	if err = errors.Join(err, removed); err != nil {
-		return fmt.Errorf("create %q anew: %w", t.name, err)
+		return fmt.Errorf("re-create %q: %w", t.name, err)
 	}
 	return nil
 }
@@ -108,14 +108,13 @@ func (t trial[T]) run(ctx context.Context, e *execution) error {
 // maxName limits the names of exchanges and queues, in bytes.
 const maxName = 255
 
-// Arguments that name an exchange. Whoever declares a queue or an exchange with one needs read on it, and write on that exchange.
-const (
-	deadLetterExchange = "x-dead-letter-exchange"
-	alternateExchange  = "alternate-exchange"
-)
+// references are the arguments that name an exchange. To declare an object with one of them, the user needs the permissions read on the
+// object and write on the exchange.
+var references = map[string]bool{"x-dead-letter-exchange": true, "alternate-exchange": true}
 
+// referred returns the exchange that the arguments name, or "".
 func referred(arguments topology.Arguments) string {
-	for _, argument := range []string{deadLetterExchange, alternateExchange} {
+	for argument := range references {
 		if name, is := arguments[argument].(string); is {
 			return name
 		}

@@ -105,6 +105,13 @@ var harmless = []string{
 // Limits are the keys whose smaller value makes the broker drop messages, or delete queues, at once. A larger one is harmless.
 var Limits = []string{"expires", "max-length", "max-length-bytes", "message-ttl"}
 
+// Tighter reports whether a limit is added or gets smaller.
+func Tighter(key string, before, after topology.Arguments) bool {
+	was, limited := before[key].(int64)
+	limit, isSet := after[key].(int64)
+	return isSet && (!limited || was > limit)
+}
+
 // concerned lists the queues of pipelines and delayed exchanges whose names match a policy that differs. To find them first is much
 // cheaper than to compile and match all policies for each changed one.
 func concerned(before, after topology.Vhost) []string {
@@ -162,9 +169,7 @@ func harmfulChange(before, after topology.Arguments) string {
 	maps.Copy(keys, after)
 	var changed []string
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		limit, isLimited := after[key].(int64)
-		earlier, wasLimited := before[key].(int64)
-		relaxed := slices.Contains(Limits, key) && (!isLimited || wasLimited && earlier <= limit)
+		relaxed := slices.Contains(Limits, key) && !Tighter(key, before, after)
 		same := topology.Arguments{key: before[key]}.Equal(topology.Arguments{key: after[key]})
 		if !same && !relaxed && !slices.Contains(harmless, key) {
 			changed = append(changed, fmt.Sprintf("%s %s in place of %s", key, shown(after[key]), shown(before[key])))

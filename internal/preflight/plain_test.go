@@ -3,6 +3,8 @@ package preflight
 import (
 	"fmt"
 	"maps"
+	"os"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -35,7 +37,7 @@ func TestCheckPolicyChange(t *testing.T) {
 		"a smaller limit":                  {true, all(0, "max-length", int64(9)), all(0, "max-length", int64(8)), "work: max-length 8 in place of 9"},
 		"a larger limit":                   {true, all(0, "max-length", int64(8)), all(0, "max-length", int64(9)), ""},
 		"a limit that goes":                {true, all(0, "max-length", int64(8)), nil, ""},
-		"a limit above that of a queue":    {true, nil, all(0, "max-length", topology.UnreachableLength+1), "max-length"},
+		"a limit that no queue reaches":    {true, nil, all(0, "max-length", topology.UnreachableLength+1), "max-length"},
 		"another overflow":                 {true, all(0, "overflow", "reject-publish"), all(0), "work: overflow none in place of reject-publish"},
 		"a pattern":                        {true, matching("^else$", all(0, "expires", int64(9))), matching("^work$", all(0, "expires", int64(9))), "work: expires"},
 		"a pattern that matches no queue":  {true, matching("^else$", all(0, "expires", int64(9))), matching("^more$", all(0, "expires", int64(9))), ""},
@@ -65,6 +67,18 @@ func TestCheckPolicyChange(t *testing.T) {
 		require.Equal(t, c.want == "", len(found) == 0, "%s: %v", name, found)
 		if c.want != "" {
 			require.Contains(t, found[0].Detail, c.want, name)
+		}
+	}
+}
+
+// The pages of both resources name the harmless keys.
+func TestHarmlessKeysOfThePages(t *testing.T) {
+	t.Parallel()
+	for _, page := range []string{"policy", "operator_policy"} {
+		text, err := os.ReadFile("../../templates/resources/" + page + ".md.tmpl")
+		require.NoError(t, err)
+		for _, key := range slices.Concat(harmless, Limits) {
+			require.Contains(t, string(text), "`"+key+"`", page)
 		}
 	}
 }

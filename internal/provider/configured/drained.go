@@ -44,10 +44,8 @@ func (s *Provider) drained(ctx context.Context, vhost string, queues []string, a
 	if err != nil || len(looksEmpty) == 0 || all && len(looksEmpty) < len(queues) {
 		return drained, err
 	}
-	select {
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	case <-time.After(time.Until(c.begun.Add(s.Applier.Lag()))):
+	if err := pause(ctx, time.Until(c.begun.Add(s.Applier.Lag()))); err != nil {
+		return nil, err
 	}
 	second, err := c.second.read(ctx, vhost, s.Applier.Counted)
 	if err != nil {

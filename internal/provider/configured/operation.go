@@ -129,19 +129,13 @@ func (s *Provider) AwaitAnother(ctx context.Context, until time.Time) (another b
 	return true
 }
 
-// Unbound notes a deleted binding to a queue.
-func (s *Provider) Unbound(vhost, queue, binding string) {
+// Unbound notes deleted bindings to a queue, and returns all that this apply has deleted.
+func (s *Provider) Unbound(vhost, queue string, bindings ...string) []string {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	key := queueKey{vhost, queue}
-	s.operation.unbound[key] = append(s.operation.unbound[key], binding)
-}
-
-// UnboundFrom lists the bindings to a queue that this apply has deleted.
-func (s *Provider) UnboundFrom(vhost, queue string) []string {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	return slices.Clone(s.operation.unbound[queueKey{vhost, queue}])
+	s.operation.unbound[key] = append(s.operation.unbound[key], bindings...)
+	return slices.Clone(s.operation.unbound[key])
 }
 
 // Refreshes notes that a resource is refreshed. Within an operation, Terraform refreshes a resource once, and never after a
@@ -247,11 +241,15 @@ func (s *Provider) AwaitCounts(ctx context.Context) (waited bool, err error) {
 	s.mutex.Lock()
 	wait := time.Until(s.operation.begun.Add(s.Applier.Settle()))
 	s.mutex.Unlock()
+	return wait > 0, pause(ctx, wait)
+}
+
+func pause(ctx context.Context, length time.Duration) error {
 	select {
 	case <-ctx.Done():
-		return false, context.Cause(ctx)
-	case <-time.After(wait):
-		return wait > 0, nil
+		return context.Cause(ctx)
+	case <-time.After(length):
+		return nil
 	}
 }
 

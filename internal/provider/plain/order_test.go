@@ -28,10 +28,9 @@ func run(t *testing.T, endpoint, user, password, config string) *terraformtest.C
 	return tf
 }
 
-// A destroy fails in the plan, before a binding goes, if messages stay in a queue. If the apply refuses, it says which bindings went.
-func TestAcc_DestroyOfAQueueWithMessages(t *testing.T) {
-	t.Parallel()
-	b := brokertest.New(t)
+// boundQueue applies a queue with a binding from amq.topic.
+func boundQueue(t *testing.T, b *brokertest.Broker) *terraformtest.CLI {
+	t.Helper()
 	tf := run(t, b.Endpoint, b.Username, b.Password, strings.ReplaceAll(`
 resource "rabbitmq_queue" "q" {
   vhost = "VHOST"
@@ -44,6 +43,14 @@ resource "rabbitmq_binding" "b" {
   routing_key = "key"
 }`, "VHOST", b.Vhost))
 	tf.Run(t, "apply", "-auto-approve")
+	return tf
+}
+
+// A destroy fails in the plan, before a binding goes, if messages stay in a queue. If the apply refuses, it says which bindings went.
+func TestAcc_DestroyOfAQueueWithMessages(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	tf := boundQueue(t, b)
 	publish := func() { b.Publish(t, "amq.topic", "key", amqp.Publishing{DeliveryMode: amqp.Persistent}) }
 	publish()
 	acctest.AwaitCount(t, b, "q", 1)
@@ -120,18 +127,7 @@ resource "rabbitmq_policy" "p" {
 func TestAcc_BindingAfterAKilledRecreation(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	tf := run(t, b.Endpoint, b.Username, b.Password, strings.ReplaceAll(`
-resource "rabbitmq_queue" "q" {
-  vhost = "VHOST"
-  name  = "q"
-}
-resource "rabbitmq_binding" "b" {
-  vhost       = "VHOST"
-  source      = "amq.topic"
-  destination = rabbitmq_queue.q.name
-  routing_key = "key"
-}`, "VHOST", b.Vhost))
-	tf.Run(t, "apply", "-auto-approve")
+	tf := boundQueue(t, b)
 	note := notes.Notes{"amq.direct"}.Of(topology.Binding{Source: "amq.topic", Destination: "q", RoutingKey: "key"}, "")
 	unbind(t, b, "amq.topic", "key")
 	b.Call(t, http.MethodPost, b.Path("bindings", "e", note.Source, "e", note.Destination),

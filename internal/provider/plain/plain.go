@@ -136,31 +136,29 @@ func (r Resource[M, O, P]) Put(ctx context.Context, plan *M) diag.Diagnostics {
 	P(plan).Compute(nil)
 	created, err := r.store().Put(ctx, r.ID(*plan), P(plan).Object())
 	switch {
-	case err == nil && !created, broker.IsInequivalent(err):
+	case err == nil && created:
+		return nil
+	case err == nil, broker.IsInequivalent(err):
 		return diag.Diagnostics{r.Exists(*plan)}
-	case created || broker.IsUnanswered(err):
+	case created, broker.IsUnanswered(err):
 		return r.settled(ctx, *plan, created, err)
-	case err != nil:
-		return r.Failed("create", *plan, err)
 	}
-	return nil
+	return r.Failed("create", *plan, err)
 }
 
 // settled finds out what an unfinished creation has left, after a cancellation too. If the object was absent before and is exactly as it
 // was sent, it was created. If it is new and incomplete, it is deleted.
 func (r Resource[M, O, P]) settled(ctx context.Context, plan M, created bool, err error) diag.Diagnostics {
-	if err == nil {
-		return nil
-	}
 	ctx, id := context.WithoutCancel(ctx), r.ID(plan)
 	r.Run.MarkWritten(r.Name, false) // what was listed before is outdated
 	live, exists, lookup := r.store().Live(ctx, id)
 	switch {
-	case lookup == nil && !exists:
+	case lookup != nil:
+	case !exists:
 		return r.Failed("create", plan, err)
-	case broker.IsUnanswered(err) && exists && r.Equal(P(&plan).Object(), live) && (created || r.wasAbsent(id)):
+	case broker.IsUnanswered(err) && r.Equal(P(&plan).Object(), live) && (created || r.wasAbsent(id)):
 		return nil
-	case lookup == nil && created:
+	case created:
 		if lookup = r.store().Delete(ctx, id); lookup == nil {
 			return r.Failed("create", plan, err)
 		}

@@ -98,13 +98,10 @@ func (r resources) Plan(ctx context.Context, plan, prior *model) diag.Diagnostic
 func smaller(plan, prior *model) (diags diag.Diagnostics) {
 	before, after := prior.Object().Definition, plan.Object().Definition
 	for _, key := range preflight.Limits {
-		was, limited := before[key].(int64)
-		limit, isSet := after[key].(int64)
-		if !isSet || limited && was <= limit {
-			continue
+		if preflight.Tighter(key, before, after) {
+			diags.AddWarning("Messages can be dropped", fmt.Sprintf("The policy sets %s to %d. The broker applies this to messages that are in "+
+				"the queues already, and drops or dead-letters what is beyond it.", key, after[key]))
 		}
-		diags.AddWarning("Messages can be dropped", fmt.Sprintf("The policy sets %s to %d. The broker applies this to messages that are in the "+
-			"queues already, and drops or dead-letters what is beyond it.", key, limit))
 	}
 	return diags
 }

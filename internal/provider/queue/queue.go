@@ -178,7 +178,7 @@ func (q queues) Delete(ctx context.Context, state model) diag.Diagnostics {
 // deleted are the errors of a deletion.
 func (q queues) deleted(state model, err error) diag.Diagnostics {
 	bound, kept := (*apply.BoundError)(nil), (*apply.KeptError)(nil)
-	unbound := q.Run.UnboundFrom(state.Vhost.ValueString(), state.Name.ValueString())
+	unbound := q.Run.Unbound(state.Vhost.ValueString(), state.Name.ValueString())
 	switch {
 	case err == nil:
 		return nil
