@@ -84,7 +84,7 @@ func TestRecreationLeavesEachObject(t *testing.T) {
 		return r.Method != http.MethodGet && !strings.HasSuffix(r.URL.Path, "/get")
 	}
 	for _, fault := range []string{"refused", "not answered", "answer lost", "cancelled"} {
-		for at := 1; at <= 27; at++ {
+		for at := 1; at <= 32; at++ {
 			t.Run(fmt.Sprintf("%s, write %d", fault, at), func(t *testing.T) {
 				t.Parallel()
 				b := brokertest.New(t)
