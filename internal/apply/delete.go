@@ -39,11 +39,12 @@ func (e *execution) removeExchange(ctx context.Context, name string) error {
 
 // shut deletes an exchange. If a later step fails, the exchange comes back with all its bindings.
 func (e *execution) shut(ctx context.Context, name string) error {
-	exchange, bindings := e.Live.Exchanges[name], e.bindingsOf(name)
+	exchange := e.Live.Exchanges[name]
 	if err := e.requireUnbound(ctx, topology.Topology{Exchanges: map[string]topology.Exchange{name: exchange}}); err != nil {
 		return err
 	}
-	if err := e.note(ctx, name, bindings); err != nil {
+	bindings, err := e.noteAll(ctx, name)
+	if err != nil {
 		return err
 	}
 	e.undo.add("restore exchange "+name, func(ctx context.Context) error { return e.bringBack(ctx, name, exchange, bindings) })

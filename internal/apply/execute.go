@@ -99,6 +99,9 @@ func (e *execution) once(ctx context.Context, s step) error {
 		requireUnbound: func() error {
 			return e.requireUnbound(ctx, topology.Topology{Exchanges: s.exchanges, Queues: s.queues})
 		},
+		requireRights: func() error {
+			return e.requireRights(ctx, topology.Topology{Exchanges: s.exchanges, Queues: s.queues, Bindings: s.bindings})
+		},
 		requireUnused:    func() error { return e.Unused(ctx) },
 		unbind:           func() error { return each(ctx, s.bindings, e.removeBinding) },
 		shut:             func() error { return each(ctx, slices.Sorted(maps.Keys(s.exchanges)), e.shut) },
@@ -121,6 +124,9 @@ func (e *execution) remove(ctx context.Context, ifUnanswered failure) error {
 	// delivery limit, so they are not asked for again and again.
 	if _, lasting := e.answers(ctx, e.Live.Queues); lasting != nil {
 		return lasting
+	}
+	if err := e.requireRights(ctx, e.Live); err != nil {
+		return err
 	}
 	return e.untilDrained(func() error {
 		if err := e.run(ctx, planDrain(e.Change)); err != nil {

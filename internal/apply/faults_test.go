@@ -84,6 +84,26 @@ func TestWriteThatNeverArrivedFailsAndIsRolledBack(t *testing.T) {
 	requireLive(t, c, p, topology.Topology{})
 }
 
+// Another queue has the name of one whose creation was not answered. It is not what was sent, so it belongs to someone else.
+func TestWriteThatIsNotAnsweredAdoptsNoOtherQueue(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	const name = "orders.retry.1s"
+	c := newApplier(t, b, b.Behind(t, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
+		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/"+name) {
+			b.DeclareQueue(t, name, "classic", nil)
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		api.ServeHTTP(w, r)
+	}))
+	p := small(b)
+	require.ErrorContains(t, create(t, c, p), "did not confirm the write")
+	now := list(t, c, b.Vhost)
+	require.Equal(t, "classic", now.Queues[name].Type)
+	require.Empty(t, now.Policies)
+}
+
 // A proxy can pass a write on and still answer with its own page.
 func TestWriteThatAProxyAnswersIsLookedUp(t *testing.T) {
 	t.Parallel()

@@ -81,8 +81,15 @@ func planUpdate(c Change) ([]step, error) {
 	unbound := bindingsOfOthers(changes.Delete)
 	moved := c.moved(unbound, changes.Create.Bindings)
 	unbound = slices.DeleteFunc(unbound, func(b topology.Binding) bool { return slices.ContainsFunc(moved, b.Equal) })
+	ifNotBound := stop
+	if len(moved) > 0 {
+		ifNotBound = rollBack
+	}
 	going := c.going()
 	bound := step{do: requireUnbound, exchanges: going.Exchanges, queues: going.Queues}
+	replacement := c.replaceQueues(changes.Replace.Queues)
+	deleted := maps.Clone(changes.Delete.Queues)
+	maps.Copy(deleted, replacement.queues)
 	ifNotEmpty := keep
 	if c.Entrance() != "" {
 		ifNotEmpty = keepAll
@@ -90,19 +97,23 @@ func planUpdate(c Change) ([]step, error) {
 	return inOrder(slices.Concat(
 		[]step{
 			bound,
+			{
+				do: requireRights, ifFails: refuse, exchanges: changes.Delete.Exchanges, queues: deleted,
+				bindings: slices.Concat(changes.Delete.Bindings, c.bindingsTo(changes.Replace.Queues)),
+			},
 			{do: try, ifFails: refuse, exchanges: changes.Replace.Exchanges, queues: changes.Replace.Queues},
 			{do: drain, ifFails: refuse, checks: c.refusingChecks()},
 			{do: proveNonePending, ifFails: refuse, checks: c.pendingChecks(c.Wanted)},
 			bound,
 			c.removeIfEmpty(goingShared, refuse),
-			c.replaceQueues(changes.Replace.Queues),
+			replacement,
 			{do: alter, policies: byName(altered)},
 			{do: put, exchanges: changes.Create.Exchanges}, // notes about others can need them
 			{do: put, queues: changes.Create.Queues},
 			{do: restore, bindings: noted},
 			{do: replace, exchanges: changes.Replace.Exchanges},
 			{do: unbind, bindings: moved},
-			{do: put, bindings: changes.Create.Bindings},
+			{do: put, ifFails: ifNotBound, bindings: changes.Create.Bindings},
 			c.attaching(changes.Create.Bindings),
 			{do: remove, policies: weakestFirst(early)},
 			{do: put, policies: c.writeOrder(written)},
@@ -202,6 +213,7 @@ func (c Change) requireUnbound(ifFails failure) step {
 func planForce(c Change) []step {
 	return inOrder(
 		c.requireUnbound(stop),
+		step{do: requireRights, exchanges: c.Live.Exchanges, queues: c.Live.Queues, bindings: c.Live.Bindings},
 		step{do: remove, policies: weakestFirst(c.Live.Policies)},
 		step{do: unbind, bindings: c.Live.Bindings},
 		step{do: removeForced, queues: c.Live.Queues},

@@ -271,6 +271,7 @@ func TestPlanForce(t *testing.T) {
 	t.Parallel()
 	assertSteps(t, planForce(change(owned(), topology.Topology{})),
 		"require unbound: exchange catch, exchange dlx, queue caught, queue in",
+		"require rights: exchange catch, exchange dlx, queue caught, queue in, binding dlx -> in, binding catch -> caught, binding dlx -> work",
 		"delete: policy own "+wide+", policy own/other ^other$",
 		"unbind: binding dlx -> in, binding catch -> caught, binding dlx -> work",
 		"delete forced: queue caught, queue in",
@@ -287,12 +288,13 @@ func TestPlanUpdateReleasesTheLastWorkQueue(t *testing.T) {
 	wanted.Bindings = wanted.Bindings[:2]
 	steps := stepsOf(t)(planUpdate(change(owned(), wanted)))
 	assertSteps(t, steps,
+		"require rights: binding dlx -> work",
 		"prove none pending: pending dead letters of other, pending dead letters of work",
 		"put: policy own "+narrow,
 		"delete: policy own/other ^other$",
 		"unbind: binding dlx -> work",
 	)
-	require.Equal(t, refuse, steps[0].ifFails, "the proof does not refuse")
+	require.Equal(t, refuse, steps[1].ifFails, "the proof does not refuse")
 }
 
 // Steps that can be refused come first. Missing objects are created before others are deleted. Queues that can be kept
@@ -314,6 +316,7 @@ func TestPlanUpdate(t *testing.T) {
 	steps := stepsOf(t)(planUpdate(c))
 	assertSteps(t, steps,
 		"require unbound: exchange old, queue declared, queue in, queue retired",
+		"require rights: exchange old, queue declared, queue in, queue retired, binding old -> retired, binding old -> work, binding dlx -> in",
 		"try: exchange catch, queue in",
 		"drain: use of declared, contents of in",
 		"require unbound: exchange old, queue declared, queue in, queue retired",
@@ -332,7 +335,7 @@ func TestPlanUpdate(t *testing.T) {
 		want := stop
 		switch {
 		case s.do == requireUnbound:
-		case i < 6:
+		case i < 7:
 			want = refuse
 		case s.do == removeIfEmpty:
 			want = keep

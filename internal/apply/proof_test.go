@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -112,30 +111,6 @@ func TestRetiredQueuesAreAskedBeforeTheyGo(t *testing.T) {
 	}
 	leadsThere := func(b topology.Binding) bool { return b.Destination == queue }
 	require.True(t, slices.ContainsFunc(list(t, a, b.Vhost).Bindings, leadsThere), "the queue is not bound again")
-}
-
-// A user without the read permission cannot ask a queue. A removal is refused at once, before it deletes a binding.
-func TestRemovalWithoutReadUnbindsNothing(t *testing.T) {
-	t.Parallel()
-	for _, queue := range []string{"orders.inbox", "orders.retry.1s", "orders.retry.0.refused", "orders.failed", "declared"} {
-		t.Run(queue, func(t *testing.T) {
-			t.Parallel()
-			b := brokertest.New(t)
-			p := declaring(t, b)
-			user, password := b.User(t, "administrator", ".*", ".*", `^(?!`+regexp.QuoteMeta(queue)+`$)`)
-			endpoint := b.Before(t, func(r *http.Request) {
-				if r.Method == http.MethodDelete {
-					t.Errorf("%s %s", r.Method, r.URL)
-				}
-			})
-			a := applierAs(t, endpoint, user, password)
-			removal := changeTo(t, a, p, nil)
-			removal.Drain = 20 * time.Second
-			err := a.Remove(t.Context(), removal)
-			require.ErrorContains(t, err, `the queue "`+queue+`" is empty, which needs read on it`)
-			requireSame(t, removal.All.Topology, list(t, a, b.Vhost).Topology)
-		})
-	}
 }
 
 // Each question counts against a queue's delivery limit, which is 20 by default on 4.0 to 4.2. A removal that waits for a message to

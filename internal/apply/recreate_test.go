@@ -3,6 +3,7 @@ package apply
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -40,6 +41,9 @@ func recreation(t *testing.T, b *brokertest.Broker, a *Applier) func() Change {
 		require.NoError(t, a.client.Bind(t.Context(), b.Vhost, binding))
 	}
 	return func() Change {
+		for _, queue := range []string{"first", "second"} {
+			awaitStatistics(t, a, b.Vhost, queue)
+		}
 		c := Change{
 			Owner: recreating{}, Vhost: b.Vhost, All: list(t, a, b.Vhost), Live: topology.New(), Wanted: topology.New(),
 			SharedQueues: []string{"first", "second"},
@@ -53,6 +57,18 @@ func recreation(t *testing.T, b *brokertest.Broker, a *Applier) func() Change {
 		}
 		return c
 	}
+}
+
+// awaitStatistics waits until the broker counts the messages of a new queue.
+func awaitStatistics(t *testing.T, a *Applier, vhost, queue string) {
+	t.Helper()
+	brokertest.Eventually(t, func() error {
+		info, err := a.client.Queue(t.Context(), vhost, queue)
+		if err == nil && info.Messages == nil {
+			return errors.New("the queue has no statistics yet")
+		}
+		return err
+	})
 }
 
 // requireAsItWasOrWanted fails if an object or a binding is missing, or if a trial or a note is left.
@@ -84,7 +100,7 @@ func TestRecreationLeavesEachObject(t *testing.T) {
 		return r.Method != http.MethodGet && !strings.HasSuffix(r.URL.Path, "/get")
 	}
 	for _, fault := range []string{"refused", "not answered", "answer lost", "cancelled"} {
-		for at := 1; at <= 32; at++ {
+		for at := 1; at <= 33; at++ {
 			t.Run(fmt.Sprintf("%s, write %d", fault, at), func(t *testing.T) {
 				t.Parallel()
 				b := brokertest.New(t)

@@ -32,8 +32,14 @@ func (e *execution) replaceQueues(ctx context.Context, s step) error {
 		lock.Lock()
 		defer lock.Unlock() //nolint:gocritic // all of them are held to the end
 	}
-	err := e.note(ctx, "", s.bindings)
+	bindings, err := e.present(ctx, s.bindings, s.queues)
 	if err == nil {
+		err = e.requireRights(ctx, topology.Topology{Bindings: bindings})
+	}
+	if err != nil {
+		return err
+	}
+	if err = e.note(ctx, "", s.bindings); err == nil {
 		err = e.removeIfEmpty(ctx, s)
 	}
 	return errors.Join(err, e.deleteNotes(ctx, "", s.bindings))

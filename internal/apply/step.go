@@ -37,6 +37,8 @@ const (
 	prove action = "prove"
 	// ask asks quorum queues themselves whether they are empty.
 	ask action = "ask"
+	// requireRights fails if the user may not delete the objects or restore the bindings.
+	requireRights action = "require rights"
 	// requireUnbound fails if others have bound the exchanges or queues.
 	requireUnbound action = "require unbound"
 	// unbind deletes the owner's bindings.

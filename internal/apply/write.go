@@ -16,16 +16,19 @@ const lookupTime = 30 * time.Second
 
 // write sends one write and reports whether it took effect, or could still do so. Without an answer, it looks up the
 // object on the broker. It never repeats a write blindly.
-func (e *execution) write(ctx context.Context, what string, put func() (bool, error), exists func(topology.Topology) bool) (bool, error) {
+func (e *execution) write(
+	ctx context.Context, what string, put func() (bool, error), look func(topology.Topology) (same, other bool),
+) (bool, error) {
 	isNew, err := put()
 	if err != nil && broker.IsUnanswered(err) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTime)
 		defer cancel()
 		now, lookupErr := e.client.List(ctx, e.Vhost)
-		if lookupErr != nil || !exists(now.Topology) {
-			return true, fmt.Errorf("%s: the broker did not confirm the write, and the object can still appear: %w", what, err)
+		same, other := look(now.Topology)
+		if lookupErr == nil && same {
+			return true, nil
 		}
-		return true, nil
+		return lookupErr != nil || !other, fmt.Errorf("%s: the broker did not confirm the write, and the object can still appear: %w", what, err)
 	}
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", what, err)
@@ -38,6 +41,13 @@ func (e *execution) write(ctx context.Context, what string, put func() (bool, er
 	return true, nil
 }
 
+// compare reports whether an object with this name is on the broker as it was sent, or in another form.
+func compare[T interface{ Equal(other T) bool }](all map[string]T, name string, sent T) (same, other bool) {
+	have, exists := all[name]
+	same = exists && have.Equal(sent)
+	return same, exists && !same
+}
+
 // remember records made objects.
 func (e *execution) remember(note func(made *topology.Topology)) {
 	e.madeMutex.Lock()
@@ -48,7 +58,7 @@ func (e *execution) remember(note func(made *topology.Topology)) {
 func (e *execution) createExchange(ctx context.Context, name string, exchange topology.Exchange) error {
 	written, err := e.write(ctx, fmt.Sprintf("create exchange %q", name),
 		func() (bool, error) { return e.client.PutExchange(ctx, e.Vhost, name, exchange) },
-		func(now topology.Topology) bool { _, exists := now.Exchanges[name]; return exists })
+		func(now topology.Topology) (same, other bool) { return compare(now.Exchanges, name, exchange) })
 	if written {
 		e.remember(func(made *topology.Topology) { made.Exchanges[name] = exchange })
 	}
@@ -63,7 +73,7 @@ func (e *execution) createQueue(ctx context.Context, name string, queue topology
 			joined = !isNew && slices.Contains(e.Joined, name) // the broker compared type and arguments
 			return isNew || joined, err
 		},
-		func(now topology.Topology) bool { _, exists := now.Queues[name]; return exists })
+		func(now topology.Topology) (same, other bool) { return compare(now.Queues, name, queue) })
 	if written && !joined {
 		e.remember(func(made *topology.Topology) { made.Queues[name] = queue })
 	}
@@ -74,8 +84,8 @@ func (e *execution) createBinding(ctx context.Context, b topology.Binding) error
 	// The broker's answer does not show whether a binding is new.
 	written, err := e.write(ctx, fmt.Sprintf("create binding %q", b),
 		func() (bool, error) { return true, e.client.Bind(ctx, e.Vhost, b) },
-		func(now topology.Topology) bool {
-			return slices.ContainsFunc(now.Bindings, func(have topology.Binding) bool { return have.String() == b.String() })
+		func(now topology.Topology) (same, other bool) {
+			return slices.ContainsFunc(now.Bindings, b.Equal), false
 		})
 	if written {
 		e.remember(func(made *topology.Topology) { made.Bindings = append(made.Bindings, b) })
@@ -95,9 +105,9 @@ func (e *execution) writePolicy(ctx context.Context, policy topology.NamedPolicy
 			_, left := e.Live.Policies[policy.Name] // from an interrupted creation
 			return isNew || again || left, err
 		},
-		func(now topology.Topology) bool {
-			have, exists := now.Policies[policy.Name]
-			return exists && have.Equal(policy.Policy)
+		func(now topology.Topology) (same, other bool) {
+			same, _ = compare(now.Policies, policy.Name, policy.Policy)
+			return same, false // the write can still change another content
 		})
 	if written {
 		e.remember(func(made *topology.Topology) { made.Policies[policy.Name] = policy.Policy })

@@ -41,6 +41,17 @@ func SharedBinding(b topology.Binding, vhost topology.Vhost) Findings {
 	return f
 }
 
+// LastBinding finds that the broker deletes an exchange with the deletion of its last binding.
+func LastBinding(b topology.Binding, vhost topology.Vhost) Findings {
+	var f Findings
+	other := func(o topology.Binding) bool { return o.Source == b.Source && !o.Equal(b) }
+	if vhost.Exchanges[b.Source].AutoDelete && !slices.ContainsFunc(vhost.Bindings, other) {
+		f.warn(Path{"source"}, "Exchange deletes itself", "%q is the last binding from the auto-delete exchange %q. If it is deleted, the "+
+			"broker also deletes the exchange. If it is replaced, set create_before_destroy = true in its lifecycle block.", b, b.Source)
+	}
+	return f
+}
+
 // CheckPolicy finds that a policy belongs to a pipeline, an attachment or a delayed exchange.
 func CheckPolicy(name string, vhost topology.Vhost) Findings {
 	return ownedBy("name", "policy", name, ownerOfObject(vhost.Topology,

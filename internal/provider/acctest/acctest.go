@@ -28,6 +28,7 @@ func Times() apply.Times { return apply.TimesFor(brokertest.Statistics()) }
 func Quick() apply.Times {
 	times := Times()
 	times.Settle, times.Between, times.Lag, times.Poll = 50*time.Millisecond, 50*time.Millisecond, 50*time.Millisecond, 200*time.Millisecond
+	times.Patience = 2 * time.Second
 	return times
 }
 

@@ -211,9 +211,9 @@ func (c *Core) planWith(ctx context.Context, running *process) (Planned, error) 
 	if !c.MayReplace && !c.tainted {
 		return Planned{}, fmt.Errorf("planned a replacement because of %v", p.replace)
 	}
-	before := p.Refreshed
+	first := p
 	p, err = c.planFrom(ctx, running, instance{})
-	p.Refreshed, p.Replaces = before, true
+	p.Refreshed, p.Replaces, p.Warnings = first.Refreshed, true, append(first.Warnings, p.Warnings...)
 	return p, err
 }
 

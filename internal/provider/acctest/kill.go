@@ -63,7 +63,7 @@ func (c *Core) Killed(t *testing.T, b *brokertest.Broker, kill Kill, do func(*Co
 		if dead {
 			panic(http.ErrAbortHandler)
 		}
-		if r.Method == http.MethodGet || strings.HasSuffix(r.URL.Path, "/get") {
+		if !changes(r, api) {
 			api.ServeHTTP(w, r)
 			return
 		}

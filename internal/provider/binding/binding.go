@@ -62,9 +62,19 @@ type bindings struct {
 	plain.Resource[model, topology.Binding, *model]
 }
 
+// PlanDestroy warns of an exchange that deletes itself.
+func (b bindings) PlanDestroy(ctx context.Context, state model) diag.Diagnostics {
+	return plain.CheckPlan(ctx, b.Run, state.Vhost.ValueString(), func(all topology.Vhost) preflight.Findings {
+		return preflight.LastBinding(state.Object(), all)
+	})
+}
+
 // Plan also warns if an update would share a binding that exists.
 func (b bindings) Plan(ctx context.Context, plan, prior *model) diag.Diagnostics {
 	diags := b.Resource.Plan(ctx, plan, prior)
+	if prior != nil && len(b.Replacing().Different(*plan, *prior)) > 0 {
+		diags.Append(b.PlanDestroy(ctx, *prior)...)
+	}
 	if prior == nil || !plan.PropertiesKey.IsUnknown() || !attribute.AllKnown(plan.RoutingKey, plan.Arguments, plan.ArgumentsJSON) {
 		return diags
 	}

@@ -206,7 +206,7 @@ func (e *entity[M]) Update(ctx context.Context, req resource.UpdateRequest, resp
 	}
 	resp.Diagnostics.Append(takeWriteOnly(ctx, of, &plan, req.Config)...)
 	after := &plan
-	resp.Diagnostics.Append(of.Update(ctx, &plan, &state)...)
+	resp.Diagnostics.Append(e.whileInUse(ctx, func() diag.Diagnostics { return of.Update(ctx, &plan, &state) })...)
 	if resp.Diagnostics.HasError() {
 		after = &state
 	}
@@ -232,17 +232,22 @@ func (e *entity[M]) Delete(ctx context.Context, req resource.DeleteRequest, resp
 		resp.Diagnostics.Append(e.NotDeleted(identity))
 		return
 	}
-	diags := of.Delete(ctx, state)
-	for until := time.Now().Add(patience); has(diags, inUse...) && e.provider.AwaitAnother(ctx, until); {
-		diags = of.Delete(ctx, state)
-	}
-	resp.Diagnostics.Append(diags...)
+	resp.Diagnostics.Append(e.whileInUse(ctx, func() diag.Diagnostics { return of.Delete(ctx, state) })...)
 	if !resp.Diagnostics.HasError() {
 		turn.Last = configured.Deleted
 	}
 }
 
-// patience is how long a deletion waits for other deletions of the same apply.
+// whileInUse makes a change again after another one of the same apply has ended, while objects are in use.
+func (e *entity[M]) whileInUse(ctx context.Context, change func() diag.Diagnostics) diag.Diagnostics {
+	diags := change()
+	for until := time.Now().Add(patience); has(diags, inUse...) && e.provider.AwaitAnother(ctx, until); {
+		diags = change()
+	}
+	return diags
+}
+
+// patience is how long a change waits for deletions of the same apply.
 const patience = time.Minute
 
 // Ends of the summaries of errors that another deletion of the same apply can solve.
@@ -250,7 +255,7 @@ const existsAlready = " exists already"
 
 var inUse = []string{
 	"Exchange is in use", "Queue is bound", "Virtual host has queues", "Queues are attached to the pipeline",
-	"Queues are bound to the delayed exchange",
+	"Queues are bound to the delayed exchange", "Exchanges or queues are bound by others",
 }
 
 // has reports whether there is an error with such a summary.

@@ -51,11 +51,14 @@ func (o owned[M, S, P]) delete(ctx context.Context, vhost string, spec S, lifecy
 	})
 	var diags diag.Diagnostics
 	var refused *apply.KeptError
+	var bound *apply.BoundError
 	switch {
 	case err == nil:
 		diags.Append(o.warnOfReleased(ctx, change, spec.DetachedQueues(nil, all.Topology))...)
 	case errors.As(err, &refused):
 		diags.AddError(o.destroyLosesMessages(spec, refused.Queues))
+	case errors.As(err, &bound):
+		diags.Append(stillBound(bound))
 	default:
 		diags.Append(o.Cannot("delete", err.Error()))
 	}

@@ -93,6 +93,10 @@ func queuesBound(bound *apply.BoundError) diag.Diagnostic {
 		bound.Error()+" Apply refuses the change while these bindings exist.")
 }
 
+func stillBound(bound *apply.BoundError) diag.Diagnostic {
+	return diag.NewErrorDiagnostic("Exchanges or queues are bound by others", "Nothing was changed.\n\n"+bound.Error())
+}
+
 // notEmpty names the queues that prevent a change, and a remedy for each.
 func (o owned[M, S, P]) notEmpty(spec S, queues map[string]string) string {
 	remedies := map[string][]string{}

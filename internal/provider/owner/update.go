@@ -55,7 +55,9 @@ func (o owned[M, S, P]) update(ctx context.Context, vhost string, next S, prior 
 		diags.Append(o.warnOfReleased(ctx, change, (*prior).DetachedQueues(&next, all.Topology))...)
 	case errors.As(err, &refused):
 		diags.Append(o.changeLosesMessages(*prior, refused.Queues))
-	case err != nil && (errors.As(err, &bound) || !broker.IsUnanswered(err)) && o.asBefore(ctx, prior, next, change):
+	case errors.As(err, &bound) && o.asBefore(ctx, prior, next, change):
+		diags.Append(stillBound(bound))
+	case err != nil && !broker.IsUnanswered(err) && o.asBefore(ctx, prior, next, change):
 		diags.Append(o.cannotBeginUpdate(err))
 	case err != nil:
 		diags.Append(o.cannotUpdate(err))

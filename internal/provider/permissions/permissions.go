@@ -85,6 +85,7 @@ func (r resources) Create(ctx context.Context, plan *model) diag.Diagnostics {
 	if _, err := (store{r.Run}).Put(ctx, r.ID(*plan), all); err != nil {
 		return r.Failed("create", *plan, err)
 	}
+	Turn(r.Run, plan.Vhost.ValueString(), self.Name).Last = configured.Made
 	return nil
 }
 
@@ -103,10 +104,25 @@ func (r resources) Update(ctx context.Context, plan, state *model) diag.Diagnost
 	return r.Resource.Update(ctx, plan, state)
 }
 
-// Delete is like Update.
+// Delete is like Update. Meanwhile a rabbitmq_user can take the permissions over.
 func (r resources) Delete(ctx context.Context, state model) diag.Diagnostics {
+	turn := Turn(r.Run, state.Vhost.ValueString(), state.User.ValueString())
+	turn.Unlock()
 	r.ownLast(ctx, state)
+	turn.Lock()
+	switch turn.Last {
+	case configured.Made:
+		return nil
+	case configured.Refused:
+		return diag.Diagnostics{r.NotDeleted(state.Identity())}
+	case configured.Deleted:
+	}
 	return r.Resource.Delete(ctx, state)
+}
+
+// Turn is the turn of a user's permissions in a virtual host. Create and Delete are called with it.
+func Turn(run *configured.Provider, vhost, user string) *configured.Turn {
+	return run.Turn(configured.Key{Kind: configured.Permissions, Vhost: vhost, Name: user})
 }
 
 // ownLast waits until nothing else is under way, if the permissions are Terraform's own.

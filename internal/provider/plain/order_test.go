@@ -110,6 +110,18 @@ resource "rabbitmq_binding" "b" {
   destination = "q"
   depends_on  = [rabbitmq_exchange.dead]
 }
+resource "rabbitmq_retry_pipeline" "orders" {
+  vhost       = rabbitmq_vhost.v.name
+  name        = "orders"
+  delays      = ["5s"]
+  work_queues = { work = { declare = true } }
+}
+resource "rabbitmq_binding" "work" {
+  vhost       = rabbitmq_vhost.v.name
+  source      = "dead"
+  destination = "work"
+  depends_on  = [rabbitmq_exchange.dead]
+}
 resource "rabbitmq_policy" "p" {
   vhost      = rabbitmq_vhost.v.name
   name       = "p"
@@ -121,6 +133,48 @@ resource "rabbitmq_policy" "p" {
 		return err
 	})
 	tf.Run(t, "destroy", "-auto-approve")
+}
+
+// Permissions that move from one resource to another in one apply stay, in whatever order Terraform changes the two.
+func TestAcc_PermissionsMoveToAnotherResource(t *testing.T) {
+	t.Parallel()
+	for _, slow := range []string{http.MethodDelete, http.MethodPut} {
+		t.Run(slow, func(t *testing.T) {
+			t.Parallel()
+			b := brokertest.New(t)
+			endpoint := b.Behind(t, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
+				if r.Method == slow {
+					time.Sleep(500 * time.Millisecond)
+				}
+				api.ServeHTTP(w, r)
+			})
+			name := b.Vhost + "-mover"
+			configuration := strings.NewReplacer("VHOST", b.Vhost, "USER", name)
+			alone := configuration.Replace(`
+resource "rabbitmq_user" "u" { name = "USER" }
+resource "rabbitmq_permissions" "p" {
+  vhost = "VHOST"
+  user  = "USER"
+  read  = "^r"
+}`)
+			within := configuration.Replace(`
+resource "rabbitmq_user" "u" {
+  name        = "USER"
+  permissions = { "VHOST" = { configure = "", write = "", read = "^r" } }
+}`)
+			tf := run(t, endpoint, b.Username, b.Password, within)
+			for _, config := range []string{within, alone, within} {
+				tf.Write(t, "main.tf", terraformtest.Required+config)
+				tf.Run(t, "apply", "-auto-approve")
+				var live struct{ Read string }
+				b.Call(t, http.MethodGet, b.Path("permissions", name), nil, &live)
+				require.Equal(t, "^r", live.Read)
+				printed, code := tf.Exit(t, "plan", "-detailed-exitcode", "-no-color")
+				require.Zero(t, code, printed)
+			}
+			tf.Run(t, "destroy", "-auto-approve")
+		})
+	}
 }
 
 // A re-creation that was killed leaves notes of bindings. Their own resources create them again in the apply that restores them.

@@ -107,6 +107,24 @@ func TestAcc_PlanWarnsOfASharedBinding(t *testing.T) {
 	}
 }
 
+func TestAcc_PlanWarnsOfAnExchangeThatDeletesItself(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	b.DeclareQueue(t, "q", "quorum", nil)
+	b.DeclareQueue(t, "other", "quorum", nil)
+	b.Call(t, http.MethodPut, b.Path("exchanges", "e"), map[string]any{"type": "direct", "auto_delete": true}, nil)
+	c := core("rabbitmq_binding", map[string]any{"vhost": b.Vhost, "source": "e", "destination": "q", "routing_key": "own"})
+	c.MustApply(t)
+	c.MayReplace = true
+	c.Config["destination"] = "other"
+	for _, warnings := range []int{1, 0} {
+		plan, err := c.Plan(t.Context())
+		require.NoError(t, err)
+		require.Len(t, plan.Warnings, warnings)
+		bind(t, b, "e", "another binding")
+	}
+}
+
 // An exchange and a queue that somebody has bound are re-created in one apply.
 func TestAcc_BothEndsAreRecreated(t *testing.T) {
 	t.Parallel()

@@ -201,7 +201,7 @@ func (u users) Update(ctx context.Context, plan, state *model) diag.Diagnostics 
 		if _, stays := wanted.permissions[vhost]; stays {
 			continue
 		}
-		if err := u.Run.Client.DeletePermission(ctx, broker.Grant{Vhost: vhost, User: name}); err != nil {
+		if err := u.revoke(ctx, vhost, name); err != nil {
 			return u.Failed("change", *plan, err)
 		}
 	}
@@ -216,20 +216,54 @@ func (u users) Update(ctx context.Context, plan, state *model) diag.Diagnostics 
 	return nil
 }
 
-// requireFree refuses new permissions in virtual hosts where the user already has others.
+// requireFree refuses new permissions in virtual hosts where the user already has others, and takes them over from a
+// rabbitmq_permissions that goes in this apply.
 func (u users) requireFree(ctx context.Context, plan model, wanted, before user) diag.Diagnostics {
-	for vhost := range wanted.permissions {
+	for vhost, permission := range wanted.permissions {
 		if _, had := before.permissions[vhost]; had {
 			continue
 		}
-		switch live, exists, err := u.Run.Client.Permission(ctx, broker.Grant{Vhost: vhost, User: plan.Name.ValueString()}); {
-		case err != nil:
-			return u.Failed("change", plan, err)
-		case exists && live != wanted.permissions[vhost]:
-			return diag.Diagnostics{permissionExists(plan, vhost, live)}
+		if diags := u.take(ctx, plan, vhost, permission); diags.HasError() {
+			return diags
 		}
 	}
 	return nil
+}
+
+func (u users) take(ctx context.Context, plan model, vhost string, wanted broker.Permission) diag.Diagnostics {
+	name := plan.Name.ValueString()
+	turn := permissions.Turn(u.Run, vhost, name)
+	turn.Lock()
+	defer turn.Unlock()
+	live, exists, err := u.Run.Client.Permission(ctx, broker.Grant{Vhost: vhost, User: name})
+	switch {
+	case err != nil:
+		return u.Failed("change", plan, err)
+	case exists && live != wanted && !turn.AwaitDeletion(ctx):
+		turn.Last = configured.Refused
+		return diag.Diagnostics{permissionExists(plan, vhost, live)}
+	}
+	turn.Last = configured.Made
+	return nil
+}
+
+// revoke deletes permissions, unless a rabbitmq_permissions has taken them over in this apply, or failed to.
+func (u users) revoke(ctx context.Context, vhost, name string) error {
+	turn := permissions.Turn(u.Run, vhost, name)
+	turn.Lock()
+	defer turn.Unlock()
+	switch turn.Last {
+	case configured.Made:
+		return nil
+	case configured.Refused:
+		return errNotRevoked
+	case configured.Deleted:
+	}
+	err := u.Run.Client.DeletePermission(ctx, broker.Grant{Vhost: vhost, User: name})
+	if err == nil {
+		turn.Last = configured.Deleted
+	}
+	return err
 }
 
 // change is the user to write, nil if only permissions or limits change. The API replaces the whole user. To keep a password, it gets the
@@ -268,8 +302,9 @@ func (u user) keeping(live broker.Account, password *string) (*user, error) {
 }
 
 var (
-	errGone   = errors.New("it was deleted after the plan. Plan again")
-	errNoHash = errors.New("the broker does not return the password's hash, and without it the change would clear the password: " +
+	errGone       = errors.New("it was deleted after the plan. Plan again")
+	errNotRevoked = errors.New("this apply failed to create the same permissions as rabbitmq_permissions. Apply again")
+	errNoHash     = errors.New("the broker does not return the password's hash, and without it the change would clear the password: " +
 		"increase password_wo_version, or set password or password_hash")
 )
 

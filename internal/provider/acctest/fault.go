@@ -1,0 +1,116 @@
+package acctest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+)
+
+// Fault is what happens to a write and to its answer.
+type Fault string
+
+// All faults.
+const (
+	Refused    Fault = "refused"
+	NotArrived Fault = "not arrived"
+	AnswerLost Fault = "answer lost"
+)
+
+// AtEachFault counts the writes of a scenario, and then has each of them meet a fault, one after the other of all faults. The scenario
+// gets a function that acts as Terraform does, and returns the number of writes.
+func AtEachFault(t *testing.T, scenario func(t *testing.T, meet func(*Core, *brokertest.Broker, func(*Core) error) error)) {
+	t.Helper()
+	Require(t)
+	run := func(t *testing.T, at int, fault Fault) (writes int) {
+		t.Helper()
+		scenario(t, func(c *Core, b *brokertest.Broker, do func(*Core) error) error {
+			var err error
+			writes, err = c.meeting(t, b, at, fault, do)
+			return err
+		})
+		return writes
+	}
+	all := run(t, 0, "")
+	require.NotZero(t, all)
+	for at := range all {
+		fault := []Fault{Refused, NotArrived, AnswerLost}[at%3]
+		t.Run(fmt.Sprintf("write %d of %d %s", at+1, all, fault), func(t *testing.T) {
+			t.Parallel()
+			require.Greater(t, run(t, at+1, fault), at)
+		})
+	}
+}
+
+// meeting acts as Terraform does, and lets the write with this number, counted from 1, meet a fault. It returns the number of writes.
+func (c *Core) meeting(t *testing.T, b *brokertest.Broker, at int, fault Fault, do func(*Core) error) (writes int, err error) {
+	t.Helper()
+	var mutex sync.Mutex
+	met := *c
+	met.Endpoint = b.Behind(t, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
+		mutex.Lock()
+		hit := changes(r, api)
+		if hit {
+			writes++
+			hit = writes == at
+		}
+		mutex.Unlock()
+		switch {
+		case !hit:
+			api.ServeHTTP(w, r)
+		case fault == Refused:
+			http.Error(w, `{"error":"not_authorised","reason":"Access refused."}`, http.StatusUnauthorized)
+		case fault == AnswerLost:
+			api.ServeHTTP(httptest.NewRecorder(), r)
+			w.WriteHeader(http.StatusServiceUnavailable)
+		default:
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})
+	err = do(&met)
+	met.Endpoint = c.Endpoint
+	*c = met
+	mutex.Lock()
+	defer mutex.Unlock()
+	return writes, err
+}
+
+// changes reports whether a request changes something. To declare an object that exists changes nothing.
+func changes(r *http.Request, api http.Handler) bool {
+	kind := strings.Split(r.URL.Path, "/")[2]
+	switch {
+	case r.Method == http.MethodGet || strings.HasSuffix(r.URL.Path, "/get"):
+		return false
+	case r.Method == http.MethodDelete || !slices.Contains([]string{"queues", "exchanges", "bindings"}, kind):
+		return true
+	}
+	body, _ := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	look, answer := r.Clone(r.Context()), httptest.NewRecorder()
+	look.Method, look.Body, look.ContentLength = http.MethodGet, http.NoBody, 0
+	look.Header.Del("Accept-Encoding")
+	api.ServeHTTP(answer, look)
+	if kind != "bindings" {
+		return answer.Code != http.StatusOK
+	}
+	type binding struct {
+		RoutingKey string         `json:"routing_key"`
+		Arguments  map[string]any `json:"arguments"`
+	}
+	var wanted binding
+	var live []binding
+	_, _ = json.Unmarshal(body, &wanted), json.Unmarshal(answer.Body.Bytes(), &live)
+	return !slices.ContainsFunc(live, func(b binding) bool {
+		return b.RoutingKey == wanted.RoutingKey && fmt.Sprint(b.Arguments) == fmt.Sprint(wanted.Arguments)
+	})
+}
