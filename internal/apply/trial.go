@@ -74,10 +74,6 @@ type trial[T any] struct {
 // run tries the object. If the user has no right to the name of a trial, it tells nothing about an object that names no exchange, or
 // only one of the owner's: to create that one again takes no other permissions than the owner needs anyway.
 func (t trial[T]) run(ctx context.Context, e *execution) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	ctx = context.WithoutCancel(ctx) // a creation that is cancelled on its way could come after the deletion
 	name := strings.ToValidUTF8(t.name[:min(len(t.name), maxName-len(trialSuffix))], "") + trialSuffix
 	create := func() error {
 		_, err := t.put(ctx, e.Vhost, name, t.object)

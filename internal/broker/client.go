@@ -177,6 +177,13 @@ func (c *Client) send(ctx context.Context, method, path string, body, into any) 
 		return answer{}, fmt.Errorf("%s %s: %w", method, path, err)
 	}
 	defer c.requests.release()
+	if ctx.Err() != nil {
+		return answer{}, fmt.Errorf("%s %s: %w: %w", method, path, errNotSent, context.Cause(ctx))
+	}
+	if ctx.Value(readOnly{}) == nil {
+		// A cancelled write could still arrive, after another one that takes it back.
+		request = request.WithContext(context.WithoutCancel(ctx))
+	}
 	response, err := c.http.Do(request)
 	if err != nil {
 		return answer{}, fmt.Errorf("%s %s: %w", method, path, c.unreached(withoutURL(err)))
