@@ -16,7 +16,14 @@ import (
 // lost. To restore an existing binding changes nothing. The same is true for policies.
 func (e *execution) removeBinding(ctx context.Context, b topology.Binding) error {
 	e.undo.add("restore binding "+b.String(), func(ctx context.Context) error { return e.rebind(ctx, []topology.Binding{b}) })
-	if err := e.client.Unbind(ctx, e.Vhost, b); err != nil {
+	if err := e.awaitAbsence(ctx, e.client.Unbind(ctx, e.Vhost, b), func(ctx context.Context) (bool, error) {
+		list := e.client.BindingsTo
+		if b.ToExchange {
+			list = e.client.BindingsToExchange
+		}
+		now, err := list(ctx, e.Vhost, b.Destination)
+		return !slices.ContainsFunc(now, b.Equal), err
+	}); err != nil {
 		return fmt.Errorf("delete binding %q: %w", b, err)
 	}
 	return nil
@@ -31,7 +38,10 @@ func (e *execution) removePolicy(ctx context.Context, policy topology.NamedPolic
 }
 
 func (e *execution) removeExchange(ctx context.Context, name string) error {
-	if err := e.client.DeleteExchange(ctx, e.Vhost, name); err != nil {
+	if err := e.awaitAbsence(ctx, e.client.DeleteExchange(ctx, e.Vhost, name), func(ctx context.Context) (bool, error) {
+		_, err := e.client.BindingsFrom(ctx, e.Vhost, name)
+		return false, err
+	}); err != nil {
 		return fmt.Errorf("delete exchange %q: %w", name, err)
 	}
 	return nil
@@ -106,24 +116,38 @@ func (e *execution) deleteUnbound(ctx context.Context, name string, queue topolo
 	return err
 }
 
-// awaitDeletion looks for the effect of an unanswered deletion. If the queue still runs with all its members after
-// Times.Patience, the deletion has not arrived.
+// awaitDeletion looks for the effect of a queue's unanswered deletion. If the queue still runs with all its members in the end, the
+// deletion has not arrived.
 func (e *execution) awaitDeletion(ctx context.Context, name string, unanswered error) error {
+	var last broker.QueueInfo
+	err := e.awaitAbsence(ctx, unanswered, func(ctx context.Context) (bool, error) {
+		var err error
+		last, err = e.client.Queue(ctx, e.Vhost, name)
+		return false, err
+	})
+	if err == nil || inspectPending(last).unknown == "" {
+		delete(e.deletionUnknown, name)
+	}
+	return err
+}
+
+// awaitAbsence looks for Times.Patience for the effect of a deletion that was not answered, and returns nil once the object is gone. If
+// the object came back at once, the late deletion would delete it again. Other errors of the deletion are returned as they are.
+func (e *execution) awaitAbsence(ctx context.Context, deleted error, look func(context.Context) (gone bool, err error)) error {
+	if !broker.IsUnanswered(deleted) {
+		return deleted
+	}
+	ctx = context.WithoutCancel(ctx)
 	for end := time.Now().Add(e.times.Patience); ; {
-		info, err := e.client.Queue(ctx, e.Vhost, name)
-		switch {
+		switch gone, err := look(ctx); {
 		case broker.IsNotFound(err):
-			delete(e.deletionUnknown, name)
 			return e.client.Absent(ctx, e.Vhost, err)
+		case err == nil && gone:
+			return nil
 		case time.Now().After(end):
-			if err == nil && inspectPending(info).unknown == "" {
-				delete(e.deletionUnknown, name)
-			}
-			return unanswered
+			return deleted
 		}
-		if err := pause(ctx, e.times.Poll); err != nil {
-			return err
-		}
+		_ = pause(ctx, e.times.Poll)
 	}
 }
 
@@ -229,7 +253,7 @@ func (e *execution) removeUnbound(ctx context.Context, s step, candidates, remai
 		switch {
 		case err != nil:
 		case recreated:
-			err = createAgain(ctx, e, e.createQueue, name, wanted, candidates[name])
+			err = createAgain(ctx, e, e.client.PutQueue, name, wanted, candidates[name])
 		default:
 			delete(remaining, name)
 		}

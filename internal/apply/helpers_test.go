@@ -15,7 +15,9 @@ import (
 
 func applierThrough(t *testing.T, b *brokertest.Broker, fault brokertest.Fault) *Applier {
 	t.Helper()
-	return newApplier(t, b, b.Through(t, fault))
+	a := newApplier(t, b, b.Through(t, fault))
+	a.times.Patience = 2 * time.Second
+	return a
 }
 
 func newApplier(t *testing.T, b *brokertest.Broker, endpoint string) *Applier {

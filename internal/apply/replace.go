@@ -47,16 +47,22 @@ func (e *execution) replaceQueues(ctx context.Context, s step) error {
 
 // createAgain creates a deleted object again, even after a cancellation: the new one or, if the broker refuses it, the old one.
 func createAgain[T any](
-	ctx context.Context, e *execution, create func(ctx context.Context, name string, object T) error, name string, wanted, old T,
+	ctx context.Context, e *execution, put func(ctx context.Context, vhost, name string, object T) (isNew bool, err error),
+	name string, wanted, old T,
 ) error {
-	put := func(object T) func(context.Context) error {
-		return func(ctx context.Context) error { return create(ctx, name, object) }
+	create := func(object T) func(context.Context) error {
+		return func(ctx context.Context) error {
+			if _, err := put(ctx, e.Vhost, name, object); err != nil {
+				return fmt.Errorf("create %q again: %w", name, err)
+			}
+			return nil
+		}
 	}
-	err := e.repeat(context.WithoutCancel(ctx), broker.IsUnanswered, put(wanted))
+	err := e.repeat(context.WithoutCancel(ctx), broker.IsUnanswered, create(wanted))
 	if err == nil {
 		return nil
 	}
-	return errors.Join(err, notUndone(e.insist(ctx, put(old))))
+	return errors.Join(err, notUndone(e.insist(ctx, create(old))))
 }
 
 // present leaves out the bindings to the queues that somebody has deleted meanwhile.
@@ -84,12 +90,12 @@ func (e *execution) replaceExchange(ctx context.Context, name string, wanted top
 		return err
 	}
 	ctx = context.WithoutCancel(ctx)
-	err = e.repeat(ctx, broker.IsUnanswered, func(ctx context.Context) error { return e.removeExchange(ctx, name) })
+	err = e.removeExchange(ctx, name)
 	if err != nil && !broker.IsUnanswered(err) {
 		return errors.Join(err, e.deleteNotes(ctx, name, bindings))
 	}
 	// Without an answer, the exchange can be deleted. If it still exists, it is not created.
-	return errors.Join(err, createAgain(ctx, e, e.createExchange, name, wanted, e.All.Exchanges[name]),
+	return errors.Join(err, createAgain(ctx, e, e.client.PutExchange, name, wanted, e.All.Exchanges[name]),
 		e.bindBack(ctx, name, bindings))
 }
 

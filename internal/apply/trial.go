@@ -98,6 +98,9 @@ func (t trial[T]) run(ctx context.Context, e *execution) error {
 	if err == nil && t.use != nil {
 		err = t.use(ctx, name)
 	}
+	if broker.IsUnanswered(err) {
+		_ = pause(context.WithoutCancel(ctx), e.times.Patience) // it can still come
+	}
 	removed := e.insist(ctx, func(ctx context.Context) error { return t.remove(ctx, e.Vhost, name) })
 	if err = errors.Join(err, removed); err != nil {
 		return fmt.Errorf("re-create %q: %w", t.name, err)

@@ -11,9 +11,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// lookupTime limits the check after an unanswered write. It continues after a cancellation.
-const lookupTime = 30 * time.Second
-
 // write sends one write and reports whether it took effect, or could still do so. Without an answer, it looks up the
 // object on the broker. It never repeats a write blindly.
 func (e *execution) write(
@@ -21,14 +18,11 @@ func (e *execution) write(
 ) (bool, error) {
 	isNew, err := put()
 	if err != nil && broker.IsUnanswered(err) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTime)
-		defer cancel()
-		now, lookupErr := e.client.List(ctx, e.Vhost)
-		same, other := look(now.Topology)
-		if lookupErr == nil && same {
+		same, other := e.lookUp(context.WithoutCancel(ctx), look)
+		if same {
 			return true, nil
 		}
-		return lookupErr != nil || !other, fmt.Errorf("%s: the broker did not confirm the write, and the object can still appear: %w", what, err)
+		return !other, fmt.Errorf("%s: the broker did not confirm the write, and the object can still appear: %w", what, err)
 	}
 	if err != nil {
 		return false, fmt.Errorf("%s: %w", what, err)
@@ -39,6 +33,20 @@ func (e *execution) write(
 			"Nothing is removed, since all objects can belong to that process. Import them, or choose another name", what)
 	}
 	return true, nil
+}
+
+// lookUp looks for the effect of a write for Times.Patience.
+func (e *execution) lookUp(ctx context.Context, look func(topology.Topology) (same, other bool)) (same, other bool) {
+	const looks = 6
+	for range looks {
+		if now, err := e.client.List(ctx, e.Vhost); err == nil {
+			if same, other = look(now.Topology); same || other {
+				break
+			}
+		}
+		_ = pause(ctx, e.times.Patience/looks)
+	}
+	return same, other
 }
 
 // compare reports whether an object with this name is on the broker as it was sent, or in another form.

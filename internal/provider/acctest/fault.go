@@ -2,6 +2,7 @@ package acctest
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -20,11 +22,12 @@ import (
 // Fault is what happens to a write and to its answer.
 type Fault string
 
-// All faults.
+// All faults. A late write takes effect after its request has failed.
 const (
 	Refused    Fault = "refused"
 	NotArrived Fault = "not arrived"
 	AnswerLost Fault = "answer lost"
+	Late       Fault = "late"
 )
 
 // AtEachFault counts the writes of a scenario, and then has each of them meet a fault, one after the other of all faults. The scenario
@@ -44,7 +47,7 @@ func AtEachFault(t *testing.T, scenario func(t *testing.T, meet func(*Core, *bro
 	all := run(t, 0, "")
 	require.NotZero(t, all)
 	for at := range all {
-		fault := []Fault{Refused, NotArrived, AnswerLost}[at%3]
+		fault := []Fault{Refused, NotArrived, AnswerLost, Late}[at%4]
 		t.Run(fmt.Sprintf("write %d of %d %s", at+1, all, fault), func(t *testing.T) {
 			t.Parallel()
 			require.Greater(t, run(t, at+1, fault), at)
@@ -56,6 +59,7 @@ func AtEachFault(t *testing.T, scenario func(t *testing.T, meet func(*Core, *bro
 func (c *Core) meeting(t *testing.T, b *brokertest.Broker, at int, fault Fault, do func(*Core) error) (writes int, err error) {
 	t.Helper()
 	var mutex sync.Mutex
+	var all sync.WaitGroup
 	met := *c
 	met.Endpoint = b.Behind(t, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
 		mutex.Lock()
@@ -70,6 +74,16 @@ func (c *Core) meeting(t *testing.T, b *brokertest.Broker, at int, fault Fault, 
 			api.ServeHTTP(w, r)
 		case fault == Refused:
 			http.Error(w, `{"error":"not_authorised","reason":"Access refused."}`, http.StatusUnauthorized)
+		case fault == Late:
+			body, _ := io.ReadAll(r.Body)
+			late := r.Clone(context.WithoutCancel(r.Context()))
+			late.Body = io.NopCloser(bytes.NewReader(body))
+			all.Add(1)
+			time.AfterFunc(500*time.Millisecond, func() {
+				api.ServeHTTP(httptest.NewRecorder(), late)
+				all.Done()
+			})
+			w.WriteHeader(http.StatusServiceUnavailable)
 		case fault == AnswerLost:
 			api.ServeHTTP(httptest.NewRecorder(), r)
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -78,6 +92,7 @@ func (c *Core) meeting(t *testing.T, b *brokertest.Broker, at int, fault Fault, 
 		}
 	})
 	err = do(&met)
+	all.Wait()
 	met.Endpoint = c.Endpoint
 	*c = met
 	mutex.Lock()
