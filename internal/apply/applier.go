@@ -44,12 +44,23 @@ func (a *Applier) lock(vhost, name string, isExchange bool) *sync.RWMutex {
 // Hold waits until neither end of a binding is being re-created, and keeps it so until the returned function is called.
 func (a *Applier) Hold(vhost string, b topology.Binding) (release func()) {
 	from, to := a.lock(vhost, b.Source, true), a.lock(vhost, b.Destination, b.ToExchange)
+	if b.ToExchange && b.Destination < b.Source { // in one order, so that two calls do not wait for each other
+		from, to = to, from
+	}
 	from.RLock()
 	if from == to {
 		return from.RUnlock
 	}
 	to.RLock()
 	return func() { to.RUnlock(); from.RUnlock() }
+}
+
+// HoldExchange waits until no queue with a binding from the exchange is being re-created, and keeps it so until the returned function is
+// called.
+func (a *Applier) HoldExchange(vhost, name string) (release func()) {
+	lock := a.lock(vhost, name, true)
+	lock.Lock()
+	return lock.Unlock
 }
 
 // Lag returns Times.Lag.

@@ -15,36 +15,45 @@ import (
 // removeBinding records the binding before it deletes it, because the deletion can take effect even if its answer is
 // lost. To restore an existing binding changes nothing. The same is true for policies.
 func (e *execution) removeBinding(ctx context.Context, b topology.Binding) error {
-	e.undo.add("restore binding "+b.String(), func(ctx context.Context) error { return e.rebind(ctx, []topology.Binding{b}) })
-	if err := e.awaitAbsence(ctx, e.client.Unbind(ctx, e.Vhost, b), func(ctx context.Context) (bool, error) {
-		list := e.client.BindingsTo
-		if b.ToExchange {
-			list = e.client.BindingsToExchange
-		}
-		now, err := list(ctx, e.Vhost, b.Destination)
-		return !slices.ContainsFunc(now, b.Equal), err
-	}); err != nil {
-		return fmt.Errorf("delete binding %q: %w", b, err)
+	if noted, isNote := e.Notes().Noted(b); isNote && e.unrestored[noted.String()] && e.RestoresBindings() {
+		return nil // the other end is still missing, and restores the binding when it comes back
 	}
-	return nil
+	e.undo.add("restore binding "+b.String(), func(ctx context.Context) error { return e.rebind(ctx, []topology.Binding{b}) })
+	return e.lookUpDeletion(ctx, fmt.Sprintf("delete binding %q", b), e.client.Unbind(ctx, e.Vhost, b), func(now topology.Topology) bool {
+		return slices.ContainsFunc(now.Bindings, b.Equal)
+	})
 }
 
 func (e *execution) removePolicy(ctx context.Context, policy topology.NamedPolicy) error {
 	e.undo.add("restore policy "+policy.Name, e.putBack(policy))
-	if err := e.client.DeletePolicy(ctx, e.Vhost, policy.Name); err != nil {
-		return fmt.Errorf("delete policy %q: %w", policy.Name, err)
-	}
-	return nil
+	err := e.client.DeletePolicy(ctx, e.Vhost, policy.Name)
+	return e.lookUpDeletion(ctx, fmt.Sprintf("delete policy %q", policy.Name), err, func(now topology.Topology) bool {
+		_, exists := now.Policies[policy.Name]
+		return exists
+	})
 }
 
 func (e *execution) removeExchange(ctx context.Context, name string) error {
-	if err := e.awaitAbsence(ctx, e.client.DeleteExchange(ctx, e.Vhost, name), func(ctx context.Context) (bool, error) {
-		_, err := e.client.BindingsFrom(ctx, e.Vhost, name)
-		return false, err
-	}); err != nil {
-		return fmt.Errorf("delete exchange %q: %w", name, err)
+	err := e.client.DeleteExchange(ctx, e.Vhost, name)
+	return e.lookUpDeletion(ctx, fmt.Sprintf("delete exchange %q", name), err, func(now topology.Topology) bool {
+		_, exists := now.Exchanges[name]
+		return exists
+	})
+}
+
+// lookUpDeletion is the error of a deletion. If it was not answered, its effect is looked up. If the object came back at once, the late
+// deletion would delete it again.
+func (e *execution) lookUpDeletion(ctx context.Context, what string, err error, exists func(topology.Topology) bool) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	if broker.IsUnanswered(err) {
+		gone, _ := e.lookUp(ctx, func(now topology.Topology) (bool, bool) { return !exists(now), false })
+		if gone {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s: %w", what, err)
 }
 
 // shut deletes an exchange. If a later step fails, the exchange comes back with all its bindings.
@@ -70,6 +79,11 @@ func (e *execution) removeQueue(ctx context.Context, name string, queue topology
 		return nil // its bindings are restored
 	case err == nil:
 		e.deleted[name] = true
+		e.undo.add("restore queue "+name, func(ctx context.Context) error {
+			_, err := e.client.PutQueue(ctx, e.Vhost, name, e.All.Queues[name])
+			delete(e.deleted, name)
+			return err
+		})
 		return nil
 	case e.deletionUnknown[name]:
 		return fmt.Errorf("delete queue %q: the broker did not confirm the deletion, and can still delete the queue. "+
@@ -119,36 +133,15 @@ func (e *execution) deleteUnbound(ctx context.Context, name string, queue topolo
 // awaitDeletion looks for the effect of a queue's unanswered deletion. If the queue still runs with all its members in the end, the
 // deletion has not arrived.
 func (e *execution) awaitDeletion(ctx context.Context, name string, unanswered error) error {
-	var last broker.QueueInfo
-	err := e.awaitAbsence(ctx, unanswered, func(ctx context.Context) (bool, error) {
-		var err error
-		last, err = e.client.Queue(ctx, e.Vhost, name)
-		return false, err
-	})
-	if err == nil || inspectPending(last).unknown == "" {
+	gone, _ := e.lookUp(ctx, func(now topology.Topology) (bool, bool) { _, exists := now.Queues[name]; return !exists, false })
+	info, err := e.client.Queue(ctx, e.Vhost, name)
+	if gone || err == nil && inspectPending(info).unknown == "" {
 		delete(e.deletionUnknown, name)
 	}
-	return err
-}
-
-// awaitAbsence looks for Times.Patience for the effect of a deletion that was not answered, and returns nil once the object is gone. If
-// the object came back at once, the late deletion would delete it again. Other errors of the deletion are returned as they are.
-func (e *execution) awaitAbsence(ctx context.Context, deleted error, look func(context.Context) (gone bool, err error)) error {
-	if !broker.IsUnanswered(deleted) {
-		return deleted
+	if gone {
+		return nil
 	}
-	ctx = context.WithoutCancel(ctx)
-	for end := time.Now().Add(e.times.Patience); ; {
-		switch gone, err := look(ctx); {
-		case broker.IsNotFound(err):
-			return e.client.Absent(ctx, e.Vhost, err)
-		case err == nil && gone:
-			return nil
-		case time.Now().After(end):
-			return deleted
-		}
-		_ = pause(ctx, e.times.Poll)
-	}
+	return unanswered
 }
 
 // removeIfEmpty deletes the queues of a step that are proved empty. Other queues are bound again and kept. If the step

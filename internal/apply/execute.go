@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,6 +47,8 @@ type execution struct {
 	waited bool
 	// drainUntil is the end of the change's time to drain, at least Times.Stale after its beginning.
 	drainUntil time.Time
+	// hidden are the queues that delay a message which a question has found, so that later questions do not find it.
+	hidden map[string]string
 	// stuckSince is since when every inspection found messages in a shared queue without consumers.
 	stuckSince map[string]time.Time
 }
@@ -55,6 +58,7 @@ func (a *Applier) execution(change Change) *execution {
 		Applier: a, Change: change, made: topology.New(), deletionUnknown: map[string]bool{},
 		deleted: map[string]bool{}, unrestored: map[string]bool{}, kept: map[string]string{},
 		drainUntil: time.Now().Add(max(change.Drain, a.times.Stale)), stuckSince: map[string]time.Time{},
+		hidden: map[string]string{},
 	}
 }
 
@@ -215,6 +219,11 @@ func (e *execution) answers(ctx context.Context, queues map[string]topology.Queu
 		if queues[name].Type != topology.Quorum || !Answers(e.All.Queues[name]) {
 			continue
 		}
+		// A question can take a message over a delivery limit, so a queue with visible messages is not asked.
+		if seen, err := e.inspectQueue(ctx, e.Vhost, name, contents); err == nil && seen.found != "" || e.hidden[name] != "" {
+			against[name] = cmp.Or(seen.found, e.hidden[name])
+			continue
+		}
 		holds, err := e.HoldsMessage(ctx, e.Vhost, name)
 		switch {
 		case broker.IsNotFound(err):
@@ -225,6 +234,9 @@ func (e *execution) answers(ctx context.Context, queues map[string]topology.Queu
 			}
 		case holds:
 			against[name] = "a message that the broker's statistics do not count yet"
+			if _, delays := topology.NewLookup(e.All).Queue(name).Text("delayed-retry-type"); delays {
+				e.hidden[name] = against[name] // the queue delays what a question returns
+			}
 		}
 	}
 	return against, lasting

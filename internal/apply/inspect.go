@@ -22,6 +22,8 @@ const (
 	contents check = "contents"
 	// use means contents or consumers, which can keep a busy queue empty.
 	use check = "use"
+	// exposed means contents of a queue of others that policies of others would then limit.
+	exposed check = "contents exposed to limits"
 )
 
 // emptinessChecks has the queues of a proof and the check for each.
@@ -55,7 +57,34 @@ func (c Change) refusingChecks() emptinessChecks {
 	changes := topology.Diff(c.Wanted, c.Live)
 	going, _ := c.split(changes.Delete.Queues)
 	maps.Copy(going, changes.Replace.Queues)
-	return c.contentChecks(going)
+	checks := checksOf(exposed, c.Exposed()...)
+	maps.Copy(checks, c.contentChecks(going))
+	return checks
+}
+
+// Exposed lists the queues that stay, lose the owner's policy, and get smaller limits from policies of others. The broker applies these
+// to messages that are in the queues.
+func (c Change) Exposed() []string {
+	after, changes := c.All, topology.Diff(c.Wanted, c.Live)
+	if len(changes.Delete.Policies)+len(changes.Update.Policies) == 0 {
+		return nil
+	}
+	after.Policies = without(c.All.Policies, c.Live.Policies)
+	maps.Copy(after.Policies, c.Wanted.Policies)
+	own := topology.NewMatcher(c.Live.Policies)
+	was, becomes := topology.NewLookup(c.All), topology.NewLookup(after)
+	var found []string
+	for name, queue := range without(c.All.Queues, changes.Delete.Queues) {
+		if matching, doubtful := own.Queue(name, queue.Type); len(matching)+len(doubtful) == 0 {
+			continue
+		}
+		before, now := was.Queue(name), becomes.Queue(name)
+		if before.SetBy(c.Live.Policies) && !now.SetBy(c.Wanted.Policies) &&
+			slices.ContainsFunc(topology.Limits, func(key string) bool { return topology.Tighter(key, before.Values(), now.Values()) }) {
+			found = append(found, name)
+		}
+	}
+	return found
 }
 
 // pendingChecks returns checks of the queues whose pending dead letters would be lost.
@@ -85,6 +114,8 @@ func (c check) of(q broker.QueueInfo) inspection {
 		switch {
 		case q.Messages == nil:
 			return inspection{unknown: "the broker does not report how many messages it has: does its leader run?"}
+		case *q.Messages > 0 && c == exposed:
+			return inspection{found: count(*q.Messages, "message", "messages") + ", to which a policy of others would apply its limits"}
 		case *q.Messages > 0:
 			return inspection{
 				found: count(*q.Messages, "message", "messages"),

@@ -81,9 +81,9 @@ func planUpdate(c Change) ([]step, error) {
 	unbound := bindingsOfOthers(changes.Delete)
 	moved := c.moved(unbound, changes.Create.Bindings)
 	unbound = slices.DeleteFunc(unbound, func(b topology.Binding) bool { return slices.ContainsFunc(moved, b.Equal) })
-	ifNotBound := stop
-	if len(moved) > 0 {
-		ifNotBound = rollBack
+	ifNotMade := stop // a deleted queue comes back, and an old binding
+	if len(moved)+len(goingShared) > 0 {
+		ifNotMade = rollBack
 	}
 	going := c.going()
 	bound := step{do: requireUnbound, exchanges: going.Exchanges, queues: going.Queues}
@@ -108,12 +108,12 @@ func planUpdate(c Change) ([]step, error) {
 			c.removeIfEmpty(goingShared, refuse),
 			replacement,
 			{do: alter, policies: byName(altered)},
-			{do: put, exchanges: changes.Create.Exchanges}, // notes about others can need them
-			{do: put, queues: changes.Create.Queues},
+			{do: put, ifFails: ifNotMade, exchanges: changes.Create.Exchanges}, // notes about others can need them
+			{do: put, ifFails: ifNotMade, queues: changes.Create.Queues},
 			{do: restore, bindings: noted},
 			{do: replace, exchanges: changes.Replace.Exchanges},
 			{do: unbind, bindings: moved},
-			{do: put, ifFails: ifNotBound, bindings: changes.Create.Bindings},
+			{do: put, ifFails: ifNotMade, bindings: changes.Create.Bindings},
 			c.attaching(changes.Create.Bindings),
 			{do: remove, policies: weakestFirst(early)},
 			{do: put, policies: c.writeOrder(written)},
@@ -225,6 +225,7 @@ func planForce(c Change) []step {
 // they would be lost.
 func (c Change) allChecks() emptinessChecks {
 	checks := c.pendingChecks(topology.Topology{})
+	maps.Copy(checks, checksOf(exposed, c.Exposed()...))
 	maps.Copy(checks, c.contentChecks(c.Live.Queues))
 	return checks
 }

@@ -337,6 +337,8 @@ func TestPlanUpdate(t *testing.T) {
 		case s.do == requireUnbound:
 		case i < 7:
 			want = refuse
+		case i < 12 && (s.do == put || s.do == unbind):
+			want = rollBack // "declared" comes back
 		case s.do == removeIfEmpty:
 			want = keep
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -298,4 +299,83 @@ func TestQueuesGoTogetherOrNotAtAll(t *testing.T) {
 			require.Equal(t, name != "not empty", unbound.Load(), "unbound")
 		})
 	}
+}
+
+// A policy of others gives a queue smaller limits once the owner's policy is gone.
+func TestQueueThatWouldBeLimitedByOthersKeepsItsPolicy(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	a, p := newApplier(t, b, b.Endpoint), small(b)
+	b.DeclareQueue(t, "theirs", "quorum", nil)
+	limit := map[string]any{"pattern": "^theirs$", "apply-to": "queues", "definition": map[string]any{"max-length": 1}}
+	b.Call(t, http.MethodPut, b.Path("policies", "limit"), limit, nil)
+	p.WorkQueues, p.PolicyPriority = map[string]pipeline.WorkQueue{"theirs": {Type: topology.Quorum}}, 10
+	require.NoError(t, create(t, a, p))
+	for range 3 {
+		b.Publish(t, "", "theirs", amqp.Publishing{DeliveryMode: amqp.Persistent})
+	}
+	brokertest.Eventually(t, func() error {
+		info, err := a.client.Queue(t.Context(), b.Vhost, "theirs")
+		if err == nil && (info.Messages == nil || *info.Messages != 3) {
+			return errors.New("not counted yet")
+		}
+		return err
+	})
+	kept := (*KeptError)(nil)
+	require.ErrorAs(t, a.Remove(t.Context(), changeTo(t, a, p, nil)), &kept)
+	require.Contains(t, kept.Queues["theirs"], "a policy of others")
+	without := small(b)
+	_, err := a.Update(t.Context(), changeTo(t, a, p, &without))
+	require.ErrorAs(t, err, &kept)
+	for range 3 {
+		_, there := b.Get(t, "theirs")
+		require.True(t, there)
+	}
+	brokertest.Eventually(t, func() error { return a.Remove(t.Context(), changeTo(t, a, p, nil)) })
+}
+
+// If a removal fails after it has deleted queues, these come back before the exchange that leads to them.
+func TestRemovalThatFailsLateRestoresItsQueues(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	second := pipeline.Delay{Wait: time.Second, Spelling: "1s"}
+	x := delayed.Exchange{Name: "events", Vhost: b.Vhost, Type: "topic", MaxDelay: second, Precision: second}
+	a := newApplier(t, b, b.Endpoint)
+	change := func(wanted topology.Topology) Change {
+		all := list(t, a, b.Vhost)
+		return Change{Owner: x, Vhost: b.Vhost, All: all, Live: x.Owned(all.Topology), Wanted: wanted}
+	}
+	require.NoError(t, a.Create(t.Context(), change(x.Expand())))
+	before := list(t, a, b.Vhost)
+	through := newApplier(t, b, b.Behind(t, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
+		if r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/policies/") {
+			http.Error(w, `{"error":"not_authorised","reason":"Access refused."}`, http.StatusUnauthorized)
+			return
+		}
+		api.ServeHTTP(w, r)
+	}))
+	require.ErrorContains(t, through.Remove(t.Context(), change(topology.Topology{})), "Access refused")
+	requireSame(t, before.Topology, list(t, a, b.Vhost).Topology)
+}
+
+// A queue with visible messages is not asked for one, because that counts against its delivery limit.
+func TestRefusedRemovalDeliversNoMessage(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	p := declaring(t, b)
+	b.Publish(t, "", "declared", amqp.Publishing{DeliveryMode: amqp.Persistent})
+	a := newApplier(t, b, b.Before(t, func(r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/declared/get") {
+			t.Error("asked")
+		}
+	}))
+	brokertest.Eventually(t, func() error {
+		info, err := a.client.Queue(t.Context(), b.Vhost, "declared")
+		if err == nil && (info.Messages == nil || *info.Messages != 1) {
+			return errors.New("not counted yet")
+		}
+		return err
+	})
+	kept := (*KeptError)(nil)
+	require.ErrorAs(t, a.Remove(t.Context(), changeTo(t, a, p, nil)), &kept)
 }

@@ -27,6 +27,20 @@ func (e *execution) replace(ctx context.Context, s step) error {
 // replaceQueues replaces queues that are proved empty. Otherwise it fails with *KeptError and leaves all of them
 // unchanged.
 func (e *execution) replaceQueues(ctx context.Context, s step) error {
+	sources := map[string]bool{}
+	for _, b := range s.bindings {
+		sources[b.Source] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(sources)) {
+		lock := e.lock(e.Vhost, name, true)
+		if e.All.Exchanges[name].AutoDelete { // without any of its bindings, it would delete itself
+			lock.Lock()
+			defer lock.Unlock() //nolint:gocritic // all of them are held to the end
+			continue
+		}
+		lock.RLock()
+		defer lock.RUnlock() //nolint:gocritic // all of them are held to the end
+	}
 	for _, name := range slices.Sorted(maps.Keys(s.queues)) {
 		lock := e.lock(e.Vhost, name, false)
 		lock.Lock()

@@ -18,7 +18,7 @@ func (e *execution) write(
 ) (bool, error) {
 	isNew, err := put()
 	if err != nil && broker.IsUnanswered(err) {
-		same, other := e.lookUp(context.WithoutCancel(ctx), look)
+		same, other := e.lookUp(ctx, look)
 		if same {
 			return true, nil
 		}
@@ -35,9 +35,10 @@ func (e *execution) write(
 	return true, nil
 }
 
-// lookUp looks for the effect of a write for Times.Patience.
+// lookUp looks for the effect of a write that was not answered for Times.Patience, even after a cancellation.
 func (e *execution) lookUp(ctx context.Context, look func(topology.Topology) (same, other bool)) (same, other bool) {
 	const looks = 6
+	ctx = context.WithoutCancel(ctx)
 	for range looks {
 		if now, err := e.client.List(ctx, e.Vhost); err == nil {
 			if same, other = look(now.Topology); same || other {

@@ -41,13 +41,12 @@ func SharedBinding(b topology.Binding, vhost topology.Vhost) Findings {
 	return f
 }
 
-// LastBinding finds that the broker deletes an exchange with the deletion of its last binding.
-func LastBinding(b topology.Binding, vhost topology.Vhost) Findings {
+// BindingOfAutoDelete finds that the broker deletes an exchange with the deletion of its last binding.
+func BindingOfAutoDelete(b topology.Binding, vhost topology.Vhost) Findings {
 	var f Findings
-	other := func(o topology.Binding) bool { return o.Source == b.Source && !o.Equal(b) }
-	if vhost.Exchanges[b.Source].AutoDelete && !slices.ContainsFunc(vhost.Bindings, other) {
-		f.warn(Path{"source"}, "Exchange deletes itself", "%q is the last binding from the auto-delete exchange %q. If it is deleted, the "+
-			"broker also deletes the exchange. If it is replaced, set create_before_destroy = true in its lifecycle block.", b, b.Source)
+	if vhost.Exchanges[b.Source].AutoDelete {
+		f.warn(Path{"source"}, "Exchange deletes itself", "%q is a binding from the auto-delete exchange %q. The broker deletes the exchange "+
+			"with its last binding. If the binding is replaced, set create_before_destroy = true in its lifecycle block.", b, b.Source)
 	}
 	return f
 }
@@ -113,16 +112,6 @@ var harmless = []string{
 	"stream-filter-size-bytes", "stream-max-segment-size-bytes", "target-group-size",
 }
 
-// Limits are the keys whose smaller value makes the broker drop messages, or delete queues, at once. A larger one is harmless.
-var Limits = []string{"expires", "max-length", "max-length-bytes", "message-ttl"}
-
-// Tighter reports whether a limit is added or gets smaller.
-func Tighter(key string, before, after topology.Arguments) bool {
-	was, limited := before[key].(int64)
-	limit, isSet := after[key].(int64)
-	return isSet && (!limited || was > limit)
-}
-
 // concerned lists the queues of pipelines and delayed exchanges whose names match a policy that differs. To find them first is much
 // cheaper than to compile and match all policies for each changed one.
 func concerned(before, after topology.Vhost) []string {
@@ -180,7 +169,7 @@ func harmfulChange(before, after topology.Arguments) string {
 	maps.Copy(keys, after)
 	var changed []string
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		relaxed := slices.Contains(Limits, key) && !Tighter(key, before, after)
+		relaxed := slices.Contains(topology.Limits, key) && !topology.Tighter(key, before, after)
 		same := topology.Arguments{key: before[key]}.Equal(topology.Arguments{key: after[key]})
 		if !same && !relaxed && !slices.Contains(harmless, key) {
 			changed = append(changed, fmt.Sprintf("%s %s in place of %s", key, shown(after[key]), shown(before[key])))

@@ -77,7 +77,7 @@ func TestHarmlessKeysOfThePages(t *testing.T) {
 	for _, page := range []string{"policy", "operator_policy"} {
 		text, err := os.ReadFile("../../templates/resources/" + page + ".md.tmpl")
 		require.NoError(t, err)
-		for _, key := range slices.Concat(harmless, Limits) {
+		for _, key := range slices.Concat(harmless, topology.Limits) {
 			require.Contains(t, string(text), "`"+key+"`", page)
 		}
 	}

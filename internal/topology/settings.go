@@ -87,6 +87,25 @@ func (s Settings) Values() Arguments {
 	return all
 }
 
+// Limits are the keys whose smaller value makes the broker drop messages, or delete queues, at once. A larger one is harmless.
+var Limits = []string{"expires", "max-length", "max-length-bytes", "message-ttl"}
+
+// Tighter reports whether a limit is added or gets smaller.
+func Tighter(key string, before, after Arguments) bool {
+	was, limited := before[key].(int64)
+	limit, isSet := after[key].(int64)
+	return isSet && (!limited || was > limit)
+}
+
+// SetBy reports whether one of the policies applies.
+func (s Settings) SetBy(policies map[string]Policy) bool {
+	if len(s.Policies) == 0 {
+		return false
+	}
+	_, is := policies[s.Policies[0].Name]
+	return is
+}
+
 // Alternatives returns the settings with each policy and operator policy that the broker can choose: if several have the highest
 // priority, it is undefined which one applies.
 func (s Settings) Alternatives() []Settings {

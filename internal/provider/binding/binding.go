@@ -65,7 +65,7 @@ type bindings struct {
 // PlanDestroy warns of an exchange that deletes itself.
 func (b bindings) PlanDestroy(ctx context.Context, state model) diag.Diagnostics {
 	return plain.CheckPlan(ctx, b.Run, state.Vhost.ValueString(), func(all topology.Vhost) preflight.Findings {
-		return preflight.LastBinding(state.Object(), all)
+		return preflight.BindingOfAutoDelete(state.Object(), all)
 	})
 }
 

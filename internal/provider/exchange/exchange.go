@@ -112,17 +112,18 @@ func (e exchanges) PlanDestroy(ctx context.Context, state model) diag.Diagnostic
 // a fresh one decides. The broker itself refuses if there is a binding from the exchange.
 func (e exchanges) Delete(ctx context.Context, state model) diag.Diagnostics {
 	vhost, name := state.Vhost.ValueString(), state.Name.ValueString()
+	defer e.Run.Applier.HoldExchange(vhost, name)()
 	all, err := e.Run.RecentForDelete(ctx, vhost)
 	if broker.IsNotFound(err) {
 		return e.GoneWithVhost(ctx, state, vhost, err)
 	}
-	if err == nil && len(preflight.ExchangeInUse(name, all, false)) == 0 {
+	if err == nil && len(preflight.ExchangeInUse(name, all, false)) == 0 && len(e.Unrestored(name, all)) == 0 {
 		return e.Resource.Delete(ctx, state)
 	}
-	_, diags := plain.CheckApply(ctx, e.Run, vhost, func(all topology.Vhost) preflight.Findings {
+	all, diags := plain.CheckApply(ctx, e.Run, vhost, func(all topology.Vhost) preflight.Findings {
 		return preflight.ExchangeInUse(name, all, false)
 	})
-	if diags.HasError() {
+	if diags.Append(e.KeepUnrestored(state, all)...); diags.HasError() {
 		return diags
 	}
 	return e.Resource.Delete(ctx, state)

@@ -39,7 +39,7 @@ func (o owned[M, S, P]) warnOfDestroy(ctx context.Context, spec S, change apply.
 		diags.AddWarning(use.Summary, use.Planned)
 	}
 	diags.Append(o.warnOfBindings(spec, change, lifecycle.Force)...)
-	queues := slices.Collect(maps.Keys(spec.Expand().Queues))
+	queues := append(slices.Collect(maps.Keys(spec.Expand().Queues)), change.Exposed()...)
 	if len(queues) == 0 {
 		return diags
 	}

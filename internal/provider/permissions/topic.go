@@ -2,9 +2,11 @@ package permissions
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -149,12 +151,24 @@ func (s topicStore) Put(ctx context.Context, id []string, wanted byExchange) (bo
 		if _, stays := wanted[exchange]; stays {
 			continue
 		}
-		if err := s.run.Client.DeleteTopicPermissions(ctx, grant(id)); err != nil {
-			return false, err
+		deleted := s.run.Client.DeleteTopicPermissions(ctx, grant(id))
+		if deleted != nil && !broker.IsUnanswered(deleted) {
+			return false, deleted
 		}
-		return false, s.write(ctx, id, wanted, nil)
+		return false, errors.Join(deleted, s.restore(context.WithoutCancel(ctx), id, wanted))
 	}
 	return len(live) == 0, nil
+}
+
+// restore writes the permissions again for half a minute, even after a cancellation.
+func (s topicStore) restore(ctx context.Context, id []string, wanted byExchange) (err error) {
+	for range 30 {
+		if err = s.write(ctx, id, wanted, nil); err == nil {
+			return nil
+		}
+		time.Sleep(time.Second)
+	}
+	return err
 }
 
 // write writes the permissions that differ from those before.

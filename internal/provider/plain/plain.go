@@ -138,6 +138,8 @@ func (r Resource[M, O, P]) Put(ctx context.Context, plan *M) diag.Diagnostics {
 	switch {
 	case err == nil && created:
 		return nil
+	case err == nil && r.Name != configured.Queue && r.Name != configured.Exchange:
+		return r.Failed("create", *plan, errors.New("it was created by another process at the same time, and this apply has overwritten it"))
 	case err == nil, broker.IsInequivalent(err):
 		return diag.Diagnostics{r.Exists(*plan)}
 	case created, broker.IsUnanswered(err):

@@ -3,6 +3,7 @@ package plain
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -171,6 +172,33 @@ func hasNotes(ctx context.Context, run *configured.Provider, vhost string) (bool
 			return isNote
 		}), err
 	})
+}
+
+// Unrestored are the bindings of an object that a killed re-creation left unbound, and that an apply can restore.
+func (r Recreated[M, O, P]) Unrestored(name string, vhost topology.Vhost) []topology.Binding {
+	var found []topology.Binding
+	for _, note := range notesOf(name, r.Name == configured.Exchange, vhost) {
+		b, _ := recreating{}.Notes().Noted(note)
+		_, from := vhost.Exchanges[b.Source]
+		_, exchange := vhost.Exchanges[b.Destination]
+		_, queue := vhost.Queues[b.Destination]
+		if from && (b.ToExchange && exchange || !b.ToExchange && queue) && !slices.ContainsFunc(vhost.Bindings, b.Equal) {
+			found = append(found, b)
+		}
+	}
+	return found
+}
+
+// KeepUnrestored refuses to delete an object with bindings to restore.
+func (r Recreated[M, O, P]) KeepUnrestored(m M, vhost topology.Vhost) diag.Diagnostics {
+	unrestored := r.Unrestored(r.ID(m)[1], vhost)
+	if len(unrestored) == 0 {
+		return nil
+	}
+	return diag.Diagnostics{diag.NewErrorDiagnostic("Bindings are missing", fmt.Sprintf(
+		"%s was re-created by an apply that was killed. These bindings are still missing:\n%s\n\nNothing was deleted. Apply with the "+
+			"resource in the configuration, which restores them. Then delete the bindings first.",
+		r.Describe(P(&m).Identity()), preflight.BulletsOf(unrestored)))}
 }
 
 // notesOf are the notes of an object's bindings, from a re-creation that was killed.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"sync"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/list"
@@ -97,8 +98,8 @@ func (r resources) Plan(ctx context.Context, plan, prior *model) diag.Diagnostic
 // smaller warns about limits that are added or get smaller.
 func smaller(plan, prior *model) (diags diag.Diagnostics) {
 	before, after := prior.Object().Definition, plan.Object().Definition
-	for _, key := range preflight.Limits {
-		if preflight.Tighter(key, before, after) {
+	for _, key := range topology.Limits {
+		if topology.Tighter(key, before, after) {
 			diags.AddWarning("Messages can be dropped", fmt.Sprintf("The policy sets %s to %d. The broker applies this to messages that are in "+
 				"the queues already, and drops or dead-letters what is beyond it.", key, after[key]))
 		}
@@ -126,15 +127,29 @@ func (r resources) Delete(ctx context.Context, state model) diag.Diagnostics {
 	return r.checked(ctx, state, false, false, func() diag.Diagnostics { return r.Resource.Delete(ctx, state) })
 }
 
-// checked changes a policy if nothing speaks against it. A recent listing that speaks against it can still have what this apply has
-// just deleted, so a fresh one decides.
-func (r resources) checked(ctx context.Context, m model, isNew, stays bool, change func() diag.Diagnostics) diag.Diagnostics {
+// checked changes a policy if nothing speaks against it. Policies change one after the other, since two changes can be harmful together.
+// A recent listing that speaks against a change can still have what this apply has just deleted, so a fresh one decides.
+func (r resources) checked(ctx context.Context, m model, isNew, stays bool, write func() diag.Diagnostics) diag.Diagnostics {
 	vhost, conflicts := m.Vhost.ValueString(), r.conflicts(m, stays)
+	none := func(context.Context) (*changes, error) { return &changes{}, nil }
+	done, _ := configured.Once(ctx, r.Run, configured.Lasting+"policies "+vhost, none)
+	done.Lock()
+	defer done.Unlock()
+	change := func() diag.Diagnostics {
+		diags := write()
+		if !diags.HasError() {
+			done.all = append(done.all, func(all *topology.Vhost) { r.change(all, m, stays) })
+		}
+		return diags
+	}
 	exists := func(all topology.Vhost) bool {
 		_, is := (*r.changed(&all))[m.Name.ValueString()]
 		return is && isNew
 	}
 	recent, err := r.Run.Recent(ctx, vhost)
+	for i := 0; err == nil && i < len(done.all); i++ {
+		done.all[i](&recent)
+	}
 	switch {
 	case err == nil && !exists(recent) && len(conflicts(recent)) == 0:
 		return change()
@@ -162,15 +177,26 @@ func (r resources) changed(vhost *topology.Vhost) *map[string]topology.Policy {
 // conflicts compares a vhost without the policy, or with the policy as it was, with the vhost after the change.
 func (r resources) conflicts(m model, stays bool) func(topology.Vhost) preflight.Findings {
 	return func(all topology.Vhost) preflight.Findings {
-		after, name := all, m.Name.ValueString()
-		changed := r.changed(&after)
-		*changed = maps.Clone(*changed)
-		delete(*changed, name)
-		if stays {
-			(*changed)[name] = m.Object()
-		}
+		after := all
+		r.change(&after, m, stays)
 		return preflight.CheckPolicyChange(all, after)
 	}
+}
+
+// change writes or deletes the policy in a copy of a listing.
+func (r resources) change(all *topology.Vhost, m model, stays bool) {
+	changed := r.changed(all)
+	*changed = maps.Clone(*changed)
+	delete(*changed, m.Name.ValueString())
+	if stays {
+		(*changed)[m.Name.ValueString()] = m.Object()
+	}
+}
+
+// changes are the changes of policies in this apply, which a recent listing can lack.
+type changes struct {
+	sync.Mutex
+	all []func(*topology.Vhost)
 }
 
 // model is the resource in Terraform's configuration, plan and state.

@@ -119,7 +119,11 @@ func (s store) Put(ctx context.Context, id []string, wanted broker.VhostSettings
 	if err != nil {
 		return false, err
 	}
-	created, err = s.run.Client.PutVhost(ctx, id[0], wanted)
+	sent := wanted
+	if sent.DefaultQueueType == "" {
+		sent.DefaultQueueType = before.DefaultQueueType // RabbitMQ 4.3 resets what a request leaves out
+	}
+	created, err = s.run.Client.PutVhost(ctx, id[0], sent)
 	if err != nil {
 		return false, err
 	}
