@@ -272,3 +272,27 @@ func TestRecreationRestoresNoBindingThatWasDeletedMeanwhile(t *testing.T) {
 	require.NotContains(t, strings.Join(texts(list(t, a, b.Vhost).Bindings), "\n"), "key")
 	require.NotContains(t, texts(list(t, a, b.Vhost).Bindings), "events -> second")
 }
+
+// While a queue is unbound, nothing deletes the exchange of one of its bindings.
+func TestRecreationHoldsTheExchangesOfItsBindings(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	a := newApplier(t, b, b.Endpoint)
+	change := recreation(t, b, a)()
+	unbound, found := make(chan struct{}), make(chan []topology.Binding, 1)
+	go func() {
+		<-unbound
+		defer a.HoldExchange(b.Vhost, "amq.topic")()
+		bound, _ := a.client.BindingsFrom(context.WithoutCancel(t.Context()), b.Vhost, "amq.topic")
+		found <- bound
+	}()
+	through := withoutLag(newApplier(t, b, b.Before(t, func(r *http.Request) {
+		if r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, "/queues/"+b.Vhost+"/first") {
+			close(unbound)
+		}
+	})))
+	through.ends = a.ends
+	_, err := through.Update(t.Context(), change)
+	require.NoError(t, err)
+	require.Contains(t, texts(<-found), "amq.topic -> first [key]")
+}

@@ -305,6 +305,33 @@ func TestAcc_DeadLetterExchangeStays(t *testing.T) {
 	require.NoError(t, c.Destroy(t.Context()))
 }
 
+// Two operator policies each shadow a limit. One of them can go.
+func TestAcc_PoliciesThatAreHarmfulTogether(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	b.DeclareQueue(t, "work", "quorum", nil)
+	harmless := map[string]any{"max-in-memory-length": 9}
+	if b.VersionAtLeast("4.0") {
+		harmless = map[string]any{"target-group-size": 3}
+	}
+	limit := map[string]any{"pattern": "^work$", "apply-to": "queues", "priority": 1, "definition": map[string]any{"max-length": 5}}
+	b.Call(t, http.MethodPut, b.Path("operator-policies", "limit"), limit, nil)
+	var shadows []*acctest.Core
+	for _, priority := range []int{2, 3} {
+		c := core("rabbitmq_operator_policy", map[string]any{
+			"name": fmt.Sprint(priority), "vhost": b.Vhost, "pattern": "^work$", "apply_to": "queues", "priority": priority, "definition": harmless,
+		})
+		c.MustApply(t)
+		shadows = append(shadows, c)
+	}
+	p := core("rabbitmq_retry_pipeline", map[string]any{
+		"name": "orders", "vhost": b.Vhost, "delays": []string{"1h"}, "work_queues": map[string]any{"work": map[string]any{}},
+	})
+	p.MustApply(t)
+	require.ErrorContains(t, acctest.DestroyTogether(t.Context(), shadows...), "Policy on queues of a pipeline")
+	require.Len(t, acctest.Names(t, b, "operator-policies"), 2)
+}
+
 // A policy must not take the place of a pipeline's.
 func TestAccEveryRelease_PipelinesKeepTheirPolicies(t *testing.T) {
 	t.Parallel()

@@ -186,6 +186,8 @@ func TestAcc_BindingAfterAKilledRecreation(t *testing.T) {
 	unbind(t, b, "amq.topic", "key")
 	b.Call(t, http.MethodPost, b.Path("bindings", "e", note.Source, "e", note.Destination),
 		map[string]any{"routing_key": note.RoutingKey, "arguments": note.Arguments}, nil)
+	_, err := tf.Try(t.Context(), "destroy", "-auto-approve", "-no-color")
+	require.ErrorContains(t, err, "Error: Bindings are missing")
 	tf.Run(t, "apply", "-auto-approve")
 	printed, code := tf.Exit(t, "plan", "-detailed-exitcode", "-no-color")
 	require.Zero(t, code, printed)
