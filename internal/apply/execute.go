@@ -233,7 +233,7 @@ func (e *execution) answers(ctx context.Context, queues map[string]topology.Queu
 				lasting = errors.Join(lasting, err)
 			}
 		case holds:
-			against[name] = "a message that the broker's statistics do not count yet"
+			against[name] = Uncounted
 			if _, delays := topology.NewLookup(e.All).Queue(name).Text("delayed-retry-type"); delays {
 				e.hidden[name] = against[name] // the queue delays what a question returns
 			}
@@ -241,6 +241,9 @@ func (e *execution) answers(ctx context.Context, queues map[string]topology.Queu
 	}
 	return against, lasting
 }
+
+// Uncounted describes a message that only a question to its queue finds.
+const Uncounted = "a message that the broker's statistics do not count yet"
 
 // Answers reports whether a queue can be asked for a message. Only the consumer can read a queue with a single active
 // consumer.

@@ -228,7 +228,7 @@ func (q queues) unused(ctx context.Context, vhost, name string) (bool, error) {
 	}
 	holds, err := q.Run.Applier.HoldsMessage(ctx, vhost, name)
 	if holds { // a queue of engine native delays it now, so that a second question would not find it
-		err = &apply.KeptError{Queues: map[string]string{name: "a message that the broker's statistics do not count yet"}}
+		err = &apply.KeptError{Queues: map[string]string{name: apply.Uncounted}}
 	}
 	return err == nil, err
 }
