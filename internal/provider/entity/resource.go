@@ -2,6 +2,7 @@ package entity
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -83,6 +84,7 @@ func (e *entity[M]) ModifyPlan(ctx context.Context, req resource.ModifyPlanReque
 	if req.Plan.Raw.IsNull() {
 		if connected && prior != nil && !resp.Diagnostics.HasError() {
 			resp.Diagnostics.Append(of.PlanDestroy(ctx, state)...)
+			resp.Diagnostics.Append(e.claim(of.Identity(state), "destroyed")...)
 		}
 		return
 	}
@@ -94,8 +96,8 @@ func (e *entity[M]) ModifyPlan(ctx context.Context, req resource.ModifyPlanReque
 	}
 	identity := of.Identity(plan)
 	// The creation of a replacement is planned a second time.
-	if (prior != nil || len(created) == 0) && Known(identity) {
-		e.provider.Plans(e.key(identity))
+	if prior != nil || len(created) == 0 {
+		resp.Diagnostics.Append(e.begin(identity, prior == nil)...)
 	}
 	if prior != nil {
 		for _, name := range e.Replacing().Different(plan, state) {
@@ -104,6 +106,26 @@ func (e *entity[M]) ModifyPlan(ctx context.Context, req resource.ModifyPlanReque
 	}
 	resp.Diagnostics.Append(of.Plan(ctx, &plan, prior)...)
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
+}
+
+// begin notes that a resource is planned.
+func (e *entity[M]) begin(identity []types.String, isNew bool) diag.Diagnostics {
+	if !Known(identity) {
+		return nil
+	}
+	e.provider.Plans(e.key(identity))
+	if !isNew {
+		return nil
+	}
+	return e.claim(identity, "created")
+}
+
+// claim notes what a plan does with an object, and refuses a plan that destroys it at one address and creates it at another.
+func (e *entity[M]) claim(identity []types.String, fate string) diag.Diagnostics {
+	if e.provider.HasWritten() || e.provider.Claims(fmt.Sprintf("fate of %v", e.key(identity)), fate) == fate {
+		return nil
+	}
+	return diag.Diagnostics{e.destroyedAndCreated(identity)}
 }
 
 // Known reports whether all parts of an identity are known.

@@ -135,6 +135,54 @@ resource "rabbitmq_policy" "p" {
 	tf.Run(t, "destroy", "-auto-approve")
 }
 
+// Terraform would destroy and create these objects at the same time, and what others have there would be lost.
+func TestAcc_ObjectsThatGetAnotherAddress(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	at := func(address string) string {
+		return strings.NewReplacer("VHOST", b.Vhost, "ADDRESS", address).Replace(`
+resource "rabbitmq_vhost" "ADDRESS" { name = "VHOST.more" }
+resource "rabbitmq_user" "ADDRESS" { name = "VHOST.user" }
+resource "rabbitmq_permissions" "ADDRESS" {
+  vhost = "VHOST"
+  user  = "${rabbitmq_user.ADDRESS.name}"
+  read  = "^r"
+}
+resource "rabbitmq_exchange" "ADDRESS" {
+  vhost = "VHOST"
+  name  = "e"
+  type  = "fanout"
+}
+resource "rabbitmq_queue" "ADDRESS" {
+  vhost = "VHOST"
+  name  = "q"
+}
+resource "rabbitmq_policy" "ADDRESS" {
+  vhost      = "VHOST"
+  name       = "p"
+  pattern    = "^none$"
+  definition = { max-length = 1 }
+}`)
+	}
+	tf := run(t, b.Endpoint, b.Username, b.Password, at("before"))
+	tf.Run(t, "apply", "-auto-approve")
+	tf.Write(t, "main.tf", terraformtest.Required+at("after"))
+	printed, code := tf.Exit(t, "plan", "-no-color")
+	require.Equal(t, 1, code, printed)
+	moves := ""
+	for kind, title := range map[string]string{
+		"vhost": "Virtual host", "user": "User", "permissions": "Permissions", "exchange": "Exchange", "queue": "Queue", "policy": "Policy",
+	} {
+		require.Contains(t, printed, "Error: "+title+" is destroyed and created")
+		moves += strings.ReplaceAll("moved {\n  from = TYPE.before\n  to   = TYPE.after\n}\n", "TYPE", "rabbitmq_"+kind)
+	}
+	tf.Write(t, "moved.tf", moves)
+	printed, code = tf.Exit(t, "plan", "-detailed-exitcode", "-no-color")
+	require.Equal(t, 2, code, printed)
+	require.Contains(t, printed, "Plan: 0 to add, 0 to change, 0 to destroy.")
+	tf.Run(t, "destroy", "-auto-approve")
+}
+
 // Permissions that move from one resource to another in one apply stay, in whatever order Terraform changes the two.
 func TestAcc_PermissionsMoveToAnotherResource(t *testing.T) {
 	t.Parallel()
