@@ -7,6 +7,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -83,6 +84,8 @@ func (o owned[M, S, P]) compare(
 		change := o.change(prior, &next, vhost)
 		diags, lost = o.warnOfRefusal(ctx, change, *prior), o.warnOfLost(change, *prior, &next)
 	}
+	o.run.Changes(ctx, configured.PlannedObjects+o.vhost(plan)).Add(brings(next))
+	vhost = o.run.Changes(ctx, configured.PlannedPolicies+o.vhost(plan)).Now().In(vhost)
 	diags.Append(o.CheckPlan(o.run, next, prior, vhost, force, over)...)
 	diags.Append(lost...)
 	// A plan that only repairs objects can be the first one of a destroy.
@@ -90,6 +93,11 @@ func (o owned[M, S, P]) compare(
 		diags.Append(o.destroyWithoutRefresh())
 	}
 	return diags
+}
+
+// brings adds the wanted objects to a vhost.
+func brings[S Spec[S]](next S) func(*topology.Vhost) {
+	return func(all *topology.Vhost) { all.Topology = topology.Merge(all.Topology, next.Expand()) }
 }
 
 // checkUser returns an error if the user may not write the resource's policies.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -35,8 +36,10 @@ func (o owned[M, S, P]) resolve(ctx context.Context, plan, priorModel *M) (next 
 	return next, prior, diags
 }
 
-// listForWrite reads the vhost just before a change and reports everything that prevents it, so that no change stops halfway.
+// listForWrite reads the vhost just before a change and reports everything that prevents it, so that no change stops halfway. A policy
+// of the same apply is written before, or is compared with the wanted objects.
 func (o owned[M, S, P]) listForWrite(ctx context.Context, vhost string, next S, prior *S) (topology.Vhost, diag.Diagnostics) {
+	o.run.Changes(ctx, configured.Written+vhost).Add(brings(next))
 	all, err := o.run.Fresh(ctx, vhost)
 	switch {
 	case broker.IsNotFound(err):

@@ -332,6 +332,44 @@ func TestAcc_PoliciesThatAreHarmfulTogether(t *testing.T) {
 	require.Len(t, acctest.Names(t, b, "operator-policies"), 2)
 }
 
+// A policy is compared with the pipelines of the same plan or, if its values are unknown there, of the same apply.
+func TestAcc_PolicyAndPipelineOfOneApply(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ policy, pipeline, refused string }{
+		"known":          {`{ expires = 15000 }`, `["1h"]`, "plan"},
+		"unknown policy": {`terraform_data.expires.output`, `["1h"]`, "apply"},
+		"unknown delays": {`{ expires = 15000 }`, `[terraform_data.delay.output]`, "apply"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := brokertest.New(t)
+			tf := run(t, b.Endpoint, b.Username, b.Password, strings.NewReplacer("VHOST", b.Vhost, "DEFINITION", c.policy, "DELAYS", c.pipeline).Replace(`
+resource "terraform_data" "delay" { input = "1h" }
+resource "terraform_data" "expires" { input = { expires = 15000 } }
+resource "rabbitmq_operator_policy" "p" {
+  vhost      = "VHOST"
+  name       = "p"
+  pattern    = "^orders"
+  apply_to   = "queues"
+  definition = DEFINITION
+}
+resource "rabbitmq_retry_pipeline" "orders" {
+  vhost  = "VHOST"
+  name   = "orders"
+  delays = DELAYS
+}`))
+			printed, code := tf.Exit(t, "plan", "-no-color", "-out=saved")
+			if c.refused == "apply" {
+				require.Zero(t, code, printed)
+				printed, code = tf.Exit(t, "apply", "-no-color", "saved")
+			}
+			require.Equal(t, 1, code, printed)
+			require.Regexp(t, "Error: (Policy on queues of a pipeline|Operator policy)", printed)
+			tf.Run(t, "destroy", "-auto-approve", "-refresh=false")
+		})
+	}
+}
+
 // A policy must not take the place of a pipeline's.
 func TestAccEveryRelease_PipelinesKeepTheirPolicies(t *testing.T) {
 	t.Parallel()

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"sync"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/list"
@@ -92,7 +91,16 @@ func (r resources) Plan(ctx context.Context, plan, prior *model) diag.Diagnostic
 	if prior != nil {
 		diags.Append(smaller(plan, prior)...)
 	}
-	return append(diags, plain.CheckPlan(ctx, r.Run, plan.Vhost.ValueString(), r.conflicts(*plan, true))...)
+	return append(diags, plain.CheckPlan(ctx, r.Run, plan.Vhost.ValueString(), r.planned(ctx, *plan))...)
+}
+
+// planned also compares the policy with the pipelines, delayed exchanges and policies of the same plan.
+func (r resources) planned(ctx context.Context, plan model) func(topology.Vhost) preflight.Findings {
+	conflicts, vhost := r.conflicts(plan, true), plan.Vhost.ValueString()
+	return func(all topology.Vhost) preflight.Findings {
+		policies := r.Run.Changes(ctx, configured.PlannedPolicies+vhost).Add(func(all *topology.Vhost) { r.change(all, plan, true) })
+		return conflicts(policies.In(r.Run.Changes(ctx, configured.PlannedObjects+vhost).Now().In(all)))
+	}
 }
 
 // smaller warns about limits that are added or get smaller.
@@ -130,15 +138,14 @@ func (r resources) Delete(ctx context.Context, state model) diag.Diagnostics {
 // checked changes a policy if nothing speaks against it. Policies change one after the other, since two changes can be harmful together.
 // A recent listing that speaks against a change can still have what this apply has just deleted, so a fresh one decides.
 func (r resources) checked(ctx context.Context, m model, isNew, stays bool, write func() diag.Diagnostics) diag.Diagnostics {
-	vhost, conflicts := m.Vhost.ValueString(), r.conflicts(m, stays)
-	none := func(context.Context) (*changes, error) { return &changes{}, nil }
-	done, _ := configured.Once(ctx, r.Run, configured.Lasting+"policies "+vhost, none)
+	vhost, done := m.Vhost.ValueString(), r.Run.Changes(ctx, configured.Written+m.Vhost.ValueString())
 	done.Lock()
 	defer done.Unlock()
+	conflicts := func(all topology.Vhost) preflight.Findings { return r.conflicts(m, stays)(done.In(all)) }
 	change := func() diag.Diagnostics {
 		diags := write()
 		if !diags.HasError() {
-			done.all = append(done.all, func(all *topology.Vhost) { r.change(all, m, stays) })
+			done.AddLocked(func(all *topology.Vhost) { r.change(all, m, stays) })
 		}
 		return diags
 	}
@@ -147,11 +154,8 @@ func (r resources) checked(ctx context.Context, m model, isNew, stays bool, writ
 		return is && isNew
 	}
 	recent, err := r.Run.Recent(ctx, vhost)
-	for i := 0; err == nil && i < len(done.all); i++ {
-		done.all[i](&recent)
-	}
 	switch {
-	case err == nil && !exists(recent) && len(conflicts(recent)) == 0:
+	case err == nil && !exists(done.In(recent)) && len(conflicts(recent)) == 0:
 		return change()
 	case broker.IsNotFound(err) && !stays:
 		return r.GoneWithVhost(ctx, m, vhost, err)
@@ -191,12 +195,6 @@ func (r resources) change(all *topology.Vhost, m model, stays bool) {
 	if stays {
 		(*changed)[m.Name.ValueString()] = m.Object()
 	}
-}
-
-// changes are the changes of policies in this apply, which a recent listing can lack.
-type changes struct {
-	sync.Mutex
-	all []func(*topology.Vhost)
 }
 
 // model is the resource in Terraform's configuration, plan and state.
