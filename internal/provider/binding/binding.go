@@ -189,7 +189,12 @@ func (b bindings) Update(ctx context.Context, plan, state *model) diag.Diagnosti
 		// A state of another provider that was not refreshed lacks the arguments, but has the key.
 		return nil
 	}
-	return b.Delete(ctx, *state)
+	diags := b.Delete(ctx, *state)
+	if diags.HasError() {
+		diags.Append(b.Cannot("change", b.Describe(plan.Identity())+" was made, but the old binding can still be there: apply again. "+
+			"To keep the old binding instead, import the new one and destroy it: "+b.Importing(*plan)+"."))
+	}
+	return diags
 }
 
 // Delete unbinds, unless another resource of this apply needs the binding.

@@ -170,7 +170,7 @@ func (r Resource[M, O, P]) settled(ctx context.Context, plan M, created bool, er
 
 // Uncertain is the error of a creation that can have taken effect, or still can.
 func (r Resource[M, O, P]) Uncertain(plan M, err error) diag.Diagnostics {
-	return r.Failed("create", plan, &uncertain{err, r.importing(plan)})
+	return r.Failed("create", plan, &uncertain{err, r.Importing(plan)})
 }
 
 // wasAbsent reports whether it is known that an object was not on the broker before its creation.
@@ -300,10 +300,10 @@ func (r Resource[M, O, P]) Failed(action string, m M, err error) diag.Diagnostic
 func (r Resource[M, O, P]) Exists(m M) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(r.LastPath(), r.Title()+" exists already", fmt.Sprintf(
 		"%s is on the broker already, and was not changed. To manage it here, import it: %s. If it had another address in this state, "+
-			"write a moved block instead. Otherwise choose another name.", r.Describe(P(&m).Identity()), r.importing(m)))
+			"write a moved block instead. Otherwise choose another name.", r.Describe(P(&m).Identity()), r.Importing(m)))
 }
 
-// importing is the command that imports the object.
-func (r Resource[M, O, P]) importing(m M) string {
+// Importing is the command that imports the object.
+func (r Resource[M, O, P]) Importing(m M) string {
 	return fmt.Sprintf("terraform import %s.NAME '%s'", r.ResourceType(), entity.ID(P(&m).Identity()).ValueString())
 }

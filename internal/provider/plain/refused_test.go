@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -90,6 +91,29 @@ func TestAcc_ObjectOfTwoAddressesStays(t *testing.T) {
 			})
 		}
 	}
+}
+
+// If the old binding cannot be deleted, the state keeps it, and the error says how to import the new one.
+func TestAcc_BindingThatChangesByHalf(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	b.DeclareQueue(t, "q", "quorum", nil)
+	c := core("rabbitmq_binding", map[string]any{"vhost": b.Vhost, "source": "amq.direct", "destination": "q", "routing_key": "old"})
+	c.MustApply(t)
+	c.Endpoint = b.Behind(t, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
+		if r.Method == http.MethodDelete {
+			http.Error(w, `{"error":"bad_request","reason":"not today"}`, http.StatusBadRequest)
+			return
+		}
+		api.ServeHTTP(w, r)
+	})
+	c.Config["routing_key"] = "new"
+	_, err := c.PlanAndApply(t.Context())
+	require.ErrorContains(t, err, "terraform import rabbitmq_binding.NAME '"+url.PathEscape(b.Vhost)+"/amq.direct/queue/q/new'")
+	c.Endpoint = b.Endpoint
+	c.MustApply(t)
+	c.RequireEmptyPlan(t)
+	require.Len(t, acctest.Names(t, b, "bindings"), 2) // one is from the default exchange
 }
 
 func TestAcc_PlanWarnsOfASharedBinding(t *testing.T) {
