@@ -1,12 +1,14 @@
 package main
 
 import (
-	"io"
+	"context"
+	"errors"
 	"testing"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestRemindersThatAreNotDueFail(t *testing.T) {
@@ -14,24 +16,27 @@ func TestRemindersThatAreNotDueFail(t *testing.T) {
 	want := reminder{"reminder-2", time.Second}
 	for name, c := range map[string]struct {
 		id    string
-		open  bool
-		after time.Duration
+		late  time.Duration
 		fails bool
 	}{
-		"another one": {"reminder-1", true, time.Second, true},
-		"early":       {want.id, true, time.Second - time.Millisecond, true},
-		"none":        {"", false, time.Second, true},
-		"on time":     {want.id, true, time.Second, false},
-		"late":        {want.id, true, time.Minute, false},
+		"another one": {"reminder-1", 0, true},
+		"early":       {want.id, -time.Millisecond, true},
+		"on time":     {want.id, 0, false},
+		"late":        {want.id, time.Minute, false},
 	} {
-		d := amqp.Delivery{MessageId: c.id, Acknowledger: acknowledged{}}
-		assert.Equal(t, c.fails, arrived(want, d, c.open, c.after, &output{writer: io.Discard}) != nil, name)
+		assert.Equal(t, c.fails, want.checkArrival(amqp.Delivery{MessageId: c.id}, c.late) != nil, name)
 	}
 }
 
-// acknowledged accepts every acknowledgement, as a broker does.
-type acknowledged struct{}
+func TestNextNoticesTheEnd(t *testing.T) {
+	t.Parallel()
+	closed := make(chan amqp.Delivery)
+	close(closed)
+	_, err := next(t.Context(), make(chan amqp.Delivery), closed)
+	require.ErrorContains(t, err, "closed the consumer's channel")
 
-func (acknowledged) Ack(uint64, bool) error        { return nil }
-func (acknowledged) Nack(uint64, bool, bool) error { return nil }
-func (acknowledged) Reject(uint64, bool) error     { return nil }
+	ctx, end := context.WithCancelCause(t.Context())
+	end(errors.New("the worker ended"))
+	_, err = next(ctx, make(chan amqp.Delivery), nil)
+	require.ErrorContains(t, err, "the worker ended")
+}

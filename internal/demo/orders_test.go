@@ -2,15 +2,15 @@ package main
 
 import (
 	"testing"
-	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/require"
 )
 
-var threeAttempts = schedule{names: "orders", maxAttempts: 3, delays: []time.Duration{time.Second, 2 * time.Second}}
-
-var rejectedAlways = order{id: "1", routingKey: "order.created.eu", body: "{}", rejections: always}
+// rejected is an order after this many deliveries, which the consumer rejects this often.
+func rejected(rejections, deliveries int) *order {
+	return &order{id: "1", routingKey: "order.created.eu", body: "{}", rejections: rejections, deliveries: deliveries}
+}
 
 // delivery is a correct second delivery of the order, with these changes.
 func delivery(change func(*amqp.Delivery)) amqp.Delivery {
@@ -33,7 +33,7 @@ func TestCheckDelivery(t *testing.T) {
 		"retry-count is 2 instead of 1":      func(d *amqp.Delivery) { d.Headers["retry-count"] = int64(2) },
 		`it waited in "" instead of "orders`: func(d *amqp.Delivery) { delete(d.Headers, "x-death") },
 	} {
-		err := threeAttempts.checkDelivery(&progress{order: rejectedAlways, deliveries: 2}, delivery(change))
+		err := rejected(always, 2).checkDelivery(delivery(change))
 		requireError(t, err, want)
 	}
 }
@@ -41,7 +41,7 @@ func TestCheckDelivery(t *testing.T) {
 func TestCheckDeliveryBeyondTheLast(t *testing.T) {
 	t.Parallel()
 
-	err := threeAttempts.checkDelivery(&progress{order: rejectedAlways, deliveries: 4}, amqp.Delivery{})
+	err := rejected(always, 4).checkDelivery(amqp.Delivery{})
 	requireError(t, err, "3 times at most")
 }
 
@@ -54,11 +54,11 @@ func TestCheckParked(t *testing.T) {
 			"retry-queue": "orders.created", "retry-exchange": "shop", "retry-routing-key": "order.created.eu",
 		}
 	})
-	requireError(t, threeAttempts.checkParked(&progress{order: rejectedAlways, deliveries: 3}, parked), "")
-	requireError(t, threeAttempts.checkParked(&progress{order: rejectedAlways, deliveries: 2}, parked), "parked after 2 deliveries")
-	requireError(t, threeAttempts.checkParked(&progress{order: order{rejections: 1}, deliveries: 2}, parked), "parked after 2 deliveries and 1 rejections")
+	requireError(t, rejected(always, 3).checkParked(parked), "")
+	requireError(t, rejected(always, 2).checkParked(parked), "parked after 2 deliveries")
+	requireError(t, rejected(1, 2).checkParked(parked), "parked after 2 deliveries and 1 rejections")
 	parked.Headers["dead-letter-reason"] = "worker_error"
-	requireError(t, threeAttempts.checkParked(&progress{order: rejectedAlways, deliveries: 3}, parked), "worker_error instead of exhausted")
+	requireError(t, rejected(always, 3).checkParked(parked), "worker_error instead of exhausted")
 }
 
 // requireError fails unless the error contains the text. If the text is "", err must be nil.
