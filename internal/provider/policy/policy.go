@@ -182,18 +182,19 @@ func (r resources) changed(vhost *topology.Vhost) *map[string]topology.Policy {
 func (r resources) conflicts(m model, stays bool) func(topology.Vhost) preflight.Findings {
 	return func(all topology.Vhost) preflight.Findings {
 		after := all
+		changed := r.changed(&after)
+		*changed = maps.Clone(*changed)
 		r.change(&after, m, stays)
 		return preflight.CheckPolicyChange(all, after)
 	}
 }
 
-// change writes or deletes the policy in a copy of a listing.
+// change writes or deletes the policy in place.
 func (r resources) change(all *topology.Vhost, m model, stays bool) {
-	changed := r.changed(all)
-	*changed = maps.Clone(*changed)
-	delete(*changed, m.Name.ValueString())
+	changed := *r.changed(all)
+	delete(changed, m.Name.ValueString())
 	if stays {
-		(*changed)[m.Name.ValueString()] = m.Object()
+		changed[m.Name.ValueString()] = m.Object()
 	}
 }
 
