@@ -6,6 +6,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
@@ -27,7 +28,7 @@ func serve(ctx context.Context, t *testing.T, provider func() tfprotov6.Provider
 	started, ended, failed := make(chan *plugin.ReattachConfig), make(chan struct{}), make(chan error, 1)
 	go func() {
 		failed <- tf6server.Serve(registry.Source, provider, tf6server.WithDebug(ctx, started, ended),
-			tf6server.WithoutLogStderrOverride(), tf6server.WithLoggingSink(t))
+			tf6server.WithoutLogStderrOverride(), tf6server.WithLoggingSink(t), tf6server.WithGoPluginLogger(hclog.NewNullLogger()))
 	}()
 	stop = func() {
 		cancel()
