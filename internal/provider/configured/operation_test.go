@@ -111,39 +111,12 @@ func TestPoliciesThatGoFromAQueue(t *testing.T) {
 
 func TestMakingOneObjectAtATime(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := Unconnected()
-		made, err := s.Making(t.Context(), []string{"a", "b"})
-		require.NoError(t, err)
-		if other, err := s.Making(t.Context(), []string{"c"}); err != nil {
-			t.Error(err)
-		} else {
-			other()
-		}
-		waited := make(chan error)
-		go func() {
-			last, err := s.Making(t.Context(), []string{"c", "b"})
-			if err == nil {
-				last()
-			}
-			waited <- err
-		}()
-		synctest.Wait()
-		select {
-		case err := <-waited:
-			t.Error(err, "two make one object")
-		default:
-		}
-		cancelled, cancel := context.WithCancel(t.Context())
-		cancel()
-		if _, err := s.Making(cancelled, []string{"a"}); !errors.Is(err, context.Canceled) {
-			t.Errorf("cancelled: %v", err)
-		}
-		made()
-		if err := <-waited; err != nil {
-			t.Error(err)
-		}
-	})
+	s := Unconnected()
+	made := s.Making([]string{"b", "a", "b"})
+	require.False(t, s.Turn("making a").TryLock())
+	s.Making([]string{"c"})()
+	made()
+	s.Making([]string{"a", "c"})()
 }
 
 // slowly is a provider whose listings take a second. The number of nodes is the time when a listing began.

@@ -27,7 +27,6 @@ type Provider struct {
 	waiting   int // calls in AwaitAnother
 	lastEnd   time.Time
 	fresh     map[string]*freshListings
-	making    map[string]chan struct{}
 	turns     map[any]*Turn
 	// list asks the broker.
 	list func(ctx context.Context, vhost string) (topology.Vhost, error)
@@ -44,7 +43,7 @@ type listing struct {
 func New(client *broker.Client, times apply.Times) *Provider {
 	return &Provider{
 		Client: client, Applier: apply.New(client, times), list: client.List,
-		operation: newOperation(), fresh: map[string]*freshListings{}, making: map[string]chan struct{}{},
+		operation: newOperation(), fresh: map[string]*freshListings{},
 		turns: map[any]*Turn{},
 	}
 }
@@ -114,45 +113,4 @@ func (s *Provider) reach(ctx context.Context, again bool) (broker.User, error) {
 		of.reached = &reached{user, err}
 	}
 	return of.reached.user, of.reached.err
-}
-
-// Making waits until no other creation in this process makes one of these objects. Two creations that list a vhost at the
-// same moment would not find each other's objects, and brokers can tell both that an object is new.
-func (s *Provider) Making(ctx context.Context, objects []string) (made func(), err error) {
-	mine := make(chan struct{})
-	for {
-		other := s.begin(objects, mine)
-		if other == nil {
-			return func() { s.end(objects, mine) }, nil
-		}
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-other:
-		}
-	}
-}
-
-// begin reserves all of the objects, or returns another creation that makes one of them now.
-func (s *Provider) begin(objects []string, mine chan struct{}) (other chan struct{}) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	for _, object := range objects {
-		if other, making := s.making[object]; making {
-			return other
-		}
-	}
-	for _, object := range objects {
-		s.making[object] = mine
-	}
-	return nil
-}
-
-func (s *Provider) end(objects []string, mine chan struct{}) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	for _, object := range objects {
-		delete(s.making, object)
-	}
-	close(mine)
 }

@@ -2,6 +2,7 @@ package configured
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -39,6 +40,23 @@ func (s *Provider) Turn(object any) *Turn {
 // BindingTurn is the turn of a binding.
 func (s *Provider) BindingTurn(vhost string, b topology.Binding) *Turn {
 	return s.Turn([2]string{vhost, b.String()})
+}
+
+// Making waits until no other creation in this process makes one of these objects. Two creations that list a vhost at the
+// same moment would not find each other's objects, and brokers can tell both that an object is new.
+func (s *Provider) Making(objects []string) (made func()) {
+	slices.Sort(objects) // so that two creations do not wait for each other
+	var turns []*Turn
+	for _, object := range slices.Compact(objects) {
+		turn := s.Turn("making " + object)
+		turn.Lock()
+		turns = append(turns, turn)
+	}
+	return func() {
+		for _, turn := range turns {
+			turn.Unlock()
+		}
+	}
 }
 
 // AwaitDeletion gives another resource of the apply time to delete the object. The caller has the turn, and has it again afterwards.

@@ -23,11 +23,7 @@ func (o owned[M, S, P]) Create(ctx context.Context, plan *M) diag.Diagnostics {
 	if diags.HasError() {
 		return diags
 	}
-	made, err := o.run.Making(ctx, o.objects(*plan, next))
-	if err != nil {
-		return append(diags, o.cannotCreate(P(plan).Identity(), next, err))
-	}
-	defer made()
+	defer o.run.Making(o.objects(*plan, next))()
 	all, more := o.listForWrite(ctx, o.vhost(*plan), next, nil)
 	diags.Append(more...)
 	if diags.HasError() {
