@@ -6,6 +6,7 @@
 package content
 
 import (
+	"cmp"
 	endian "encoding/binary"
 	"time"
 )
@@ -57,13 +58,8 @@ type Properties struct {
 // Parse reads flags and properties, to the last byte.
 func Parse(encoded []byte) (Properties, error) {
 	var p Properties
-	rest, err := split(encoded, func(property Property, value []byte) error {
-		p.values[property] = value
-		if property != Headers {
-			return nil
-		}
-		return CheckTable(Table(value[lengthSize:]), Limits{Depth: MaxDepth})
-	})
+	rest, err := p.Read(encoded)
+	err = cmp.Or(CheckTable(p.Headers(), Limits{Depth: MaxDepth}), err)
 	if err != nil {
 		return Properties{}, err
 	}
@@ -74,30 +70,20 @@ func Parse(encoded []byte) (Properties, error) {
 	return p, nil
 }
 
-// Each hands over the encoded properties one by one, until one is cut off. Like clients, it ignores bytes after the
-// last one.
-func Each(encoded []byte, do func(p Property, value []byte) error) error {
-	_, err := split(encoded, do)
-	return err
-}
-
-func split(encoded []byte, do func(p Property, value []byte) error) (rest []byte, err error) {
+// Read reads flags and properties, and does not look into the headers. It returns the bytes after the last property,
+// which clients ignore. If a property is cut off, it reads those before, and returns an error.
+func (p *Properties) Read(encoded []byte) (rest []byte, err error) {
 	if len(encoded) < flagsSize {
 		return nil, ErrMalformed
 	}
 	flags, rest := endian.BigEndian.Uint16(encoded), encoded[flagsSize:]
-	for p := range propertyCount {
-		if flags&p.Flag() == 0 {
+	for property := range propertyCount {
+		if flags&property.Flag() == 0 {
 			continue
 		}
-		value, after, err := cut(rest, p.size(rest))
-		if err != nil {
+		if p.values[property], rest, err = cut(rest, property.size(rest)); err != nil {
 			return nil, err
 		}
-		if err := do(p, value); err != nil {
-			return nil, err
-		}
-		rest = after
 	}
 	return rest, nil
 }

@@ -193,28 +193,21 @@ var (
 // check returns an error if the client could not decode a content header, or if its x-death is unreadable. It is
 // stricter than the client about lengths that do not add up, which no broker sends.
 func check(payload []byte) error {
-	err := content.Each(payload[frame.ContentSize:], func(p content.Property, value []byte) error {
-		if p != content.Headers {
-			return nil
-		}
-		headers := content.Table(value[lengthSize:])
-		if err := content.CheckTable(headers, limits); err != nil {
-			return err
-		}
-		if isUnreadable(headers) {
-			return errUnreadable
-		}
-		return nil
-	})
+	var properties content.Properties
+	_, cutOff := properties.Read(payload[frame.ContentSize:])
+	headers := properties.Headers()
+	err := content.CheckTable(headers, limits)
 	switch {
-	case err == nil || errors.Is(err, errUnreadable):
-		return err
 	case errors.Is(err, content.ErrTooDeep):
 		return errTooDeep
 	case errors.Is(err, content.ErrTooMany):
 		return errTooMany
 	case errors.Is(err, content.ErrUnknownType):
 		return errUnknownType
+	case err == nil && isUnreadable(headers):
+		return errUnreadable
+	case err != nil || cutOff != nil:
+		return errMalformed
 	}
-	return errMalformed
+	return nil
 }

@@ -5,6 +5,7 @@ import (
 	endian "encoding/binary"
 	"errors"
 	"io"
+	"slices"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
@@ -38,28 +39,9 @@ func Undecodable(h amqp.Table) error {
 
 // replace builds a content header with headers that the client can decode. It keeps all properties that make sense.
 func replace(payload []byte, reason error) []byte {
-	var before, after []byte
-	var headers content.Table
-	flags := content.Headers.Flag()
-	// The error says that the rest makes no sense and is left out.
-	_ = content.Each(payload[frame.ContentSize:], func(p content.Property, value []byte) error {
-		flags |= p.Flag()
-		switch {
-		case p < content.Headers:
-			before = append(before, value...)
-		case p > content.Headers:
-			after = append(after, value...)
-		default:
-			headers = value[lengthSize:]
-		}
-		return nil
-	})
-	head := endian.BigEndian.AppendUint16(bytes.Clone(payload[:frame.ContentSize]), flags)
-	return bytes.Join([][]byte{head, before, decodable(headers, reason), after}, nil)
-}
-
-// decodable returns the encoded table that replaces the headers.
-func decodable(headers content.Table, reason error) []byte {
+	var properties content.Properties
+	_, _ = properties.Read(payload[frame.ContentSize:]) // the error says that the rest makes no sense
+	headers := properties.Headers()
 	table := content.Table{}.With(HeaderUndecodable, content.Text(reason.Error()))
 	if errors.Is(reason, errUnreadable) {
 		table = headers.Keep(func(name []byte) bool { return string(name) != headerDeath })
@@ -67,7 +49,8 @@ func decodable(headers content.Table, reason error) []byte {
 	if isUnreadable(headers) {
 		table = table.With(headerDeath, unreadable)
 	}
-	return append(appendLength(nil, len(table)), table...)
+	properties.SetHeaders(table)
+	return slices.Concat(payload[:frame.ContentSize], properties.Encode())
 }
 
 func appendLength(data []byte, n int) []byte {
