@@ -1,24 +1,23 @@
 // Package amqpconn opens AMQP connections to a broker. It handles addresses, credentials and TLS. It tries one broker
 // after the other until one serves, and its calls end with their context.
 //
-// It does not know the purpose of a connection. Its connections survive messages that the client library cannot decode
-// (package guard), bound waiting bytes (package backpressure), and send many small writes together (package coalesce).
-// Some leave the properties of messages encoded (package raw). Connections that speak AMQP 1.0 hand over messages
-// undecoded (package verbatim).
+// It does not know the purpose of a connection. Its connections survive messages that the client library cannot decode,
+// or leave the properties of messages encoded, and bound waiting bytes (package frame). They send many small writes
+// together (package coalesce). Connections that speak AMQP 1.0 hand over messages undecoded (package verbatim).
 package amqpconn
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"time"
 
 	amqp10 "github.com/Azure/go-amqp"
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/guard"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/raw"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/frame"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/verbatim"
 )
 
@@ -42,31 +41,40 @@ type Client struct {
 // Connect opens a connection to the vhost. It survives messages that the library cannot decode. Errors name the
 // broker's address, never the credentials.
 func Connect(ctx context.Context, uri URI, vhost string, client Client) (*amqp.Connection, error) {
-	return Await(ctx, "connect to "+uri.String(), func() (*amqp.Connection, error) {
-		conn, _, err := dialBelow(uri, client.config(vhost), guard.New)
-		return conn, err
-	}, HangUp)
+	conn, err := connect(ctx, uri, vhost, client, frame.Guarded)
+	return conn.Connection, err
 }
 
-// Bounded is a connection that stops reading when too many bytes are not released.
+func connect(
+	ctx context.Context, uri URI, vhost string, client Client, above func(net.Conn) *frame.Conn,
+) (Bounded, error) {
+	return Await(ctx, "connect to "+uri.String(), func() (Bounded, error) {
+		return dialBelow(uri, client.config(vhost), above)
+	}, func(b Bounded) { HangUp(b.Connection) })
+}
+
+// Bounded is a connection that can stop reading when too many bytes are not released.
 type Bounded struct {
 	*amqp.Connection
-	below *guard.Conn
+	below *frame.Conn
 }
 
 // ConnectBounded is [Connect] for large deliveries. While more bytes of bodies than the limit are not released, the
 // connection reads nothing. A caller that waits for the broker's answer must then release some.
 func ConnectBounded(ctx context.Context, uri URI, vhost string, client Client, limit int) (Bounded, error) {
-	return Await(ctx, "connect to "+uri.String(), func() (Bounded, error) {
-		conn, below, err := dialBelow(uri, client.config(vhost), guard.New)
-		if err == nil {
-			below.Limit(limit)
-		}
-		return Bounded{conn, below}, err
-	}, func(b Bounded) { HangUp(b.Connection) })
+	conn, err := connect(ctx, uri, vhost, client, frame.Guarded)
+	if err == nil {
+		conn.Limit(limit)
+	}
+	return conn, err
 }
 
-// Release says that the application has finished with this many bytes of bodies.
+// Limit bounds the received bytes that are not released. Above the limit, the connection reads nothing. A caller that
+// waits for the broker's answer must continue to take messages.
+func (b Bounded) Limit(bytes int) { b.below.Limit(bytes) }
+
+// Release says that the application has finished with this many bytes of bodies, and, if the connection is [Raw], of
+// properties.
 func (b Bounded) Release(bytes int) { b.below.Release(bytes) }
 
 // Full reports whether the connection has stopped reading.
@@ -83,28 +91,16 @@ func (b Bounded) HangUp() {
 }
 
 // Raw is a connection whose messages have encoded properties.
-type Raw struct {
-	*amqp.Connection
-	below *raw.Conn
-}
+type Raw struct{ Bounded }
 
 // Properties returns the encoded properties of a delivery or a return with these headers. It must be called only once
 // for each.
 func (r Raw) Properties(h amqp.Table) []byte { return r.below.Properties(h) }
 
-// Limit bounds the received bytes that are not released. Above the limit, the connection reads nothing. A caller that
-// waits for the broker's answer must continue to take messages.
-func (r Raw) Limit(bytes int) { r.below.Limit(bytes) }
-
-// Release says that the application has finished with this many bytes of properties and bodies.
-func (r Raw) Release(bytes int) { r.below.Release(bytes) }
-
-// ConnectRaw is [Connect] for messages that must stay unchanged. Publishes need [raw.Headers].
+// ConnectRaw is [Connect] for messages that must stay unchanged. Publishes need [frame.Headers].
 func ConnectRaw(ctx context.Context, uri URI, vhost string, client Client) (Raw, error) {
-	return Await(ctx, "connect to "+uri.String(), func() (Raw, error) {
-		conn, below, err := dialBelow(uri, client.config(vhost), raw.New)
-		return Raw{conn, below}, err
-	}, func(r Raw) { HangUp(r.Connection) })
+	conn, err := connect(ctx, uri, vhost, client, frame.Raw)
+	return Raw{conn}, err
 }
 
 func (c Client) config(vhost string) amqp.Config {

@@ -15,6 +15,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/coalesce"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/frame"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/certificates"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/product"
 )
@@ -25,16 +26,9 @@ type security struct {
 	serverName   string
 }
 
-// watcher is a connection below the client that must know the largest size of a frame.
-type watcher interface {
-	net.Conn
-	SetFrameMax(n uint32)
-}
-
 // dialBelow opens a connection, and puts the layer that above returns between it and the client.
-func dialBelow[W watcher](uri URI, config amqp.Config, above func(net.Conn) W) (*amqp.Connection, W, error) {
-	var watch W
-	var dialled net.Conn
+func dialBelow(uri URI, config amqp.Config, above func(net.Conn) *frame.Conn) (Bounded, error) {
+	var below *frame.Conn
 	var greeting greeted
 	config.Dial = func(network, address string) (net.Conn, error) {
 		conn, err := uri.dial(network, address)
@@ -42,9 +36,8 @@ func dialBelow[W watcher](uri URI, config amqp.Config, above func(net.Conn) W) (
 			return nil, err
 		}
 		greeting.Conn = conn
-		watch = above(coalesce.New(&greeting))
-		dialled = watch
-		return watch, nil
+		below = above(coalesce.New(&greeting))
+		return below, nil
 	}
 	began := time.Now()
 	conn, err := amqp.DialConfig(uri.withCredentials(), config)
@@ -52,14 +45,14 @@ func dialBelow[W watcher](uri URI, config amqp.Config, above func(net.Conn) W) (
 		err = other
 	}
 	if err != nil {
-		if dialled != nil {
-			_ = dialled.Close()
+		if below != nil {
+			_ = below.Close()
 		}
-		return nil, watch, explain(uri, greeting.causeOf(err), time.Since(began))
+		return Bounded{}, explain(uri, greeting.causeOf(err), time.Since(began))
 	}
 	// Messages come only after a channel is open, so this is early enough.
-	watch.SetFrameMax(uint32(conn.Config.FrameSize)) //nolint:gosec // was negotiated as one
-	return conn, watch, nil
+	below.SetFrameMax(uint32(conn.Config.FrameSize)) //nolint:gosec // was negotiated as one
+	return Bounded{conn, below}, nil
 }
 
 // dial opens the connection and makes the TLS handshake. If the library made the handshake, it would put TLS above the

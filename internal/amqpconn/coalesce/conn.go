@@ -6,7 +6,6 @@
 package coalesce
 
 import (
-	"bufio"
 	"net"
 	"sync"
 	"time"
@@ -16,22 +15,13 @@ const (
 	// atMost is how many unsent bytes can wait before a write waits, too. Writers then notice a broker that does not
 	// read.
 	atMost = 128 << 10
-	// readAtFirst is the size of the first read buffer, so that a mostly idle connection costs no more. If that is too
-	// little, the size becomes readAtMost.
-	readAtFirst = 4 << 10
-	readAtMost  = 64 << 10
 	// lastWords is how long closing waits for earlier writes to be sent.
 	lastWords = time.Second
 )
 
-// Conn sends its writes from a goroutine of its own, which ends with [Conn.Close]. Like the connection below a client,
-// it is read by one goroutine.
+// Conn sends its writes from a goroutine of its own, which ends with [Conn.Close].
 type Conn struct {
 	net.Conn
-	received *bufio.Reader
-	// crowded says that received was full, and that a larger buffer is possible.
-	crowded bool
-
 	mu sync.Mutex
 	// pending is sent next. Its memory and the memory of the current write take turns.
 	pending []byte
@@ -50,20 +40,10 @@ type Conn struct {
 
 // New takes over a connection.
 func New(conn net.Conn) *Conn {
-	c := &Conn{Conn: conn, received: bufio.NewReaderSize(conn, readAtFirst), sent: make(chan struct{})}
+	c := &Conn{Conn: conn, sent: make(chan struct{})}
 	c.changed.L = &c.mu
 	go c.send()
 	return c
-}
-
-// Read returns the bytes that are there, as any connection does.
-func (c *Conn) Read(p []byte) (int, error) {
-	if c.crowded && c.received.Buffered() == 0 {
-		c.received, c.crowded = bufio.NewReaderSize(c.Conn, readAtMost), false
-	}
-	n, err := c.received.Read(p)
-	c.crowded = c.crowded || c.received.Size() < readAtMost && n+c.received.Buffered() >= c.received.Size()
-	return n, err
 }
 
 // Write fails if an earlier write has turned out to fail. As with any connection, success does not mean that the data

@@ -104,36 +104,6 @@ func TestASingleWriteGoesAtOnce(t *testing.T) {
 	}
 }
 
-// endless is a connection where this many bytes arrive for each read, if they fit.
-type endless struct {
-	net.Conn
-	comes int
-	room  []int
-}
-
-func (e *endless) Read(p []byte) (int, error) {
-	e.room = append(e.room, len(p))
-	return min(len(p), e.comes), nil
-}
-
-// A connection that gets little data takes little memory. One that gets much data is read in large pieces.
-func TestReadsAreAsLargeAsWhatComes(t *testing.T) {
-	t.Parallel()
-	for comes, want := range map[int]int{100: 4 << 10, 1 << 20: 64 << 10} {
-		under := &endless{Conn: newStepwise(), comes: comes}
-		c := coalesce.New(under)
-		for part := make([]byte, 64); len(under.room) < 3; {
-			if _, err := c.Read(part); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if under.room[0] != 4<<10 || under.room[2] != want {
-			t.Errorf("%d bytes at a time: read with room for %d, want %d in the end", comes, under.room, want)
-		}
-		require.NoError(t, c.Close())
-	}
-}
-
 // Data that is written before the close arrives.
 func TestClosingSendsTheRest(t *testing.T) {
 	t.Parallel()

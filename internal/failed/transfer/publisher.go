@@ -13,7 +13,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/raw"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/frame"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 )
 
@@ -134,7 +134,7 @@ func (o *publisher) send() {
 	for s := range o.sending {
 		// An error means that the channel is closed, which the wait for confirms notices.
 		s.confirmation, _ = o.PublishWithDeferredConfirm(s.Exchange, s.RoutingKey, mandatory, immediate,
-			amqp.Publishing{Headers: raw.Headers(s.Properties), Body: s.Body})
+			amqp.Publishing{Headers: frame.Headers(s.Properties), Body: s.Body})
 		close(s.onItsWay)
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/guard"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/frame"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 )
@@ -20,7 +20,7 @@ func (s *Session) receive(consumer *<-chan amqp.Delivery, d amqp.Delivery, ok bo
 		return s.deliveriesEnded(consumer)
 	}
 	s.inbox.received(d, time.Now())
-	m := &message{delivery: d, undecodable: guard.Undecodable(d.Headers), unreadable: guard.HasUnreadableDeath(d.Headers)}
+	m := &message{delivery: d, undecodable: frame.Undecodable(d.Headers), unreadable: frame.HasUnreadableDeath(d.Headers)}
 	s.arrived(m)
 	m.verdict = s.judge(m)
 	return s.publish(m)

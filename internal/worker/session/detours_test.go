@@ -8,7 +8,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/backpressure"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/frame"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delaying"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
@@ -31,7 +31,7 @@ func detouring(t *testing.T, delays ...string) (*Session, *Retrying) {
 		Settings:   Settings{Flow: f, Log: log},
 		watch:      f.Watch(),
 		publishers: publishers{all: map[string]*publisher{}},
-		inbox:      inbox{inflow: &backpressure.Gate{}},
+		inbox:      inbox{inflow: &frame.Gate{}},
 	}
 	return s, f
 }

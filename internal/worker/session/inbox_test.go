@@ -7,7 +7,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/backpressure"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/frame"
 )
 
 func TestWindowIsWidenedWhenItIsTime(t *testing.T) {
@@ -35,7 +35,7 @@ func (*lost) Reject(uint64, bool) error { return amqp.ErrClosed }
 
 func TestWhatCannotBeSettledIsInFlight(t *testing.T) {
 	t.Parallel()
-	i, d := inbox{inflow: &backpressure.Gate{}}, amqp.Delivery{Acknowledger: &lost{}}
+	i, d := inbox{inflow: &frame.Gate{}}, amqp.Delivery{Acknowledger: &lost{}}
 	i.received(d, time.Now())
 	if i.acknowledge(d) == nil || i.reject(d) == nil || i.inFlight != 1 {
 		t.Errorf("%d in flight", i.inFlight)
@@ -46,7 +46,7 @@ func TestWhatCannotBeSettledIsInFlight(t *testing.T) {
 func TestAcknowledgementsSinceTheLatestDelivery(t *testing.T) {
 	t.Parallel()
 	var acks acknowledged
-	i, d := inbox{inflow: &backpressure.Gate{}}, amqp.Delivery{Acknowledger: &acks}
+	i, d := inbox{inflow: &frame.Gate{}}, amqp.Delivery{Acknowledger: &acks}
 	for _, want := range []int{1, 2, 2} {
 		for range want {
 			i.received(d, time.Now())
@@ -61,7 +61,7 @@ func TestAcknowledgementsSinceTheLatestDelivery(t *testing.T) {
 func TestMessageThatTakesLongIsSlow(t *testing.T) {
 	t.Parallel()
 	var acks acknowledged
-	i, now := inbox{inflow: &backpressure.Gate{}}, time.Now()
+	i, now := inbox{inflow: &frame.Gate{}}, time.Now()
 	i.observe(now.Add(time.Hour)) // nothing is in flight
 	i.received(amqp.Delivery{}, now)
 	i.observe(now.Add(rampSlow))

@@ -1,4 +1,4 @@
-package guard_test
+package frame_test
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/guard"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/frame"
 )
 
 const frameMax = 131_072
@@ -31,7 +31,7 @@ func deliver(t *testing.T, guarded bool, atMost int, payloads ...[]byte) []amqp.
 	ours, theirs := net.Pipe()
 	go serve(theirs, append(payloads, contentHeader(0, nil)))
 	var conn net.Conn = slowly{ours, atMost}
-	watch := guard.New(conn)
+	watch := frame.Guarded(conn)
 	if guarded {
 		conn = watch
 	}

@@ -1,4 +1,4 @@
-package guard_test
+package frame_test
 
 import (
 	"bytes"
@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/guard"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/frame"
 )
 
 // BenchmarkRead measures a delivery of 1 KiB that was rejected once, on its way to the client, with and without the
-// guard.
+// guard, which also buffers what it reads.
 func BenchmarkRead(b *testing.B) {
 	death := "\x05countl12345678" + "\x08exchangeS" + long("orders") + "\x05queueS" + long("orders.created") +
 		"\x06reasonS" + long("rejected") + "\x0crouting-keysA" + long("S"+long("orders.created")) + "\x04timeT12345678"
@@ -20,7 +20,7 @@ func BenchmarkRead(b *testing.B) {
 	}, nil)
 	for name, wrap := range map[string]func(net.Conn) net.Conn{
 		"bare":    func(c net.Conn) net.Conn { return c },
-		"guarded": func(c net.Conn) net.Conn { return guard.New(c) },
+		"guarded": func(c net.Conn) net.Conn { return frame.Guarded(c) },
 	} {
 		b.Run(name, func(b *testing.B) {
 			conn := wrap(&endless{stream: bytes.Repeat(delivery, 64)})

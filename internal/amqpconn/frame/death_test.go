@@ -1,10 +1,10 @@
-package guard_test
+package frame_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/guard"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/frame"
 )
 
 // An x-death that RabbitMQ 3.10 cannot read (rabbit_dead_letter) would end the dead-lettering of the whole node.
@@ -42,13 +42,13 @@ func TestUnreadableDeaths(t *testing.T) {
 			for _, headers := range []string{c.headers + more, more + c.headers} {
 				d := deliver(t, true, 7, contentHeader(flags, properties(headers)))[0]
 				_, kept := d.Headers["more"]
-				if guard.HasUnreadableDeath(d.Headers) != c.unreadable || guard.Undecodable(d.Headers) != nil || !kept || d.MessageId != "id" {
+				if frame.HasUnreadableDeath(d.Headers) != c.unreadable || frame.Undecodable(d.Headers) != nil || !kept || d.MessageId != "id" {
 					t.Errorf("delivery %+v", d)
 				}
 			}
 			for _, poison := range []string{"deep table", "deep list", "many in a table", "many in a list", "larger than frame", "unknown type"} {
 				d := deliver(t, true, 1<<20, contentHeader(flags, properties(c.headers+poisons[poison])))[0]
-				if guard.HasUnreadableDeath(d.Headers) != c.unreadable || guard.Undecodable(d.Headers) == nil {
+				if frame.HasUnreadableDeath(d.Headers) != c.unreadable || frame.Undecodable(d.Headers) == nil {
 					t.Errorf("%s: headers %v", poison, d.Headers)
 				}
 			}
@@ -56,11 +56,11 @@ func TestUnreadableDeaths(t *testing.T) {
 	}
 }
 
-// Headers that are too large to read can have any x-death.
-func TestHeadersThatAreNotReadHaveAnUnreadableDeath(t *testing.T) {
+// Headers that are too large to search can have any x-death.
+func TestHeadersThatAreNotSearchedHaveAnUnreadableDeath(t *testing.T) {
 	t.Parallel()
 	d := deliver(t, true, 1<<20, contentHeader(flags, properties("\x01kS"+long(strings.Repeat("x", 1<<20)))))[0]
-	if !guard.HasUnreadableDeath(d.Headers) || guard.Undecodable(d.Headers) == nil || d.MessageId != "id" {
+	if !frame.HasUnreadableDeath(d.Headers) || frame.Undecodable(d.Headers) == nil || d.MessageId != "id" {
 		t.Errorf("delivery %+v", d)
 	}
 }

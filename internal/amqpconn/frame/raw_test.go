@@ -1,8 +1,7 @@
-package raw_test
+package frame_test
 
 import (
 	"bytes"
-	endian "encoding/binary"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,35 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/raw"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/frame"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
 
-const frameMax = 131_072
-
-// long returns a string, a table or an array with its length.
-func long(content string) string {
-	return string(endian.BigEndian.AppendUint32(nil, uint32(len(content)))) + content
-}
-
 // headers returns the properties of a message that has only headers.
 func headers(table string) string { return "\x20\x00" + long(table) }
-
-func nested(depth int) string {
-	content := ""
-	for range depth {
-		content = "\x01kF" + long(content)
-	}
-	return content
-}
-
-func many(n int) string {
-	var table strings.Builder
-	for i := range n {
-		fmt.Fprintf(&table, "\x04%04xV", i)
-	}
-	return table.String()
-}
 
 // everything returns encoded properties with each property and each type of value that brokers accept. It includes
 // values that the client cannot decode or express.
@@ -53,7 +29,7 @@ func everything(user string) map[string]string {
 		"priority 0":   "\x08\x00\x00",
 		"priority 255": "\x08\x00\xff",
 		"transient":    "\x10\x00\x01",
-		"deep":         headers(nested(2000)),
+		"deep":         headers(nested("F", 2000)),
 		"many":         headers(many(9000)),
 		"as large as a frame": headers("\x01kS" + long(strings.Repeat("x",
 			frameMax-8-12-2-4-3-4))),
@@ -100,7 +76,7 @@ func TestReturns(t *testing.T) {
 	ch := channel(t, conn)
 	returns := ch.NotifyReturn(make(chan amqp.Return, 1))
 	for name, properties := range everything(b.Username) {
-		require.NoError(t, ch.Publish("", "nowhere", true, false, amqp.Publishing{Headers: raw.Headers([]byte(properties))}))
+		require.NoError(t, ch.Publish("", "nowhere", true, false, amqp.Publishing{Headers: frame.Headers([]byte(properties))}))
 		r := brokertest.Receive(t, returns)
 		require.Equal(t, properties, string(conn.Properties(r.Headers)), name)
 	}
@@ -151,7 +127,7 @@ func publish(t *testing.T, conn amqpconn.Raw, queue, properties, body string) {
 	ch := channel(t, conn)
 	defer func() { _ = ch.Close() }()
 	require.NoError(t, ch.Confirm(false))
-	message := amqp.Publishing{Headers: raw.Headers([]byte(properties)), Body: []byte(body)}
+	message := amqp.Publishing{Headers: frame.Headers([]byte(properties)), Body: []byte(body)}
 	confirm, err := ch.PublishWithDeferredConfirm("", queue, true, false, message)
 	require.NoError(t, err)
 	if ok, err := confirm.WaitContext(t.Context()); !ok || err != nil {

@@ -1,4 +1,4 @@
-package guard_test
+package frame_test
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/guard"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/frame"
 )
 
 // Flags of properties: content type, headers, delivery mode and message id.
@@ -75,10 +75,10 @@ func TestClientSurvives(t *testing.T) {
 				got := deliver(t, true, atMost, header)
 				require.Len(t, got, 2, "read %d bytes at a time", atMost)
 				d := got[0]
-				if guard.Undecodable(d.Headers) == nil || d.ContentType != "text/plain" || d.DeliveryMode != 2 || d.MessageId != "id" {
+				if frame.Undecodable(d.Headers) == nil || d.ContentType != "text/plain" || d.DeliveryMode != 2 || d.MessageId != "id" {
 					t.Errorf("delivery %+v", d)
 				}
-				if guard.Undecodable(got[1].Headers) != nil {
+				if frame.Undecodable(got[1].Headers) != nil {
 					t.Error("the next message counts as undecodable, too")
 				}
 			}
@@ -89,7 +89,7 @@ func TestClientSurvives(t *testing.T) {
 // If a publisher uses the guard's own header, its text gets into no log.
 func TestForgedReasonIsNotRepeated(t *testing.T) {
 	t.Parallel()
-	err := guard.Undecodable(amqp.Table{guard.HeaderUndecodable: "secret"})
+	err := frame.Undecodable(amqp.Table{frame.HeaderUndecodable: "secret"})
 	if err == nil || strings.Contains(err.Error(), "secret") {
 		t.Errorf("error %v", err)
 	}
@@ -124,7 +124,7 @@ func through(t *testing.T, stream []byte, atMost int) []byte {
 		_, _ = theirs.Write(stream)
 		_ = theirs.Close()
 	}()
-	got, err := io.ReadAll(guard.New(slowly{ours, atMost}))
+	got, err := io.ReadAll(frame.Guarded(slowly{ours, atMost}))
 	require.NoError(t, err)
 	return got
 }
@@ -132,7 +132,7 @@ func through(t *testing.T, stream []byte, atMost int) []byte {
 //nolint:paralleltest // counts allocations
 func TestUntouchedFramesAreNotCopied(t *testing.T) {
 	stream := bytes.Repeat(append(method(1, 60, 60, "\x03tag"), frameOf(2, 1, contentHeader(flags, properties("\x01aI1234")))...), 20)
-	conn := guard.New(&endless{stream: stream})
+	conn := frame.Guarded(&endless{stream: stream})
 	p := make([]byte, len(stream))
 	if n := testing.AllocsPerRun(100, func() { _, _ = conn.Read(p) }); n > 0 {
 		t.Errorf("%v allocations a read, want none", n)

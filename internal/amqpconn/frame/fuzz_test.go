@@ -1,4 +1,4 @@
-package guard_test
+package frame_test
 
 import (
 	"testing"
