@@ -12,26 +12,24 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
-// inspecting is an inspection, and its output.
-func inspecting() (*inspection, *strings.Builder) {
+// running are the options of a command that runs, and its output.
+func running() (options, *strings.Builder) {
 	var said strings.Builder
 	target := &operation.Target{Name: "orders.failed"}
-	return &inspection{
-		guarded: &operation.Run{Target: target}, options: &options{}, target: target, terminal: &terminal{err: &said},
-	}, &said
+	return options{guarded: &operation.Run{Target: target}, target: target, terminal: terminal{err: &said}}, &said
 }
 
 // A message that is too large is named so that it can be found. Many such messages leave the rest of the summary on the
 // screen.
 func TestSayOversized(t *testing.T) {
 	t.Parallel()
-	s, said := inspecting()
+	o, said := running()
 	result := transfer.Result{Oversized: make([]transfer.Oversized, 25)}
 	for i := range result.Oversized {
 		result.Oversized[i] = transfer.Oversized{Size: 17, Max: 16, ID: "57f49eb29bd4307c", Position: i + 1}
 	}
 	result.Oversized[0].MessageID = "order 1"
-	s.sayOversized(result)
+	o.sayOversized(result)
 	const rest = " skipped: its body of 17 bytes is larger than the broker's max_message_size, 16\n"
 	for _, want := range []string{
 		"message 57f49eb29bd4307c (message-id 'order 1', number 1 in orders.failed)" + rest,
@@ -62,8 +60,8 @@ func TestDuplicatesInSummaryAndRecord(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inspection, said := inspecting()
-			r := &replay{replayOptions: &replayOptions{}, inspection: inspection, Replay: inspection.guarded.NewReplay("", 0, nil)}
+			options, said := running()
+			r := &replayOptions{options: options, Replay: options.guarded.NewReplay("", 0, nil)}
 			r.Meant["orders.created"] = total
 			r.report(c.result)
 			require.Error(t, r.recordEnd(operation.Record{}, r.Counts(c.result, 0), c.result, nil, r.Unfinished(c.result, 0)))

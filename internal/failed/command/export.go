@@ -28,13 +28,12 @@ const exportExample = `  rabbitmq-retry failed export orders --reason unrecovera
     rabbitmq-retry failed replay orders --ids - --yes`
 
 type exportOptions struct {
-	options
-	file           string
-	remove, decode bool
+	removal
+	removes, decode bool
 }
 
 func newExport(target targetFlags) *cobra.Command {
-	o := &exportOptions{options: options{targetFlags: target}}
+	o := &exportOptions{removal: removal{options: options{targetFlags: target}, command: "export"}}
 	cmd := &cobra.Command{
 		Use:     "export [PIPELINE]",
 		Short:   "Write failed messages to a file",
@@ -46,7 +45,7 @@ func newExport(target targetFlags) *cobra.Command {
 	o.addFlags(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&o.file, "file", "", "`file` to write, which must not exist (default: stdout)")
-	flags.BoolVar(&o.remove, "remove", false, "take the messages out of the queue; needs --file")
+	flags.BoolVar(&o.removes, "remove", false, "take the messages out of the queue; needs --file")
 	flags.BoolVar(&o.decode, "decode", false, "write bodies without gzip or deflate, for editing")
 	o.addRunFlags(cmd, "a run with --remove")
 	cmd.MarkFlagsMutuallyExclusive("decode", "remove")
@@ -57,22 +56,20 @@ func (o *exportOptions) run(cmd *cobra.Command, args []string) error {
 	if o.file == "-" {
 		o.file = "" // stdout, as in other tools
 	}
-	if o.remove && o.file == "" {
+	if o.removes && o.file == "" {
 		return errors.New("--remove: needs --file, which keeps the removed messages")
 	}
-	s, filter, err := o.read(cmd, args)
-	if err != nil {
+	if err := o.read(cmd, args); err != nil {
 		return err
 	}
-	if o.remove {
-		r := &removal{inspection: s, filter: filter, command: "export", file: o.file}
-		return r.saving(cmd.Context(), "--file", o.file, r.run)
+	if o.removes {
+		return o.saving(cmd.Context(), "--file", o.file, o.remove)
 	}
-	return o.export(s, filter, output{Context: cmd.Context(), To: cmd.OutOrStdout()})
+	return o.export(output{Context: cmd.Context(), To: cmd.OutOrStdout()})
 }
 
 // export writes messages that stay in the queue.
-func (o *exportOptions) export(s *inspection, filter failed.Filter, stdout output) error {
+func (o *exportOptions) export(stdout output) error {
 	to, spool, err := o.open()
 	if err != nil {
 		return err
@@ -80,7 +77,7 @@ func (o *exportOptions) export(s *inspection, filter failed.Filter, stdout outpu
 	if o.decode {
 		to.Encode = file.EncodeDecoded
 	}
-	look, err := s.look(stdout.Context, filter, func(e *failed.Entry) (enough bool) {
+	look, err := o.look(stdout.Context, func(e *failed.Entry) (enough bool) {
 		if o.Limit == 0 || to.Lines < o.Limit {
 			to.Write(e)
 		}
@@ -95,9 +92,9 @@ func (o *exportOptions) export(s *inspection, filter failed.Filter, stdout outpu
 	if err = to.CloseAfter(err); err != nil {
 		return cli.RuntimeError{Err: err}
 	}
-	s.sayHidden(look)
-	s.terminal.say("exported %s of %s; %s", failed.Messages(to.Lines), s.target.Name, back(look.Result))
-	return errors.Join(s.notBack(look.Result), s.notFound(look))
+	o.sayHidden(look)
+	o.terminal.say("exported %s of %s; %s", failed.Messages(to.Lines), o.target.Name, back(look.Result))
+	return errors.Join(o.notBack(look.Result), o.notFound(look))
 }
 
 // open creates the named file, or a temporary file whose content then goes to stdout.

@@ -63,8 +63,8 @@ func (f *filters) given() bool {
 	return f.plain.Selective() || len(f.headers)+f.Scan+f.Limit > 0 || f.since+f.until+f.olderThan+f.ids != ""
 }
 
-// filter reads the flags.
-func (f *filters) filter(stdin io.Reader, now time.Time) (filter failed.Filter, err error) {
+// parse reads the flags.
+func (f *filters) parse(stdin io.Reader, now time.Time) (filter failed.Filter, err error) {
 	filter = f.plain
 	if filter.Since, err = moment("--since", f.since, now); err != nil {
 		return filter, err

@@ -43,15 +43,22 @@ const importExample = `  rabbitmq-retry failed import orders unrecoverable.jsonl
   # Edit messages on the way to their work queues.
   jq -c '.properties.headers.tenant = "b"' unrecoverable.jsonl | rabbitmq-retry failed import orders - --replay --yes`
 
+// importOptions are the options of "import", and its run.
 type importOptions struct {
 	options
 	how    operation.ImportOptions
 	dryRun bool
+
+	// The messages are first read from the field from, and then again from file. name is the file's name on the command line.
+	file *os.File
+	name string
+	from io.Reader
+	*operation.Import
 }
 
 func newImport(target targetFlags) *cobra.Command {
 	o := &importOptions{options: options{targetFlags: target}}
-	o.Scan = math.MaxInt
+	o.options.Scan = math.MaxInt
 	const most = 2
 	cmd := &cobra.Command{
 		Use:     "import [PIPELINE] FILE",
@@ -73,173 +80,162 @@ func newImport(target targetFlags) *cobra.Command {
 	return cmd
 }
 
-// imports is a run of the command.
-type imports struct {
-	*importOptions
-	*inspection
-	*operation.Import
-	// The messages are first read from the field from, and then again from file. name is the file's name on the command line.
-	file *os.File
-	name string
-	from io.Reader
-}
-
 func (o *importOptions) run(cmd *cobra.Command, args []string) error {
-	target, rest, err := o.find(args, 1)
+	rest, err := o.find(cmd, args, 1)
 	if err != nil {
 		return err
 	}
 	if len(rest) != 1 {
 		return errors.New("which file? Write its name, or - for stdin")
 	}
-	i := &imports{importOptions: o, inspection: o.inspection(cmd, target), name: rest[0]}
-	if err := i.open(cmd.InOrStdin()); err != nil {
+	o.name = rest[0]
+	if err := o.open(cmd.InOrStdin()); err != nil {
 		return err
 	}
-	defer func() { _ = i.file.Close() }()
-	if err := canRecord(o.record, i.file); err != nil {
+	defer func() { _ = o.file.Close() }()
+	if err := canRecord(o.record, o.file); err != nil {
 		return err
 	}
-	return i.run(cmd.Context())
+	return o.imports(cmd.Context())
 }
 
 // open copies stdin to a temporary file, since the messages are read twice.
-func (i *imports) open(stdin io.Reader) (err error) {
-	if i.name == "-" {
-		if i.file, err = temporary(); err == nil {
-			i.from = io.TeeReader(stdin, i.file)
+func (o *importOptions) open(stdin io.Reader) (err error) {
+	if o.name == "-" {
+		if o.file, err = temporary(); err == nil {
+			o.from = io.TeeReader(stdin, o.file)
 		}
 		return err
 	}
-	if err := cli.MustBeFile("FILE", i.name); err != nil {
+	if err := cli.MustBeFile("FILE", o.name); err != nil {
 		return err
 	}
 	// A device can be endless, and a pipe cannot be read twice.
-	if info, err := os.Stat(i.name); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("%s: is not a regular file; write - to read stdin", i.name)
+	if info, err := os.Stat(o.name); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s: is not a regular file; write - to read stdin", o.name)
 	}
-	i.file, err = os.Open(i.name)
-	i.from = i.file
+	o.file, err = os.Open(o.name)
+	o.from = o.file
 	return err
 }
 
 // prepare reads the file and looks at the queue. It returns how many messages to import.
-func (i *imports) prepare(ctx context.Context) (meant int, err error) {
-	if err := i.guard(ctx, i.how.Looks()); err != nil {
+func (o *importOptions) prepare(ctx context.Context) (meant int, err error) {
+	if err := o.guard(ctx, o.how.Looks()); err != nil {
 		return 0, err
 	}
-	i.Import = i.guarded.NewImport(i.how, i.file)
-	if meant, err = i.Check(i.from); err != nil {
-		return 0, fmt.Errorf("%s: %w", i.name, err)
+	o.Import = o.guarded.NewImport(o.how, o.file)
+	if meant, err = o.Check(o.from); err != nil {
+		return 0, fmt.Errorf("%s: %w", o.name, err)
 	}
-	err = i.Compare(ctx)
+	err = o.Compare(ctx)
 	if conflicts := (*operation.ConflictError)(nil); errors.As(err, &conflicts) {
-		return 0, i.sayConflicts(conflicts)
+		return 0, o.sayConflicts(conflicts)
 	}
-	return meant - i.Present, i.failed(err)
+	return meant - o.Present, o.failed(err)
 }
 
 // where names the messages' destination.
-func (i *imports) where() string {
-	switch n := i.target.Delayed; {
-	case i.Replays && n != "":
+func (o *importOptions) where() string {
+	switch n := o.target.Delayed; {
+	case o.Replays && n != "":
 		return n.Exchange() + " and " + n.DeliverExchange()
-	case i.Replays:
+	case o.Replays:
 		return "their work queues"
 	}
-	return i.target.Name
+	return o.target.Name
 }
 
-func (i *imports) run(ctx context.Context) error {
-	meant, err := i.prepare(ctx)
+func (o *importOptions) imports(ctx context.Context) error {
+	meant, err := o.prepare(ctx)
 	if err != nil {
 		return err
 	}
-	where := i.where()
-	nothing := meant+i.ToReplace() == 0 && i.Present == i.Total
-	if nothing || i.dryRun { // no question is needed
+	where := o.where()
+	nothing := meant+o.ToReplace() == 0 && o.Present == o.Total
+	if nothing || o.dryRun { // no question is needed
 		done := "imported"
-		if i.dryRun {
+		if o.dryRun {
 			done = "would import"
 		}
-		i.terminal.say("%s %d of %s into %s%s", done, meant, failed.Messages(i.Total), where, i.inPlace())
-		err := i.Try()
-		i.say()
+		o.terminal.say("%s %d of %s into %s%s", done, meant, failed.Messages(o.Total), where, o.inPlace())
+		err := o.Try()
+		o.say()
 		return err
 	}
-	if err := i.terminal.ask(ctx, i.question(meant, where)); err != nil {
+	if err := o.terminal.ask(ctx, o.question(meant, where)); err != nil {
 		return err
 	}
-	filter := map[string]any{"file": i.name, "replay": i.Replays, "replace": i.Replaces}
+	filter := map[string]any{"file": o.name, "replay": o.Replays, "replace": o.Replaces}
 	record := operation.Record{Command: "import", Filter: filter}
-	if i.Replays {
-		record.ReplayID = i.ID
+	if o.Replays {
+		record.ReplayID = o.ID
 	}
-	if err := i.recordBegin(record, meant); err != nil {
+	if err := o.recordBegin(record, meant); err != nil {
 		return err
 	}
-	i.Progress = i.progress(func(p transfer.Progress) string { return fmt.Sprintf("%d/%d", p.Confirmed, meant) })
-	result, err := i.Publish(ctx)
+	o.Progress = o.progress(func(p transfer.Progress) string { return fmt.Sprintf("%d/%d", p.Confirmed, meant) })
+	result, err := o.Publish(ctx)
 	var removed transfer.Result
-	if i.Replaces && err == nil && !result.Interrupted {
-		i.Progress = i.progress(seen)
-		removed, err = i.RemoveReplaced(ctx)
+	if o.Replaces && err == nil && !result.Interrupted {
+		o.Progress = o.progress(seen)
+		removed, err = o.RemoveReplaced(ctx)
 	}
-	i.terminal.say("imported %d of %s into %s", result.Confirmed, failed.Messages(i.Total), where)
-	i.say()
-	i.sayReplaced(removed)
-	i.sayOversized(result)
-	i.sayHowToContinue(result)
-	return i.recordEnd(record, i.Counts(result, removed), removed, err, i.Unfinished(result, removed))
+	o.terminal.say("imported %d of %s into %s", result.Confirmed, failed.Messages(o.Total), where)
+	o.say()
+	o.sayReplaced(removed)
+	o.sayOversized(result)
+	o.sayHowToContinue(result)
+	return o.recordEnd(record, o.Counts(result, removed), removed, err, o.Unfinished(result, removed))
 }
 
-func (i *imports) question(meant int, where string) string {
-	if i.Replays {
-		return fmt.Sprintf("Replay %s of %s?", failed.Messages(meant), i.name)
+func (o *importOptions) question(meant int, where string) string {
+	if o.Replays {
+		return fmt.Sprintf("Replay %s of %s?", failed.Messages(meant), o.name)
 	}
-	return fmt.Sprintf("Import %d of %s into %s%s?", meant, failed.Messages(i.Total), where, i.inPlace())
+	return fmt.Sprintf("Import %d of %s into %s%s?", meant, failed.Messages(o.Total), where, o.inPlace())
 }
 
-func (i *imports) say() {
-	for _, note := range slices.Sorted(maps.Keys(i.Notes)) {
+func (o *importOptions) say() {
+	for _, note := range slices.Sorted(maps.Keys(o.Notes)) {
 		advice := ""
 		if strings.HasSuffix(note, failed.ErrNoWorkQueue.Error()) {
 			advice = "; import it without --replay, and replay it with --to"
 		}
-		i.terminal.say("%d of them: %s%s", i.Notes[note], note, advice)
+		o.terminal.say("%d of them: %s%s", o.Notes[note], note, advice)
 	}
-	if i.Present > 0 {
-		parts := []string{failed.Messages(i.Present) + " in the queue already"}
-		for _, run := range slices.Sorted(maps.Keys(i.Runs)) {
-			parts = append(parts, fmt.Sprintf("%d of run %s", i.Runs[run], run))
+	if o.Present > 0 {
+		parts := []string{failed.Messages(o.Present) + " in the queue already"}
+		for _, run := range slices.Sorted(maps.Keys(o.Runs)) {
+			parts = append(parts, fmt.Sprintf("%d of run %s", o.Runs[run], run))
 		}
-		i.terminal.say("%s", strings.Join(parts, ", "))
+		o.terminal.say("%s", strings.Join(parts, ", "))
 	}
 }
 
 // sayHowToContinue tells how to import the rest without importing messages twice.
-func (i *imports) sayHowToContinue(p transfer.Result) {
-	if p.Confirmed+i.Present < i.Total && p.Confirmed+p.Uncertain > 0 && i.Looks() {
-		i.terminal.say("To continue, run the same command again. It skips messages that are in %s.", i.target.Name)
+func (o *importOptions) sayHowToContinue(p transfer.Result) {
+	if p.Confirmed+o.Present < o.Total && p.Confirmed+p.Uncertain > 0 && o.Looks() {
+		o.terminal.say("To continue, run the same command again. It skips messages that are in %s.", o.target.Name)
 	}
-	if i.Fresh(p) > 0 {
-		i.terminal.say("To undo this run: rabbitmq-retry failed delete %s --run %s --discard", i.inspection.options.argument(i.target), i.ID)
+	if o.Fresh(p) > 0 {
+		o.terminal.say("To undo this run: rabbitmq-retry failed delete %s --run %s --discard", o.argument(o.target), o.ID)
 	}
 }
 
 // sayConflicts shows the conflicting messages, and returns an error with advice.
-func (i *imports) sayConflicts(conflicts *operation.ConflictError) error {
+func (o *importOptions) sayConflicts(conflicts *operation.ConflictError) error {
 	for _, c := range conflicts.First {
-		i.terminal.say("line %d: %s has %s with id %s, and the file has %d.", c.Line, i.target.Name, failed.Messages(c.InQueue), c.ID, c.InFile)
+		o.terminal.say("line %d: %s has %s with id %s, and the file has %d.", c.Line, o.target.Name, failed.Messages(c.InQueue), c.ID, c.InFile)
 		if c.Queue == nil {
 			continue
 		}
 		before, after := differing(lineText(*c.Queue, c.ID), lineText(c.File, c.ID))
-		i.terminal.say("  in the queue:  %s", before)
-		i.terminal.say("  in the file:   %s", after)
+		o.terminal.say("  in the queue:  %s", before)
+		o.terminal.say("  in the file:   %s", after)
 	}
 	advice := "--replace puts the file's messages in their place"
-	if i.Replaces {
+	if o.Replaces {
 		advice = "--replace needs all of them in the file, or some would be lost"
 	}
 	return cli.RuntimeError{Err: fmt.Errorf("%w; %s", conflicts, advice)}
@@ -276,21 +272,21 @@ func differing(a, b []rune) (from, to string) {
 }
 
 // inPlace tells how many messages of the queue are replaced.
-func (i *imports) inPlace() string {
-	if n := i.ToReplace(); n > 0 {
+func (o *importOptions) inPlace() string {
+	if n := o.ToReplace(); n > 0 {
 		return fmt.Sprintf(", and take out %s with the same ids", failed.Messages(n))
 	}
 	return ""
 }
 
-func (i *imports) sayReplaced(removed transfer.Result) {
-	meant := i.ToReplace()
+func (o *importOptions) sayReplaced(removed transfer.Result) {
+	meant := o.ToReplace()
 	if meant == 0 {
 		return
 	}
-	i.terminal.say("replaced %d of %s with the same ids", removed.Dropped, failed.Messages(meant))
-	i.sayVanished(removed)
+	o.terminal.say("replaced %d of %s with the same ids", removed.Dropped, failed.Messages(meant))
+	o.sayVanished(removed)
 	if removed.Unverified {
-		i.terminal.say("up to %s of them can still be in %s", failed.Messages(removed.MostDoubled()), i.target.Name)
+		o.terminal.say("up to %s of them can still be in %s", failed.Messages(removed.MostDoubled()), o.target.Name)
 	}
 }

@@ -89,16 +89,15 @@ func (o *listOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return fmt.Errorf("--group-by %w", err)
 	}
-	inspection, filter, err := o.read(cmd, args)
-	if err != nil {
+	if err := o.read(cmd, args); err != nil {
 		return err
 	}
 	if o.format == asHTML {
-		return o.writePage(cmd.Context(), inspection, filter, groups)
+		return o.writePage(cmd.Context(), groups)
 	}
 	messages := o.messages || o.format == asID
-	list := listing{Queue: inspection.target.Name, Vhost: inspection.target.Vhost}
-	look, err := inspection.look(cmd.Context(), filter, func(e *failed.Entry) (enough bool) {
+	list := listing{Queue: o.target.Name, Vhost: o.target.Vhost}
+	look, err := o.look(cmd.Context(), func(e *failed.Entry) (enough bool) {
 		switch {
 		case !messages:
 			groups.Add(e)
@@ -114,26 +113,26 @@ func (o *listOptions) run(cmd *cobra.Command, args []string) error {
 	if printed := list.write(output{Context: cmd.Context(), To: cmd.OutOrStdout()}, o.format, time.Now()); printed != nil {
 		return cli.RuntimeError{Err: printed}
 	}
-	list.summary(inspection, look)
-	return cmp.Or(err, inspection.complete(look, filter))
+	o.summary(look, len(list.Groups) > 0)
+	return cmp.Or(err, o.complete(look))
 }
 
 // summary tells how many messages were seen and selected.
-func (l listing) summary(s *inspection, result operation.Look) {
-	text := failed.Messages(result.Seen) + " in " + l.Queue
-	if l.Selected < result.Seen {
-		text += fmt.Sprintf(", %d of them selected", l.Selected)
+func (o *listOptions) summary(result operation.Look, grouped bool) {
+	text := failed.Messages(result.Seen) + " in " + o.target.Name
+	if result.Selected < result.Seen {
+		text += fmt.Sprintf(", %d of them selected", result.Selected)
 	}
 	if result.Seen > 0 {
 		text += "; " + back(result.Result)
 	}
 	text += "."
-	if len(l.Groups) > 0 {
+	if grouped {
 		text += " --messages lists them with their ids."
 	}
-	s.terminal.say("%s", text)
+	o.terminal.say("%s", text)
 	if result.Ready > result.Seen+result.Vanished {
-		s.terminal.say("Only the first %d of %d were looked at: write --scan %d for all.", result.Seen, result.Ready, result.Ready)
+		o.terminal.say("Only the first %d of %d were looked at: write --scan %d for all.", result.Seen, result.Ready, result.Ready)
 	}
-	s.sayHidden(result)
+	o.sayHidden(result)
 }

@@ -58,22 +58,22 @@ func (p *pageFlags) check(format string) error {
 }
 
 // writePage writes a page about the messages that the filter selects.
-func (o *listOptions) writePage(ctx context.Context, s *inspection, filter failed.Filter, groups *failed.Groups) error {
+func (o *listOptions) writePage(ctx context.Context, groups *failed.Groups) error {
 	p := page.Incident{
-		Queue: s.target.Name, Vhost: s.target.Vhost, At: time.Now(), Filter: strings.Join(o.page.words(filter), " "),
+		Queue: o.target.Name, Vhost: o.target.Vhost, At: time.Now(), Filter: strings.Join(o.page.words(o.filter), " "),
 		Columns: o.groupBy, Groups: groups, Bodies: bodiesOf[o.page.bodies], Mask: o.page.mask, Explained: reasons(),
-		Commands: func(g *failed.Group) []page.Command { return o.commands(s.target, filter, g) },
+		Commands: o.commands,
 	}
 	var look operation.Look
 	err := writeFile(o.page.file, func(w io.Writer) (err error) {
-		look, err = s.look(ctx, filter, func(e *failed.Entry) (enough bool) {
+		look, err = o.look(ctx, func(e *failed.Entry) (enough bool) {
 			p.Collect(e)
 			return false
 		})
 		if err != nil {
 			return err
 		}
-		p.Broker, p.Seen, p.Selected, p.Ready, p.Notes = s.guarded.Broker(), look.Seen, look.Selected, look.Ready, hidden(look)
+		p.Broker, p.Seen, p.Selected, p.Ready, p.Notes = o.guarded.Broker(), look.Seen, look.Selected, look.Ready, hidden(look)
 		if look.NotBack > 0 {
 			p.Notes = append(p.Notes, back(look.Result))
 		}
@@ -82,8 +82,8 @@ func (o *listOptions) writePage(ctx context.Context, s *inspection, filter faile
 	if err != nil {
 		return err
 	}
-	listing{Queue: s.target.Name, Selected: look.Selected}.summary(s, look)
-	return s.complete(look, filter)
+	o.summary(look, false)
+	return o.complete(look)
 }
 
 // words are a filter's flags, as on a command line.
@@ -122,14 +122,14 @@ func (p *pageFlags) words(f failed.Filter) (words []string) {
 
 // commands are shell commands for a group's messages. If the filter has masked headers or a file of ids, a page cannot repeat it,
 // and has no commands.
-func (o *listOptions) commands(t *operation.Target, filter failed.Filter, g *failed.Group) []page.Command {
-	masked := slices.ContainsFunc(filter.Headers, func(h failed.Header) bool { return page.Mask(o.page.mask).Has(h.Key) })
-	if masked || filter.IDs != nil {
+func (o *listOptions) commands(g *failed.Group) []page.Command {
+	masked := slices.ContainsFunc(o.filter.Headers, func(h failed.Header) bool { return page.Mask(o.page.mask).Has(h.Key) })
+	if masked || o.filter.IDs != nil {
 		return nil
 	}
 	named := o.targetFlags
-	named.vhost = t.Vhost
-	words := append([]string{named.argument(t), "--group", g.ID}, o.page.words(filter)...)
+	named.vhost = o.target.Vhost
+	words := append([]string{named.argument(o.target), "--group", g.ID}, o.page.words(o.filter)...)
 	if o.Scan > 0 {
 		words = append(words, "--scan", strconv.Itoa(o.Scan))
 	}
@@ -138,7 +138,7 @@ func (o *listOptions) commands(t *operation.Target, filter failed.Filter, g *fai
 	}
 	selected := strings.Join(words, " ")
 	replay := "rabbitmq-retry failed replay " + selected
-	if slices.Contains(o.groupBy, failed.ByWorkQueue) && g.WorkQueue == "" && failed.UnroutedOf(t.Name) == "" {
+	if slices.Contains(o.groupBy, failed.ByWorkQueue) && g.WorkQueue == "" && failed.UnroutedOf(o.target.Name) == "" {
 		replay += " --to WORK_QUEUE"
 	}
 	return []page.Command{

@@ -15,8 +15,7 @@ import (
 
 // removal removes messages from a queue. If a file is named, it keeps them there first.
 type removal struct {
-	*inspection
-	filter failed.Filter
+	options
 	// command is the command's name in the record.
 	command string
 	// dryRun only counts the messages to delete.
@@ -25,8 +24,8 @@ type removal struct {
 	file string
 }
 
-// run removes the chosen messages, after the sink has kept them if there is one.
-func (r *removal) run(ctx context.Context, to *operation.Sink) error {
+// remove removes the chosen messages, after the sink has kept them if there is one.
+func (r *removal) remove(ctx context.Context, to *operation.Sink) error {
 	if err := r.guard(ctx, true); err != nil {
 		return err
 	}
@@ -68,7 +67,7 @@ func (r *removal) report(p transfer.Result, meant int) {
 	}
 	r.sayVanished(p)
 	if r.file != "" && p.Dropped > 0 {
-		r.terminal.say("To undo: rabbitmq-retry failed import %s %s", r.options.argument(r.target), pasted(r.file))
+		r.terminal.say("To undo: rabbitmq-retry failed import %s %s", r.argument(r.target), pasted(r.file))
 	}
 	if p.Unverified {
 		r.terminal.say("up to %s deleted that can still be in %s", failed.Messages(p.MostDoubled()), r.target.Name)
@@ -85,13 +84,12 @@ const deleteExample = `  rabbitmq-retry failed delete orders --reason unrecovera
   rabbitmq-retry failed delete orders --older-than 720h --discard --yes`
 
 type deleteOptions struct {
-	options
-	export          string
-	discard, dryRun bool
+	removal
+	discard bool
 }
 
 func newDelete(target targetFlags) *cobra.Command {
-	o := &deleteOptions{options: options{targetFlags: target}}
+	o := &deleteOptions{removal: removal{options: options{targetFlags: target}, command: "delete"}}
 	cmd := &cobra.Command{
 		Use:     "delete [PIPELINE]",
 		Short:   "Take failed messages out of the queue, to a file or for good",
@@ -102,7 +100,7 @@ func newDelete(target targetFlags) *cobra.Command {
 	}
 	o.addFlags(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&o.export, "export", "", "`file` to keep the messages in, which must not exist")
+	flags.StringVar(&o.file, "export", "", "`file` to keep the messages in, which must not exist")
 	flags.BoolVar(&o.discard, "discard", false, "keep no copy")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "only count the messages that would be deleted")
 	o.addAll(cmd)
@@ -113,13 +111,11 @@ func newDelete(target targetFlags) *cobra.Command {
 }
 
 func (o *deleteOptions) run(cmd *cobra.Command, args []string) error {
-	s, filter, err := o.read(cmd, args)
-	if err != nil {
+	if err := o.read(cmd, args); err != nil {
 		return err
 	}
-	if o.export == "" && !o.discard && !o.dryRun {
+	if o.file == "" && !o.discard && !o.dryRun {
 		return errors.New("what happens to the messages? Write --export FILE to keep them there, or --discard")
 	}
-	r := &removal{inspection: s, filter: filter, command: "delete", dryRun: o.dryRun, file: o.export}
-	return r.saving(cmd.Context(), "--export", o.export, r.run)
+	return o.saving(cmd.Context(), "--export", o.file, o.remove)
 }

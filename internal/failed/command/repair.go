@@ -37,37 +37,36 @@ func newRepair(target targetFlags) *cobra.Command {
 }
 
 func (o *options) repair(cmd *cobra.Command, args []string) error {
-	target, _, err := o.find(args, 0)
-	if err != nil {
+	if _, err := o.find(cmd, args, 0); err != nil {
 		return err
 	}
 	if err := canRecord(o.record); err != nil {
 		return err
 	}
-	ctx, s := cmd.Context(), o.inspection(cmd, target)
-	if err := s.guard(ctx, false); err != nil {
+	ctx := cmd.Context()
+	if err := o.guard(ctx, false); err != nil {
 		return err
 	}
-	if o.queue != "" && s.target.Delayed == "" {
+	if o.queue != "" && o.target.Delayed == "" {
 		return errors.New("--queue: must be the failed queue of a pipeline or the unrouted queue of a delayed exchange, " +
 			"since other queues can delete messages after a look")
 	}
-	count, err := s.target.Count(ctx)
+	count, err := o.target.Count(ctx)
 	if err != nil {
-		return s.failed(err)
+		return o.failed(err)
 	}
 	if count.Ready == 0 {
-		return s.sayNone(transfer.Result{Consumers: count.Consumers})
+		return o.sayNone(transfer.Result{Consumers: count.Consumers})
 	}
-	if err := s.terminal.ask(ctx, fmt.Sprintf("Replace each message in %s that AMQP 0-9-1 cannot carry by a copy (%s in the queue)?",
-		s.target.Name, failed.Messages(count.Ready))); err != nil {
+	if err := o.terminal.ask(ctx, fmt.Sprintf("Replace each message in %s that AMQP 0-9-1 cannot carry by a copy (%s in the queue)?",
+		o.target.Name, failed.Messages(count.Ready))); err != nil {
 		return err
 	}
 	record := operation.Record{Command: "repair"}
-	if err := s.recordBegin(record, count.Ready); err != nil {
+	if err := o.recordBegin(record, count.Ready); err != nil {
 		return err
 	}
-	replaced, err := s.guarded.Repair(ctx, count.Ready)
-	s.terminal.say("replaced %s in %s; all others put back", failed.Messages(replaced), s.target.Name)
-	return s.recordEnd(record, map[string]int{"replaced": replaced}, transfer.Result{}, err, nil)
+	replaced, err := o.guarded.Repair(ctx, count.Ready)
+	o.terminal.say("replaced %s in %s; all others put back", failed.Messages(replaced), o.target.Name)
+	return o.recordEnd(record, map[string]int{"replaced": replaced}, transfer.Result{}, err, nil)
 }

@@ -54,13 +54,18 @@ const replayExample = `  # Try one message, and see whether it fails again.
   rabbitmq-retry failed list orders --messages -o jsonl | jq -c 'select(.body_bytes < 1000)' |
     rabbitmq-retry failed replay orders --ids - --yes`
 
-// replayOptions are the options of "replay".
+// replayOptions are the options of "replay", and its run.
 type replayOptions struct {
 	options
 	rate, to, exportTo string
 	// until is how long to wait for messages to come back, or untilGivenUp.
 	until  string
 	dryRun bool
+
+	// perSecond is the parsed rate, and wait the parsed until.
+	perSecond float64
+	wait      time.Duration
+	*operation.Replay
 }
 
 func newReplay(target targetFlags) *cobra.Command {
@@ -93,66 +98,52 @@ func newReplay(target targetFlags) *cobra.Command {
 	return cmd
 }
 
-// replay is a run of the command.
-type replay struct {
-	*replayOptions
-	*inspection
-	*operation.Replay
-	filter failed.Filter
-	rate   float64
-	wait   time.Duration
-}
-
-func (o *replayOptions) run(cmd *cobra.Command, args []string) error {
-	rate, err := parseRate(o.rate)
-	if err != nil {
+func (o *replayOptions) run(cmd *cobra.Command, args []string) (err error) {
+	if o.perSecond, err = parseRate(o.rate); err != nil {
 		return err
 	}
-	s, filter, err := o.read(cmd, args)
-	if err != nil {
+	if err := o.read(cmd, args); err != nil {
 		return err
 	}
-	if err := s.target.CheckTo(o.to); err != nil {
+	if err := o.target.CheckTo(o.to); err != nil {
 		return fmt.Errorf("--to: %w", err)
 	}
-	wait, err := waitsFor(s.target, o.until)
-	if err != nil {
+	if o.wait, err = waitsFor(o.target, o.until); err != nil {
 		return err
 	}
-	r := &replay{replayOptions: o, inspection: s, filter: filter, rate: rate, wait: wait}
-	return r.saving(cmd.Context(), "--export", o.exportTo, r.run)
+	return o.saving(cmd.Context(), "--export", o.exportTo, o.replay)
 }
 
-func (r *replay) run(ctx context.Context, saved *operation.Sink) error {
-	if err := r.guard(ctx, true); err != nil {
+func (o *replayOptions) replay(ctx context.Context, saved *operation.Sink) error {
+	if err := o.guard(ctx, true); err != nil {
 		return err
 	}
-	r.Replay = r.guarded.NewReplay(r.to, r.rate, saved)
-	look, err := r.Look(ctx, r.filter)
+	o.Replay = o.guarded.NewReplay(o.to, o.perSecond, saved)
+	look, err := o.Look(ctx, o.filter)
 	if err != nil {
-		return r.failed(err)
+		return o.failed(err)
 	}
-	r.sayHidden(look)
-	unfound, total := r.notFound(look), r.Total()
-	plan := failed.Messages(total) + " to " + r.destination()
+	o.sayHidden(look)
+	unfound, total := o.notFound(look), o.Total()
+	plan := failed.Messages(total) + " to " + o.destination()
 	switch {
-	case total == 0 && len(r.Skipped) > 0:
-		r.saySkipped()
+	case total == 0 && len(o.Skipped) > 0:
+		o.saySkipped()
 		return cli.RuntimeError{Err: errors.New("no message can be replayed")}
 	case total == 0:
-		return errors.Join(r.sayNone(look.Result), unfound)
-	case r.dryRun:
-		r.terminal.say("would replay %s", plan)
-		r.sayLost()
-		r.saySkipped()
+		return errors.Join(o.sayNone(look.Result), unfound)
+	case o.dryRun:
+		o.terminal.say("would replay %s", plan)
+		o.sayLost()
+		o.saySkipped()
 		return unfound
 	}
-	r.sayLost()
+	o.sayLost()
 	first := ""
 	if saved != nil {
-		first = " (saved to " + r.exportTo + " first)"
+		first = " (saved to " + o.exportTo + " first)"
 	}
-	if err := r.terminal.ask(ctx, "Replay "+plan+r.pace(total)+first+"?"); err != nil {
+	if err := o.terminal.ask(ctx, "Replay "+plan+o.pace(total)+first+"?"); err != nil {
 		return err
 	}
 	if saved != nil {
@@ -160,23 +151,23 @@ func (r *replay) run(ctx context.Context, saved *operation.Sink) error {
 			return cli.RuntimeError{Err: err}
 		}
 	}
-	record := operation.Record{Command: "replay", To: r.to, Filter: r.filter, ReplayID: r.ID}
-	if err := r.recordBegin(record, total); err != nil {
+	record := operation.Record{Command: "replay", To: o.to, Filter: o.filter, ReplayID: o.ID}
+	if err := o.recordBegin(record, total); err != nil {
 		return err
 	}
 	began := time.Now()
-	r.Progress = r.progress(func(p transfer.Progress) string { return progressLine(p, total, time.Since(began)) })
-	result, err := r.Publish(ctx)
-	r.report(result)
-	again, unseen := r.waitAndCount(ctx, result)
-	ended := r.recordEnd(record, r.Counts(result, again), result, errors.Join(err, unseen), r.Unfinished(result, again))
+	o.Progress = o.progress(func(p transfer.Progress) string { return progressLine(p, total, time.Since(began)) })
+	result, err := o.Publish(ctx)
+	o.report(result)
+	again, unseen := o.waitAndCount(ctx, result)
+	ended := o.recordEnd(record, o.Counts(result, again), result, errors.Join(err, unseen), o.Unfinished(result, again))
 	return cmp.Or(ended, unfound)
 }
 
 // sayLost names the facts that messages lose by --to.
-func (r *replay) sayLost() {
-	if r.to != "" && r.exportTo == "" {
-		r.terminal.say("With --to, the messages lose reason, error, history and the queue that they failed in. --export FILE keeps all of it.")
+func (o *replayOptions) sayLost() {
+	if o.to != "" && o.exportTo == "" {
+		o.terminal.say("With --to, the messages lose reason, error, history and the queue that they failed in. --export FILE keeps all of it.")
 	}
 }
 
@@ -193,11 +184,11 @@ func parseRate(text string) (float64, error) {
 }
 
 // pace tells how long the replay takes.
-func (r *replay) pace(total int) string {
-	if r.rate == 0 {
+func (o *replayOptions) pace(total int) string {
+	if o.perSecond == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" at %s, about %s", r.replayOptions.rate, (time.Duration(float64(total)/r.rate) * time.Second).Round(time.Second))
+	return fmt.Sprintf(" at %s, about %s", o.rate, (time.Duration(float64(total)/o.perSecond) * time.Second).Round(time.Second))
 }
 
 func progressLine(p transfer.Progress, total int, since time.Duration) string {

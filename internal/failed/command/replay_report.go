@@ -16,11 +16,11 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
-func (r *replay) destination() string {
-	if r.to != "" {
-		return r.to
+func (o *replayOptions) destination() string {
+	if o.to != "" {
+		return o.to
 	}
-	queues := slices.Sorted(maps.Keys(r.Meant))
+	queues := slices.Sorted(maps.Keys(o.Meant))
 	const shown = 3
 	if len(queues) > shown {
 		return failed.Count(len(queues), "queue")
@@ -29,56 +29,56 @@ func (r *replay) destination() string {
 }
 
 // report tells the result of the replay.
-func (r *replay) report(p transfer.Result) {
-	stay, duplicated := max(0, r.Total()-p.Confirmed-p.Vanished), "0"
+func (o *replayOptions) report(p transfer.Result) {
+	stay, duplicated := max(0, o.Total()-p.Confirmed-p.Vanished), "0"
 	if p.Unverified {
 		duplicated = fmt.Sprintf("up to %d", p.MostDoubled())
 	}
 	if p.Interrupted && stay > 0 {
-		r.terminal.say("stopped: %d replayed, %d left, %s duplicated. Run the same command again to continue.", p.Confirmed, stay, duplicated)
+		o.terminal.say("stopped: %d replayed, %d left, %s duplicated. Run the same command again to continue.", p.Confirmed, stay, duplicated)
 	} else {
-		r.terminal.say("replayed %d of %d to %s (replay-id %s)", p.Confirmed, r.Found(), r.destination(), r.ID)
+		o.terminal.say("replayed %d of %d to %s (replay-id %s)", p.Confirmed, o.Found(), o.destination(), o.ID)
 	}
-	if r.exportTo != "" {
-		r.terminal.say("The original messages are in %s.", r.exportTo)
+	if o.exportTo != "" {
+		o.terminal.say("The original messages are in %s.", o.exportTo)
 	}
-	r.sayVanished(p)
+	o.sayVanished(p)
 	if p.Returned > 0 {
-		r.terminal.say("%s returned, since no queue is bound for them%s", failed.Messages(p.Returned), r.missingQueue())
+		o.terminal.say("%s returned, since no queue is bound for them%s", failed.Messages(p.Returned), o.missingQueue())
 	}
 	if p.Refused > 0 {
-		r.terminal.say("%s refused by the broker: a queue is full, or has no leader", failed.Messages(p.Refused))
+		o.terminal.say("%s refused by the broker: a queue is full, or has no leader", failed.Messages(p.Refused))
 	}
-	r.sayOversized(p)
+	o.sayOversized(p)
 	if p.Uncertain > 0 {
-		r.terminal.say("%s unconfirmed: still in %s, and perhaps also replayed", failed.Messages(p.Uncertain), r.target.Name)
+		o.terminal.say("%s unconfirmed: still in %s, and perhaps also replayed", failed.Messages(p.Uncertain), o.target.Name)
 	}
 	if p.Unverified {
-		r.terminal.say("up to %s duplicated: replayed, and perhaps still in %s", failed.Messages(p.MostDoubled()), r.target.Name)
+		o.terminal.say("up to %s duplicated: replayed, and perhaps still in %s", failed.Messages(p.MostDoubled()), o.target.Name)
 	}
-	r.saySkipped()
+	o.saySkipped()
 }
 
-func (r *replay) saySkipped() {
-	for _, reason := range slices.Sorted(maps.Keys(r.Skipped)) {
+func (o *replayOptions) saySkipped() {
+	for _, reason := range slices.Sorted(maps.Keys(o.Skipped)) {
 		advice := ""
 		if reason == failed.ErrNoWorkQueue.Error() {
 			advice = "; write it with --to"
 		}
-		r.terminal.say("%d skipped: %s%s", r.Skipped[reason], reason, advice)
+		o.terminal.say("%d skipped: %s%s", o.Skipped[reason], reason, advice)
 	}
 }
 
-func (r *replay) missingQueue() string {
+func (o *replayOptions) missingQueue() string {
 	switch {
-	case r.to != "":
-		return fmt.Sprintf(": there is no queue %q", r.to)
-	case r.target.Delayed != "":
-		return fmt.Sprintf(" to %s, and its alternate exchange is gone: run terraform apply, or write --to", r.target.Delayed.DeliverExchange())
-	case r.target.Pipeline == "":
-		return ": there is no queue " + r.destination()
+	case o.to != "":
+		return fmt.Sprintf(": there is no queue %q", o.to)
+	case o.target.Delayed != "":
+		return fmt.Sprintf(" to %s, and its alternate exchange is gone: run terraform apply, or write --to", o.target.Delayed.DeliverExchange())
+	case o.target.Pipeline == "":
+		return ": there is no queue " + o.destination()
 	default:
-		return fmt.Sprintf(" to %s: run terraform apply, or write --to", r.target.Pipeline.ReturnExchange())
+		return fmt.Sprintf(" to %s: run terraform apply, or write --to", o.target.Pipeline.ReturnExchange())
 	}
 }
 
@@ -104,45 +104,45 @@ func waitsFor(t *operation.Target, text string) (time.Duration, error) {
 }
 
 // sayUnknown tells the possible fates of messages that did not come back.
-func (r *replay) sayUnknown(others int) {
+func (o *replayOptions) sayUnknown(others int) {
 	switch {
-	case others <= 0 || r.wait == 0:
-	case r.to == "" && r.target.Worker != nil && r.wait < r.target.Worker.GivesUpAfter():
-		r.terminal.say("%s not back so far: the pipeline gives up after %s.", failed.Messages(others), r.target.Worker.GivesUpAfter())
+	case others <= 0 || o.wait == 0:
+	case o.to == "" && o.target.Worker != nil && o.wait < o.target.Worker.GivesUpAfter():
+		o.terminal.say("%s not back so far: the pipeline gives up after %s.", failed.Messages(others), o.target.Worker.GivesUpAfter())
 	default:
-		r.terminal.say("%s not back: done, or still waiting in a queue or at a consumer.", failed.Messages(others))
+		o.terminal.say("%s not back: done, or still waiting in a queue or at a consumer.", failed.Messages(others))
 	}
 }
 
 // waitAndCount waits, and then counts the messages of this run that came back.
-func (r *replay) waitAndCount(ctx context.Context, result transfer.Result) (again int, err error) {
+func (o *replayOptions) waitAndCount(ctx context.Context, result transfer.Result) (again int, err error) {
 	// If a delayed exchange cannot route a message, the broker brings it back at once, so no wait is needed.
-	if r.wait <= 0 && r.target.Delayed == "" || result.Interrupted || result.Confirmed == 0 {
+	if o.wait <= 0 && o.target.Delayed == "" || result.Interrupted || result.Confirmed == 0 {
 		return 0, nil
 	}
-	if r.until == untilGivenUp {
-		r.terminal.say("waiting for %s, since the pipeline gives up after %s", r.wait, r.target.Worker.GivesUpAfter())
+	if o.until == untilGivenUp {
+		o.terminal.say("waiting for %s, since the pipeline gives up after %s", o.wait, o.target.Worker.GivesUpAfter())
 	}
 	select {
-	case <-time.After(r.wait):
+	case <-time.After(o.wait):
 	case <-ctx.Done():
 		return 0, errors.New("stopped while waiting: it is not known whether messages came back")
 	}
-	r.Progress = r.progress(seen)
-	again, reasons, err := r.Back(ctx)
+	o.Progress = o.progress(seen)
+	again, reasons, err := o.Back(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("look for messages that came back after %s: %w", r.wait, err)
+		return 0, fmt.Errorf("look for messages that came back after %s: %w", o.wait, err)
 	}
-	r.terminal.say("After %s: %d back in %s.%s", r.wait, again, r.target.Name, explainReasons(reasons))
-	r.sayUnknown(result.Confirmed - again)
-	if n := r.target.Delayed; n != "" && reasons[delaying.ReasonUnroutable] > 0 {
-		r.terminal.say("Bind a queue to %s for the routing keys of the unroutable messages, or write --to.", n.DeliverExchange())
+	o.terminal.say("After %s: %d back in %s.%s", o.wait, again, o.target.Name, explainReasons(reasons))
+	o.sayUnknown(result.Confirmed - again)
+	if n := o.target.Delayed; n != "" && reasons[delaying.ReasonUnroutable] > 0 {
+		o.terminal.say("Bind a queue to %s for the routing keys of the unroutable messages, or write --to.", n.DeliverExchange())
 	}
-	if n := r.target.Delayed; n != "" && reasons[failed.ReasonNoInbox] > 0 {
-		r.terminal.say("%s is not bound to %s: run terraform apply.", n.Inbox(), n.Exchange())
+	if n := o.target.Delayed; n != "" && reasons[failed.ReasonNoInbox] > 0 {
+		o.terminal.say("%s is not bound to %s: run terraform apply.", n.Inbox(), n.Exchange())
 	}
 	if again < result.Confirmed {
-		return again, r.consumed(ctx)
+		return again, o.consumed(ctx)
 	}
 	return again, nil
 }
@@ -156,18 +156,18 @@ func explainReasons(reasons map[string]int) string {
 }
 
 // consumed warns that no worker consumes the inbox, so that no message can come back. After a wait, that is an error.
-func (r *replay) consumed(ctx context.Context) error {
-	inbox, ready := r.Idle(ctx)
+func (o *replayOptions) consumed(ctx context.Context) error {
+	inbox, ready := o.Idle(ctx)
 	if inbox == "" {
 		return nil
 	}
 	stays := "must wait"
-	if r.target.Pipeline != "" {
-		stays = "fail again, or whose work queue is not bound to " + r.target.Pipeline.ReturnExchange() + ","
+	if o.target.Pipeline != "" {
+		stays = "fail again, or whose work queue is not bound to " + o.target.Pipeline.ReturnExchange() + ","
 	}
-	r.terminal.say("warning: no worker consumes %s, which has %s. Messages that %s stay there and cannot come back. Start a worker.",
+	o.terminal.say("warning: no worker consumes %s, which has %s. Messages that %s stay there and cannot come back. Start a worker.",
 		inbox, failed.Messages(ready), stays)
-	if r.wait > 0 {
+	if o.wait > 0 {
 		return fmt.Errorf("no worker consumes %s, so the wait proves nothing", inbox)
 	}
 	return nil

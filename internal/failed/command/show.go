@@ -62,23 +62,22 @@ func (o *showOptions) run(cmd *cobra.Command, args []string) error {
 	if err := cli.CheckFormat(o.format, cli.Table, cli.JSON); err != nil {
 		return err
 	}
-	target, rest, err := o.find(args, 1)
+	rest, err := o.find(cmd, args, 1)
 	if err != nil {
 		return err
 	}
 	if len(rest) != 1 || rest[0] == "" {
 		return errors.New("write the id of a message, at least its first 4 digits, or its message-id; failed list --messages shows them")
 	}
-	inspection := o.inspection(cmd, target)
-	if err := inspection.guard(cmd.Context(), true); err != nil {
+	if err := o.guard(cmd.Context(), true); err != nil {
 		return err
 	}
-	found, err := inspection.guarded.Find(cmd.Context(), rest[0])
-	if err := inspection.failed(err); err != nil {
+	found, err := o.guarded.Find(cmd.Context(), rest[0])
+	if err := o.failed(err); err != nil {
 		return err
 	}
 	if len(found.Entries) != 1 {
-		inspection.sayHidden(found.Look)
+		o.sayHidden(found.Look)
 		return cli.RuntimeError{Err: ambiguous(rest[0], found.Entries, found.Seen)}
 	}
 	for _, e := range found.Entries {
@@ -86,7 +85,7 @@ func (o *showOptions) run(cmd *cobra.Command, args []string) error {
 			return cli.RuntimeError{Err: err}
 		}
 		if n := found.Equal[e.ID]; n > 1 {
-			inspection.terminal.say("%d messages have the id %s: this is one of them.", n, e.ID)
+			o.terminal.say("%d messages have the id %s: this is one of them.", n, e.ID)
 		}
 	}
 	return nil

@@ -91,16 +91,6 @@ func (t *targetFlags) locate(args []string, others int) (*operation.Target, []st
 	return p, rest, err
 }
 
-// find is locate for commands about failed messages. A delayed exchange has a failed queue only if a pipeline has the same
-// name.
-func (t *targetFlags) find(args []string, others int) (*operation.Target, []string, error) {
-	p, rest, err := t.locate(args, others)
-	if err == nil && p.Pipeline != "" && p.Worker == nil && p.Delaying != nil {
-		err = fmt.Errorf("%q is a delayed exchange: write --queue %s", p.Pipeline, pasted(delayed.Names(p.Pipeline).UnroutedQueue()))
-	}
-	return p, rest, err
-}
-
 // refusal is why an element of this name cannot be read. Then its vhost is not known, either.
 func refusal(config workerconfig.Config, name string) error {
 	for _, r := range config.Refused {
