@@ -15,7 +15,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
-// QueueStatus has the facts about a queue.
+// QueueStatus is a queue to count, and then has the facts about it.
 type QueueStatus struct {
 	Queue string `json:"queue"`
 	// Role is the queue's purpose.
@@ -30,9 +30,14 @@ type QueueStatus struct {
 	// Note names a problem of the queue, or a fact that is not known.
 	Note string `json:"note,omitempty"`
 
-	of watched
-	// unasked says that the note is no trouble, although the queue was not counted.
-	unasked bool
+	// longest is how long a new message waits in this and all lower levels at most, 0 if the queue is not a level.
+	longest time.Duration
+	// kept says that the queue deletes no messages, however often they are read.
+	kept bool
+	// optional says that some engines do not have this queue, and that the pipeline's engine is not known.
+	optional bool
+	// unknown says that the name is a pattern, since it is not known which queues there are. That is no trouble.
+	unknown bool
 }
 
 // Summary has the facts about a pipeline or a delayed exchange. A number is nil if it is not known or does not exist.
@@ -97,9 +102,9 @@ func (c *Counting) Count(ctx context.Context, subjects []Subject, look bool) ([]
 			return summaries, err
 		}
 		summary := Summary{Vhost: s.Target.Vhost, Name: s.Name, Kind: s.Kind}
-		for _, w := range s.queues {
-			status, err := s.status(ctx, conn, w)
-			if err == nil && look && w.role == Parks {
+		for _, queue := range s.queues {
+			status, err := s.status(ctx, conn, queue)
+			if err == nil && look && queue.Role == Parks {
 				err = status.look(ctx, conn)
 			}
 			if err != nil {
@@ -117,27 +122,27 @@ func (c *Counting) Count(ctx context.Context, subjects []Subject, look bool) ([]
 // refused is a summary without numbers, for a vhost that the user may not access.
 func (s Subject) refused(why string) Summary {
 	all := Summary{Vhost: s.Target.Vhost, Name: s.Name, Kind: s.Kind}
-	for _, w := range s.queues {
-		all.add(QueueStatus{Queue: w.name, Role: w.role, of: w, Note: "this user cannot look at it"})
+	for _, queue := range s.queues {
+		queue.Note = "this user cannot look at it"
+		all.add(queue)
 	}
 	all.Note = why
 	return all
 }
 
 // status counts a queue. It is zero if the pipeline's engine has no queue with this role.
-func (s Subject) status(ctx context.Context, conn amqpconn.Raw, w watched) (QueueStatus, error) {
-	status := QueueStatus{Queue: w.name, Role: w.role, of: w}
-	if w.unknown {
-		status.Note, status.unasked = "not counted: only --config or --endpoint names these queues", true
+func (s Subject) status(ctx context.Context, conn amqpconn.Raw, status QueueStatus) (QueueStatus, error) {
+	if status.unknown {
+		status.Note = "not counted: only --config or --endpoint names these queues"
 		return status, nil
 	}
-	count, err := transfer.Queue{Name: w.name}.CountOver(ctx, conn)
+	count, err := transfer.Queue{Name: status.Queue}.CountOver(ctx, conn)
 	switch {
 	case errors.Is(err, transfer.ErrMayNotRead):
-		status.Note = needsRead(w.name)
+		status.Note = needsRead(status.Queue)
 		return status, nil
 	case errors.Is(err, transfer.ErrNoQueue):
-		if status.Note = "does not exist"; !w.optional {
+		if status.Note = "does not exist"; !status.optional {
 			return status, nil
 		}
 		exchange := s.Target.Pipeline.DeadLetterExchange()
@@ -155,17 +160,17 @@ func (s Subject) status(ctx context.Context, conn amqpconn.Raw, w watched) (Queu
 	}
 	status.Ready, status.Consumers = &count.Ready, &count.Consumers
 	switch {
-	case w.role == Receives && count.Consumers == 0:
+	case status.Role == Receives && count.Consumers == 0:
 		status.Note = "no consumer: is a worker running?"
-	case w.longest > 0 && count.Ready > 0:
-		status.DueBy = time.Now().Add(w.longest + time.Second).UTC().Truncate(time.Second)
+	case status.longest > 0 && count.Ready > 0:
+		status.DueBy = time.Now().Add(status.longest + time.Second).UTC().Truncate(time.Second)
 	}
 	return status, nil
 }
 
 // look finds out when the first message failed. It skips queues that could delete a message after too many looks.
 func (q *QueueStatus) look(ctx context.Context, conn amqpconn.Raw) error {
-	if q.Ready == nil || *q.Ready == 0 || !q.of.kept {
+	if q.Ready == nil || *q.Ready == 0 || !q.kept {
 		return nil
 	}
 	err := transfer.Queue{Name: q.Queue}.First(ctx, conn, func(e *failed.Entry) { q.Oldest = e.FailedAt })
@@ -218,14 +223,14 @@ func (s *Summary) add(q QueueStatus) {
 func (s *Summary) WithoutLevels() []QueueStatus {
 	var lines []QueueStatus
 	for _, q := range s.Queues {
-		if s.Kind != KindDelayed || q.Role != Waits || q.of.unknown {
+		if s.Kind != KindDelayed || q.Role != Waits || q.unknown {
 			lines = append(lines, q)
 			continue
 		}
 		i := slices.IndexFunc(lines, func(l QueueStatus) bool { return l.Role == Waits })
 		if i < 0 {
 			i = len(lines)
-			lines = append(lines, QueueStatus{Queue: s.Name + ".delay.*", Ready: s.Waiting, Consumers: q.Consumers, Role: q.Role, of: q.of})
+			lines = append(lines, QueueStatus{Queue: s.Name + ".delay.*", Ready: s.Waiting, Consumers: q.Consumers, Role: q.Role})
 		}
 		if q.Consumers == nil {
 			lines[i].Consumers = nil
@@ -244,7 +249,7 @@ func (s *Summary) WithoutLevels() []QueueStatus {
 func Trouble(summaries []Summary) error {
 	for _, s := range summaries {
 		for _, q := range s.Queues {
-			if q.Note != "" && !q.unasked {
+			if q.Note != "" && !q.unknown {
 				return fmt.Errorf("queue %q: %s", q.Queue, q.Note)
 			}
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
@@ -27,25 +26,11 @@ const (
 	Parks
 )
 
-// watched is a queue to count.
-type watched struct {
-	name string
-	role Role
-	// longest is how long a new message waits in this and all lower levels at most, 0 if the queue is not a level.
-	longest time.Duration
-	// kept says that the queue deletes no messages, however often they are read.
-	kept bool
-	// optional says that some engines do not have this queue, and that the pipeline's engine is not known.
-	optional bool
-	// unknown says that the name is a pattern, since it is not known which queues there are.
-	unknown bool
-}
-
 // Subject is a pipeline or a delayed exchange whose queues are counted, or a single queue.
 type Subject struct {
 	Target     *Target
 	Name, Kind string
-	queues     []watched
+	queues     []QueueStatus
 }
 
 // Kinds of subjects.
@@ -80,7 +65,7 @@ func (b Brokers) Live(live topology.Topology, vhost string) (all []Subject) {
 	return all
 }
 
-func (b Brokers) subject(vhost, name, kind string, queues []watched) Subject {
+func (b Brokers) subject(vhost, name, kind string, queues []QueueStatus) Subject {
 	t := &Target{Brokers: b, Vhost: vhost}
 	if kind == KindPipeline {
 		t.Pipeline = pipeline.Names(name)
@@ -93,88 +78,88 @@ func (b Brokers) subject(vhost, name, kind string, queues []watched) Subject {
 }
 
 // livePipeline are the queues of a pipeline, found in the vhost.
-func livePipeline(n pipeline.Names, live topology.Topology) []watched {
+func livePipeline(n pipeline.Names, live topology.Topology) []QueueStatus {
 	p, err := pipeline.Recover(string(n), "", live)
 	for _, queue := range pipeline.Attached(n, live) {
 		if a, err := pipeline.RecoverAttachment(string(n), "", queue, live); err == nil {
 			p.WorkQueues[queue] = a.WorkQueue
 		}
 	}
-	var queues []watched
+	var queues []QueueStatus
 	if err != nil || p.HasWorker() {
-		queues = append(queues, watched{name: n.Inbox(), role: Receives})
+		queues = append(queues, QueueStatus{Queue: n.Inbox(), Role: Receives})
 	}
 	for _, queue := range slices.Sorted(maps.Keys(live.Queues)) {
 		if n.OwnsQueue(queue) && queue != n.Inbox() && queue != n.FailedQueue() {
-			queues = append(queues, watched{name: queue, role: Waits})
+			queues = append(queues, QueueStatus{Queue: queue, Role: Waits})
 		}
 	}
-	queues = append(queues, watched{name: n.FailedQueue(), role: Parks, kept: true})
+	queues = append(queues, QueueStatus{Queue: n.FailedQueue(), Role: Parks, kept: true})
 	for _, queue := range slices.Sorted(maps.Keys(p.FailedQueues())) {
-		queues = append(queues, watched{name: queue, role: Parks, kept: slices.Contains(p.DeclaredFailedQueues(), queue)})
+		queues = append(queues, QueueStatus{Queue: queue, Role: Parks, kept: slices.Contains(p.DeclaredFailedQueues(), queue)})
 	}
 	return queues
 }
 
 // liveDelayed are the queues of a delayed exchange, found in the vhost.
-func liveDelayed(n delayed.Names, live topology.Topology) []watched {
-	queues := []watched{{name: n.Inbox(), role: Receives}}
+func liveDelayed(n delayed.Names, live topology.Topology) []QueueStatus {
+	queues := []QueueStatus{{Queue: n.Inbox(), Role: Receives}}
 	for _, l := range n.LevelsIn(live) {
-		queues = append(queues, watched{name: n.Level(l), role: Waits, longest: l.Longest()})
+		queues = append(queues, QueueStatus{Queue: n.Level(l), Role: Waits, longest: l.Longest()})
 	}
-	return append(queues, watched{name: n.Refused(), role: Waits}, watched{name: n.UnroutedQueue(), role: Parks, kept: true})
+	return append(queues, QueueStatus{Queue: n.Refused(), Role: Waits}, QueueStatus{Queue: n.UnroutedQueue(), Role: Parks, kept: true})
 }
 
 // queuesOfPipeline are a pipeline's queues by its configuration. If the configuration is nil, names that are not known are
 // patterns.
-func queuesOfPipeline(n pipeline.Names, worker *pipeline.Worker) []watched {
+func queuesOfPipeline(n pipeline.Names, worker *pipeline.Worker) []QueueStatus {
 	if worker == nil {
-		return []watched{
-			{name: n.Inbox(), role: Receives, optional: true},
-			{name: n.RetryExchange() + ".*", role: Waits, unknown: true},
-			{name: n.FailedQueue(), role: Parks, kept: true},
+		return []QueueStatus{
+			{Queue: n.Inbox(), Role: Receives, optional: true},
+			{Queue: n.RetryExchange() + ".*", Role: Waits, unknown: true},
+			{Queue: n.FailedQueue(), Role: Parks, kept: true},
 		}
 	}
-	return inOrder(worker.Queues(), func(w watched) watched {
-		w.kept = w.name == n.FailedQueue() || worker.DeclaresFailedQueue(w.name)
-		return w
+	return inOrder(worker.Queues(), func(q QueueStatus) QueueStatus {
+		q.kept = q.Queue == n.FailedQueue() || worker.DeclaresFailedQueue(q.Queue)
+		return q
 	})
 }
 
 // inOrder sorts the queues: first inboxes, then waiting queues, then queues of failed messages.
-func inOrder(queues []pipeline.Queue, with func(watched) watched) []watched {
+func inOrder(queues []pipeline.Queue, with func(QueueStatus) QueueStatus) []QueueStatus {
 	roles := map[pipeline.Role]Role{pipeline.RoleInbox: Receives, pipeline.RoleFailed: Parks, pipeline.RoleUnrouted: Parks}
-	ordered := make([]watched, len(queues))
+	ordered := make([]QueueStatus, len(queues))
 	for i, q := range queues {
-		ordered[i] = with(watched{name: q.Name, role: cmp.Or(roles[q.Role], Waits)})
+		ordered[i] = with(QueueStatus{Queue: q.Name, Role: cmp.Or(roles[q.Role], Waits)})
 	}
-	slices.SortStableFunc(ordered, func(a, b watched) int { return cmp.Compare(a.role, b.role) })
+	slices.SortStableFunc(ordered, func(a, b QueueStatus) int { return cmp.Compare(a.Role, b.Role) })
 	return ordered
 }
 
 // queuesOfDelayed are a delayed exchange's queues by its configuration. If the configuration is nil, the levels are a
 // pattern.
-func queuesOfDelayed(n delayed.Names, worker *delayed.Worker) []watched {
+func queuesOfDelayed(n delayed.Names, worker *delayed.Worker) []QueueStatus {
 	if worker == nil {
-		return []watched{
-			{name: n.Inbox(), role: Receives},
-			{name: string(n) + ".delay.*", role: Waits, unknown: true},
-			{name: n.UnroutedQueue(), role: Parks, kept: true},
+		return []QueueStatus{
+			{Queue: n.Inbox(), Role: Receives},
+			{Queue: string(n) + ".delay.*", Role: Waits, unknown: true},
+			{Queue: n.UnroutedQueue(), Role: Parks, kept: true},
 		}
 	}
-	return inOrder(worker.Queues(), func(w watched) watched {
-		if level, is := n.LevelOf(w.name); is {
-			w.longest = level.Longest()
+	return inOrder(worker.Queues(), func(q QueueStatus) QueueStatus {
+		if level, is := n.LevelOf(q.Queue); is {
+			q.longest = level.Longest()
 		}
-		w.kept = w.role == Parks
-		return w
+		q.kept = q.Role == Parks
+		return q
 	})
 }
 
 // Parking adds a queue of failed messages to a pipeline's queues, unless it is among them.
 func (s *Subject) Parking(queue string) {
-	if s.Kind == KindPipeline && !slices.ContainsFunc(s.queues, func(w watched) bool { return w.name == queue }) {
-		s.queues = append(s.queues, watched{name: queue, role: Parks})
+	if s.Kind == KindPipeline && !slices.ContainsFunc(s.queues, func(q QueueStatus) bool { return q.Queue == queue }) {
+		s.queues = append(s.queues, QueueStatus{Queue: queue, Role: Parks})
 	}
 }
 
@@ -182,7 +167,7 @@ func (s *Subject) Parking(queue string) {
 // ones exist, or else the exchanges that the user can see. Without a pipeline, the target's queue is the subject.
 func (c *Counting) Subjects(ctx context.Context, t *Target) (all []Subject) {
 	if t.Pipeline == "" {
-		return []Subject{{Target: t, Name: t.Name, queues: []watched{{name: t.Name, role: Parks, kept: t.Delayed != ""}}}}
+		return []Subject{{Target: t, Name: t.Name, queues: []QueueStatus{{Queue: t.Name, Role: Parks, kept: t.Delayed != ""}}}}
 	}
 	n, isPipeline, isDelayed := delayed.Names(t.Pipeline), t.Worker != nil, t.Delaying != nil
 	if !isPipeline && !isDelayed {
