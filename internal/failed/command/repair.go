@@ -19,15 +19,13 @@ out only after the broker has confirmed the copy. All other messages stay unchan
 Needs: read on <pipeline>.failed, write on <pipeline>.failed. With --queue <name>.delay.unrouted, the unrouted queue of a
 delayed exchange: read and write on that queue.`
 
-const repairExample = `  rabbitmq-retry failed repair orders`
-
 func newRepair(target targetFlags) *cobra.Command {
 	o := &options{targetFlags: target}
 	cmd := &cobra.Command{
 		Use:     "repair [PIPELINE]",
 		Short:   "Replace messages from AMQP 1.0 that end other commands with error 541",
 		Long:    repairHelp,
-		Example: repairExample,
+		Example: "  rabbitmq-retry failed repair orders",
 		Args:    cobra.MaximumNArgs(1),
 		RunE:    o.repair,
 	}

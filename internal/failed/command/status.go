@@ -18,7 +18,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/operation"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/view"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 const statusExample = `  # All pipelines and delayed exchanges of the worker's configuration, and the first failure in each.
@@ -86,9 +85,9 @@ management. Its user is the user of AMQP, or $RABBITMQ_USERNAME with $RABBITMQ_P
 
 // run writes a line for each pipeline and delayed exchange. If the user named one, it writes a line for each of its queues.
 func (o *statusOptions) run(cmd *cobra.Command, args []string) error {
-	find, write := o.subjects, o.writeSummaries
+	write := o.writeSummaries
 	if len(args) > 0 || o.queue != "" {
-		find, write = o.subjectsNamed, o.writeQueues
+		write = o.writeQueues
 	} else if o.levels {
 		return errors.New("--levels: write the name of a delayed exchange")
 	}
@@ -100,7 +99,7 @@ func (o *statusOptions) run(cmd *cobra.Command, args []string) error {
 	}
 	var summaries []operation.Summary
 	count := func(w io.Writer) (err error) {
-		if summaries, err = o.count(cmd.Context(), find, args); err != nil {
+		if summaries, err = o.count(cmd.Context(), args); err != nil {
 			return err
 		}
 		return cli.Runtime(write(w, summaries))
@@ -125,14 +124,11 @@ func (o *statusOptions) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// finding finds what is counted.
-type finding func(context.Context, *operation.Counting, []string) ([]operation.Subject, error)
-
 // count finds the queues, and counts them.
-func (o *statusOptions) count(ctx context.Context, find finding, args []string) ([]operation.Summary, error) {
+func (o *statusOptions) count(ctx context.Context, args []string) ([]operation.Summary, error) {
 	var counting operation.Counting
 	defer counting.Close()
-	subjects, err := find(ctx, &counting, args)
+	subjects, err := o.subjects(ctx, &counting, args)
 	if err != nil {
 		return nil, err
 	}
@@ -153,8 +149,11 @@ func (o *statusOptions) notShown() (lines []string) {
 	return lines
 }
 
-// subjects are all pipelines and delayed exchanges, from the management API or else from the configuration.
-func (o *statusOptions) subjects(ctx context.Context, _ *operation.Counting, _ []string) (all []operation.Subject, err error) {
+// subjects are what the user named, or else all pipelines and delayed exchanges, from the management API or the configuration.
+func (o *statusOptions) subjects(ctx context.Context, c *operation.Counting, args []string) (all []operation.Subject, err error) {
+	if len(args) > 0 || o.queue != "" {
+		return o.subjectsNamed(ctx, c, args)
+	}
 	uris, err := o.connection.Brokers()
 	if err != nil {
 		return nil, err
@@ -193,18 +192,6 @@ func (o *statusOptions) subjectsOfVhosts(ctx context.Context, vhosts []string) (
 		return nil, fmt.Errorf("there is no pipeline or delayed exchange in the vhost %q (--vhost)", strings.Join(vhosts, ", "))
 	}
 	return all, nil
-}
-
-// vhostsIn are the vhosts of a configuration.
-func vhostsIn(config workerconfig.Config) (vhosts []string) {
-	for i := range config.Pipelines {
-		vhosts = append(vhosts, config.Pipelines[i].Vhost)
-	}
-	for i := range config.DelayedExchanges {
-		vhosts = append(vhosts, config.DelayedExchanges[i].Vhost)
-	}
-	slices.Sort(vhosts)
-	return slices.Compact(vhosts)
 }
 
 // managed reports whether the user gave the management API's address.

@@ -79,13 +79,10 @@ func (t *targetFlags) locate(args []string, others int) (*operation.Target, []st
 	switch {
 	case t.queue == "" && !named:
 		return nil, nil, noPipeline(config)
-	case t.queue == "":
-		err = choose(p, name, config)
-		p.Name = p.Pipeline.FailedQueue()
-	case !named || name == unroutedOf: // a delayed exchange and its unrouted queue share the name
+	case t.queue != "" && (!named || name == unroutedOf): // a delayed exchange and its unrouted queue share the name
 		err = chooseDelayed(p, unroutedOf, config)
 	default:
-		err = chooseOfPipeline(p, name, config)
+		err = choose(p, name, config)
 	}
 	p.Vhost = cmp.Or(p.Vhost, uris[0].Vhost())
 	return p, rest, err
@@ -110,15 +107,24 @@ func noPipeline(config workerconfig.Config) error {
 }
 
 func namesIn(config workerconfig.Config) []string {
-	var names []string
-	for i := range config.Pipelines {
-		names = append(names, config.Pipelines[i].Name)
+	return partsIn(config, func(id workerconfig.ID) string { return id.Name })
+}
+
+// vhostsIn are the vhosts of a configuration.
+func vhostsIn(config workerconfig.Config) []string {
+	return partsIn(config, func(id workerconfig.ID) string { return id.Vhost })
+}
+
+// partsIn are a part of each element's id, sorted and without repetitions.
+func partsIn(config workerconfig.Config, part func(workerconfig.ID) string) (parts []string) {
+	for _, w := range config.Pipelines {
+		parts = append(parts, part(workerconfig.PipelineID(w)))
 	}
-	for i := range config.DelayedExchanges {
-		names = append(names, config.DelayedExchanges[i].Name)
+	for _, w := range config.DelayedExchanges {
+		parts = append(parts, part(workerconfig.DelayedExchangeID(w)))
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	slices.Sort(parts)
+	return slices.Compact(parts)
 }
 
 // config is empty if the user gave no configuration.
@@ -134,9 +140,11 @@ func (t *targetFlags) brokers() operation.Brokers {
 	return operation.Brokers{URIs: t.connection.Brokers, Version: t.version}
 }
 
-// choose finds the pipeline and the delayed exchange with the name, if the configuration has them.
+// choose finds the pipeline and the delayed exchange with the name, if the configuration has them. If the target has a queue, it
+// keeps failed messages of that pipeline's work queues.
 func choose(t *operation.Target, name string, config workerconfig.Config) (err error) {
 	t.Pipeline = pipeline.Names(name)
+	t.Name = cmp.Or(t.Name, t.Pipeline.FailedQueue())
 	if t.Worker, err = only(config.Pipelines, workerconfig.PipelineID, operation.KindPipeline, name, t.Vhost); err != nil {
 		return err
 	}
@@ -149,6 +157,9 @@ func choose(t *operation.Target, name string, config workerconfig.Config) (err e
 	if t.Worker == nil && t.Delaying == nil && len(namesIn(config)) > 0 && t.Vhost == "" {
 		return fmt.Errorf("there is no pipeline or delayed exchange %q in the configuration, which has: %s",
 			name, strings.Join(namesIn(config), ", "))
+	}
+	if t.Pipeline.OwnsQueue(t.Name) && t.Name != t.Pipeline.FailedQueue() {
+		return fmt.Errorf("--queue: %q is one of pipeline %q's own queues, and has no failed messages", t.Name, t.Pipeline)
 	}
 	return nil
 }
@@ -175,17 +186,6 @@ func only[W any](elements []W, id func(W) workerconfig.ID, kind, name, vhost str
 		found = &elements[i]
 	}
 	return found, nil
-}
-
-// chooseOfPipeline sets the pipeline of the target. Its queue keeps failed messages of that pipeline's work queues.
-func chooseOfPipeline(t *operation.Target, name string, config workerconfig.Config) error {
-	if err := choose(t, name, config); err != nil {
-		return err
-	}
-	if t.Pipeline.OwnsQueue(t.Name) && t.Name != t.Pipeline.FailedQueue() {
-		return fmt.Errorf("--queue: %q is one of pipeline %q's own queues, and has no failed messages", t.Name, t.Pipeline)
-	}
-	return nil
 }
 
 // advise adds to an operation's error how the user can change the command line.

@@ -19,7 +19,9 @@ func writeShown(w io.Writer, e *failed.Entry) error {
 	block(&text, "Error", e.Error)
 	block(&text, "Exception", e.Exception)
 	history(&text, e)
-	properties(&text, e)
+	properties, headers := view.Properties(e)
+	columns(&text, "PROPERTY", properties)
+	columns(&text, "HEADER", headers)
 	plain, encoding := e.Plain()
 	size := view.Size(len(e.Body))
 	if encoding != "" {
@@ -54,13 +56,7 @@ func history(w io.Writer, e *failed.Entry) {
 	_ = writeColumns(w, lines, nil)
 }
 
-// properties shows the properties and headers that are not shown above.
-func properties(w io.Writer, e *failed.Entry) {
-	properties, headers := view.Properties(e)
-	columns(w, "PROPERTY", properties)
-	columns(w, "HEADER", headers)
-}
-
+// columns shows properties or headers that are not shown above.
 func columns(w io.Writer, title string, facts []view.Fact) {
 	if len(facts) == 0 {
 		return

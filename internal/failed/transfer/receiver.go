@@ -115,6 +115,7 @@ func (i *receiver) openLane(ctx context.Context, prefetch int) (*lane, error) {
 }
 
 func (i *receiver) add(l *lane) {
+	i.widening = false
 	i.lanes = append(i.lanes, l)
 	i.prefetch += l.prefetch
 	i.forwarding.Add(1)
@@ -182,12 +183,6 @@ func (i *receiver) widenIfFull(ctx context.Context, held int) {
 	}()
 }
 
-// widened takes the new lane.
-func (i *receiver) widened(l *lane) {
-	i.widening = false
-	i.add(l)
-}
-
 // putBack cancels the consumers and then returns the messages, since the reverse order counts twice against a delivery limit.
 // It waits until the queue has these messages and all acknowledgements, and counts the rest. Messages that come meanwhile
 // also count as held.
@@ -198,7 +193,7 @@ func (i *receiver) putBack(ctx context.Context, held *int) (Count, error) {
 	if i.widening {
 		select {
 		case l := <-i.opened:
-			i.widened(l)
+			i.add(l)
 		case err := <-i.broken:
 			return Count{}, err
 		case <-ctx.Done():

@@ -99,7 +99,7 @@ func (r *run) consume(ctx context.Context) error {
 		case a := <-arriving:
 			err = r.take(ctx, a)
 		case l := <-r.in.opened:
-			r.in.widened(l)
+			r.in.add(l)
 		case reason := <-r.in.broken:
 			r.lost = fmt.Errorf("queue %q: %w", r.queue.Name, reason)
 			return nil
@@ -282,7 +282,7 @@ func (r *run) takeConfirms(ctx context.Context) error {
 		case err := <-r.in.broken:
 			r.lost = fmt.Errorf("queue %q: %w", r.queue.Name, err) // publishes still wait for confirms
 		case l := <-r.in.opened:
-			r.in.widened(l)
+			r.in.add(l)
 		case <-deadline.C:
 			return r.out.uncertain(errUnconfirmed)
 		}
