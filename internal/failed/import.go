@@ -41,25 +41,20 @@ func (i Import) Publishing(m Message, id string) (p Publishing, changes []string
 	if err != nil {
 		return p, nil, err
 	}
-	aside := AsideIn(i.Queue)
-	for _, change := range []struct {
-		done bool
-		text string
-	}{
-		{i.dropExpiration(&properties), ChangedExpiration},
-		{i.moveUserID(&properties, aside.UserID), "user-id moved to the header " + aside.UserID + ", since brokers refuse another user's name"},
-		{
-			moveReplyTo(&properties, aside.ReplyTo),
-			"reply-to " + deadletter.DirectReplyTo + " moved to the header " + aside.ReplyTo + ", since only clients that await a reply can use it",
-		},
-		{dropHeaders(&properties, isCount), ChangedCounts},
-		{fixDeliveryMode(&properties), ChangedDeliveryMode},
-		{i.Exchange == "" && dropHeaders(&properties, deadletter.IsAddress), ChangedCC},
-	} {
-		if change.done {
-			changes = append(changes, change.text)
+	note := func(done bool, change string) {
+		if done {
+			changes = append(changes, change)
 		}
 	}
+	aside := AsideIn(i.Queue)
+	note(properties.Has(content.Expiration), ChangedExpiration)
+	properties.Remove(content.Expiration)
+	note(i.moveUserID(&properties, aside.UserID), "user-id moved to the header "+aside.UserID+", since brokers refuse another user's name")
+	note(moveReplyTo(&properties, aside.ReplyTo), "reply-to "+deadletter.DirectReplyTo+" moved to the header "+aside.ReplyTo+
+		", since only clients that await a reply can use it")
+	note(dropHeaders(&properties, isCount), ChangedCounts)
+	note(fixDeliveryMode(&properties), ChangedDeliveryMode)
+	note(i.Exchange == "" && dropHeaders(&properties, deadletter.IsAddress), ChangedCC)
 	bare := properties.Encode()
 	headers := properties.Headers().Keep(func(name []byte) bool { return !isImports(string(name)) }).With(HeaderID, content.Text(id))
 	if i.Run != "" {
@@ -118,34 +113,22 @@ func isListOfTexts(v content.Value) bool {
 	return true
 }
 
-func (i Import) dropExpiration(p *content.Properties) bool {
-	found := p.Has(content.Expiration)
-	p.Remove(content.Expiration)
-	return found
-}
-
 func (i Import) moveUserID(p *content.Properties, header string) bool {
-	user := p.Text(content.UserID)
-	if !p.Has(content.UserID) || user == i.User {
-		return false
-	}
-	move(p, content.UserID, header)
-	return true
+	return move(p, content.UserID, header, p.Has(content.UserID) && p.Text(content.UserID) != i.User)
 }
 
 // moveReplyTo moves a reply-to into a header if the broker would close the channel over it.
 func moveReplyTo(p *content.Properties, header string) bool {
-	if p.Text(content.ReplyTo) != deadletter.DirectReplyTo {
-		return false
-	}
-	move(p, content.ReplyTo, header)
-	return true
+	return move(p, content.ReplyTo, header, p.Text(content.ReplyTo) == deadletter.DirectReplyTo)
 }
 
-// move replaces a property by a header.
-func move(p *content.Properties, property content.Property, header string) {
-	p.SetHeaders(set(p.Headers(), header, content.Text(p.Text(property))))
-	p.Remove(property)
+// move replaces a property that the broker would refuse by a header.
+func move(p *content.Properties, property content.Property, header string, refused bool) bool {
+	if refused {
+		p.SetHeaders(set(p.Headers(), header, content.Text(p.Text(property))))
+		p.Remove(property)
+	}
+	return refused
 }
 
 // dropHeaders removes headers, and also the table of headers if it becomes empty.

@@ -90,7 +90,9 @@ func (i *Import) Compare(ctx context.Context) error {
 	if err := i.count(ctx); err != nil {
 		return err
 	}
-	i.Present = i.present()
+	for _, s := range i.ids {
+		i.Present += s.lines.total() - s.missing()
+	}
 	return i.conflicts()
 }
 
@@ -111,11 +113,15 @@ func (i *Import) messages(
 				return p, false, err
 			}
 			i.read++
-			p, changes, ok, err := i.publishing(m, reader.ID)
-			if err != nil {
+			if err := failed.Publishable(m.Properties); err != nil {
 				return p, false, fmt.Errorf("line %d: %w", reader.Line, err)
 			}
-			if !ok || !takes(reader.ID, m, reader.Line) {
+			p, changes, err := i.publishing(m, reader.ID)
+			if err != nil {
+				i.Notes["skipped: "+err.Error()]++
+				continue
+			}
+			if !takes(reader.ID, m, reader.Line) {
 				continue
 			}
 			for _, change := range changes {
@@ -127,30 +133,18 @@ func (i *Import) messages(
 	}
 }
 
-// publishing returns false for a message that cannot be published.
-func (i *Import) publishing(m failed.Message, id string) (p failed.Publishing, changes []string, ok bool, err error) {
-	if err := failed.Publishable(m.Properties); err != nil {
-		return p, nil, false, err
-	}
+// publishing builds the message to publish, and lists the changes.
+func (i *Import) publishing(m failed.Message, id string) (p failed.Publishing, changes []string, err error) {
 	if i.Replays {
 		e := failed.Read(m)
-		p, err := i.back.Publishing(&e, time.Now())
-		return p, nil, i.note(err), nil
+		p, err = i.back.Publishing(&e, time.Now())
+		return p, nil, err
 	}
 	how := i.how
 	if s := i.ids[id]; i.Replaces && s != nil && len(s.queued) > 0 {
 		how.Run = "" // otherwise "delete --run" could remove the only copy
 	}
-	p, changes, err = how.Publishing(m, id)
-	return p, changes, i.note(err), nil
-}
-
-// note counts a message that cannot be published.
-func (i *Import) note(err error) bool {
-	if err != nil {
-		i.Notes["skipped: "+err.Error()]++
-	}
-	return err == nil
+	return how.Publishing(m, id)
 }
 
 // rest reads the file again, leaves out messages that are in the queue already, and starts new notes.

@@ -254,11 +254,3 @@ func (i *Import) isPresent(id string, m failed.Message) bool {
 	s.skipped.add(digest, 1)
 	return true
 }
-
-// present is how many lines are in the queue already.
-func (i *Import) present() (n int) {
-	for _, s := range i.ids {
-		n += s.lines.total() - s.missing()
-	}
-	return n
-}
