@@ -62,12 +62,10 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		return exitOK
 	}
 	_, _ = fmt.Fprintln(stderr, "rabbitmq-retry:", failed.Printable(redact(err.Error(), args)))
-	var runtime cli.RuntimeError
-	var finding cli.FindingError
-	switch {
-	case errors.As(err, &finding):
+	if _, is := errors.AsType[cli.FindingError](err); is {
 		return exitFound
-	case errors.As(err, &runtime):
+	}
+	if _, is := errors.AsType[cli.RuntimeError](err); is {
 		return exitError
 	}
 	return exitUsage

@@ -20,7 +20,6 @@ const EnvURI = "RABBITMQ_URI"
 
 // Connection has the brokers' addresses and the credentials for AMQP. Flags take precedence over the environment.
 type Connection struct {
-	getenv                              func(string) string
 	uris                                []string
 	uriFile, usernameFile, passwordFile string
 	certificates                        Certificates
@@ -28,7 +27,7 @@ type Connection struct {
 
 // NewConnection makes a connection that reads this environment.
 func NewConnection(getenv func(string) string) Connection {
-	return Connection{getenv: getenv, certificates: Certificates{Getenv: getenv}}
+	return Connection{certificates: Certificates{Getenv: getenv}}
 }
 
 // AddFlags adds --uri, --uri-file, --username-file and --password-file, and the flags of the certificates.
@@ -66,7 +65,7 @@ func (c *Connection) Brokers() ([]amqpconn.URI, error) {
 }
 
 func (c *Connection) readURIs() ([]amqpconn.URI, error) {
-	name, raw := "$"+EnvURI, c.getenv(EnvURI)
+	name, raw := "$"+EnvURI, c.certificates.Getenv(EnvURI)
 	switch {
 	case len(c.uris) > 0:
 		name, raw = "--uri", strings.Join(c.uris, "\n")

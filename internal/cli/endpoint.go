@@ -20,7 +20,6 @@ const (
 
 // Endpoint has the management API's address and credentials. Flags take precedence over the environment.
 type Endpoint struct {
-	Getenv                      func(string) string
 	Certificates                Certificates
 	url, username, passwordFile string
 	// password belongs to a user whose name and password come from [Connection.Management].
@@ -43,9 +42,9 @@ func (e *Endpoint) Client() (*broker.Client, error) {
 		return nil, err
 	}
 	config := broker.Config{
-		Endpoint:     cmp.Or(e.url, e.Getenv(EnvEndpoint)),
-		Username:     cmp.Or(e.username, e.Getenv(EnvUsername)),
-		Password:     cmp.Or(e.password, e.Getenv(EnvPassword)),
+		Endpoint:     cmp.Or(e.url, e.Certificates.Getenv(EnvEndpoint)),
+		Username:     cmp.Or(e.username, e.Certificates.Getenv(EnvUsername)),
+		Password:     cmp.Or(e.password, e.Certificates.Getenv(EnvPassword)),
 		Certificates: certificates,
 		UserAgent:    "rabbitmq-retry/" + release.Version(),
 	}
@@ -68,8 +67,8 @@ func (e *Endpoint) Client() (*broker.Client, error) {
 
 // Management is a client for these brokers' management API. It has the user of AMQP, unless the environment names a user.
 func (c *Connection) Management(url string) (*broker.Client, error) {
-	e := Endpoint{Getenv: c.getenv, Certificates: c.certificates, url: url}
-	if c.getenv(EnvUsername) == "" {
+	e := Endpoint{Certificates: c.certificates, url: url}
+	if c.certificates.Getenv(EnvUsername) == "" {
 		uris, err := c.Brokers()
 		if err != nil {
 			return nil, err

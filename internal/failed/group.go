@@ -98,7 +98,8 @@ type Group struct {
 
 // Groups counts messages.
 type Groups struct {
-	columns []string
+	// Columns are the columns to group by.
+	Columns []string
 	groups  map[Kind]*Group
 }
 
@@ -109,15 +110,15 @@ func NewGroups(columns []string) (*Groups, error) {
 			return nil, fmt.Errorf("%q: must be one of %s", column, strings.Join(Columns(), ", "))
 		}
 	}
-	return &Groups{columns: columns, groups: make(map[Kind]*Group)}, nil
+	return &Groups{Columns: columns, groups: make(map[Kind]*Group)}, nil
 }
 
 // Add counts a message, and returns its group.
 func (g *Groups) Add(e *Entry) *Group {
-	kind := KindOf(e, g.columns)
+	kind := KindOf(e, g.Columns)
 	group := g.groups[kind]
 	if group == nil {
-		group = &Group{ID: kind.id(g.columns), Kind: kind}
+		group = &Group{ID: kind.id(g.Columns), Kind: kind}
 		g.groups[kind] = group
 	}
 	group.Count++

@@ -1,9 +1,7 @@
 package failed
 
 import (
-	"math"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
@@ -76,18 +74,15 @@ func (e *Entry) readUnrouted(f fields, deaths []death) {
 
 // delayIn reads a delay as the sidecar does; 0 if the value is not a delay.
 func delayIn(v content.Value) int64 {
-	if n, ok := v.Integer(); ok {
-		return n
-	}
+	var ms int64
 	if text, ok := v.Text(); ok {
-		n, _ := strconv.ParseInt(text, 10, 64) // the largest number if it is out of range
-		return n
+		ms, _ = deadletter.Milliseconds(text)
+	} else if n, ok := v.Float(); ok {
+		ms, _ = deadletter.Milliseconds(n)
+	} else {
+		ms, _ = v.Integer()
 	}
-	n, _ := v.Float()
-	if n >= math.MaxInt64 {
-		return math.MaxInt64
-	}
-	return int64(n)
+	return ms
 }
 
 // DueAt is when a message of a delayed exchange is due. It is zero if the message is due already, or if the time is not

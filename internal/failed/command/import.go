@@ -129,7 +129,7 @@ func (o *importOptions) prepare(ctx context.Context) (meant int, err error) {
 		return 0, fmt.Errorf("%s: %w", o.name, err)
 	}
 	err = o.Compare(ctx)
-	if conflicts := (*operation.ConflictError)(nil); errors.As(err, &conflicts) {
+	if conflicts, are := errors.AsType[*operation.ConflictError](err); are {
 		return 0, o.sayConflicts(conflicts)
 	}
 	return meant - o.Present, o.failed(err)

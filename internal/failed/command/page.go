@@ -61,7 +61,7 @@ func (p *pageFlags) check(format string) error {
 func (o *listOptions) writePage(ctx context.Context, groups *failed.Groups) error {
 	p := page.Incident{
 		Queue: o.target.Name, Vhost: o.target.Vhost, At: time.Now(), Filter: strings.Join(o.page.words(o.filter), " "),
-		Columns: o.groupBy, Groups: groups, Bodies: bodiesOf[o.page.bodies], Mask: o.page.mask, Explained: reasons(),
+		Groups: groups, Bodies: bodiesOf[o.page.bodies], Mask: o.page.mask, Explained: reasons(),
 		Commands: o.commands,
 	}
 	var look operation.Look

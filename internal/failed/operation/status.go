@@ -93,8 +93,7 @@ func (c *Counting) Count(ctx context.Context, subjects []Subject, look bool) ([]
 	summaries := []Summary{}
 	for _, s := range subjects {
 		conn, err := c.connection(ctx, s.Target)
-		var refused *amqp.Error
-		if errors.As(err, &refused) && refused.Code == amqp.NotAllowed && len(subjects) > 1 {
+		if refused, is := errors.AsType[*amqp.Error](err); is && refused.Code == amqp.NotAllowed && len(subjects) > 1 {
 			summaries = append(summaries, s.refused(refused.Reason))
 			continue
 		}
@@ -193,8 +192,7 @@ func (s *Summary) add(q QueueStatus) {
 		case first || n == nil:
 			*total = n
 		case *total != nil:
-			both := **total + *n
-			*total = &both
+			*total = new(**total + *n)
 		}
 	}
 	switch q.Role {

@@ -85,7 +85,7 @@ func incident(t testing.TB, messages ...failed.Message) *Incident {
 	require.NoError(t, err)
 	p := &Incident{
 		Queue: "orders.failed", Vhost: "/", Broker: "amqp://localhost:5672", At: at, Bodies: BodyHeads,
-		Columns: failed.UsualColumns(), Groups: groups, Explained: deadletter.FailReasons(),
+		Groups: groups, Explained: deadletter.FailReasons(),
 		Commands: func(g *failed.Group) []Command {
 			return []Command{
 				{"Replay", "rabbitmq-retry failed replay orders --vhost / --group " + g.ID},

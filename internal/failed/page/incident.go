@@ -42,10 +42,8 @@ type Incident struct {
 	At time.Time
 	// Filter is the filter as on the command line, "" for none.
 	Filter string
-	// Columns are the columns that the messages are grouped by.
-	Columns []string
-	Bodies  Bodies
-	Mask    Mask
+	Bodies Bodies
+	Mask   Mask
 	// Seen is how many messages were read, Selected how many of them the filter selects, and Ready how many the queue has.
 	Seen, Selected, Ready int
 	// Notes say which messages the page lacks, and which ones are not back.
@@ -84,7 +82,7 @@ func (p *Incident) Collect(e *failed.Entry) {
 	}
 	e = p.Mask.entry(e)
 	if s == nil {
-		s = &sample{Kind: failed.KindOf(e, p.Columns)}
+		s = &sample{Kind: failed.KindOf(e, p.Groups.Columns)}
 		p.shown[g] = s
 	}
 	if !full {
@@ -157,7 +155,7 @@ func (p *Incident) overview(d document, groups, rest []*failed.Group) {
 <thead><tr><th scope="col" class="number">Messages</th><th scope="col">Reason</th><th scope="col">Queue</th><th scope="col">Error</th>`+
 		`<th scope="col">First failed</th><th scope="col">Last failed</th></tr></thead>
 <tbody>
-`, strings.ReplaceAll(strings.Join(p.Columns, ", "), "_", " "))
+`, strings.ReplaceAll(strings.Join(p.Groups.Columns, ", "), "_", " "))
 	for i, g := range groups {
 		s := p.shown[g]
 		d.put(`<tr><td class="number" data-label="Messages"><a href="#group-%s">%s</a></td><td data-label="Reason"><span>%s</span></td>`+

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
@@ -15,12 +16,7 @@ type Mask []string
 
 // Has reports whether the name is masked.
 func (m Mask) Has(name string) bool {
-	for _, masks := range m {
-		if strings.EqualFold(masks, name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m, func(masks string) bool { return strings.EqualFold(masks, name) })
 }
 
 // entry is the message without the values of the headers and of the members of its body. The facts that were read from them are gone, too.

@@ -150,11 +150,10 @@ func (q Queue) settled(ctx context.Context, conn amqpconn.Raw) (Count, error) {
 
 // explain names the missing thing where brokers do not, or where their texts differ.
 func (q Queue) explain(err error) error {
-	var reason *amqp.Error
-	if !errors.As(err, &reason) {
-		return err
-	}
+	reason, is := errors.AsType[*amqp.Error](err)
 	switch {
+	case !is:
+		return err
 	case reason.Code == amqp.NotFound:
 		return fmt.Errorf("queue %q %w", q.Name, ErrNoQueue)
 	case reason.Code == amqp.ResourceLocked:
@@ -179,13 +178,13 @@ func (q Queue) KindOver(ctx context.Context, conn amqpconn.Raw) (string, error) 
 		_, err := channel.Consume(q.Name, consumerTag, false, false, false, false, amqp.Table{"x-stream-offset": "next"})
 		return err
 	})
-	var reason *amqp.Error
+	reason, is := errors.AsType[*amqp.Error](answer)
 	switch {
 	case err != nil:
 		return "", err
 	case answer == nil:
 		return amqp.QueueTypeStream, nil
-	case !errors.As(answer, &reason) || reason.Code != amqp.PreconditionFailed:
+	case !is || reason.Code != amqp.PreconditionFailed:
 		return "", q.explain(answer)
 	case strings.HasSuffix(reason.Reason, " of queue type rabbit_classic_queue"):
 		return amqp.QueueTypeClassic, nil

@@ -57,6 +57,8 @@ type receiver struct {
 	// opened has the new lane.
 	opened   chan *lane
 	widening bool
+	// held is how many messages the run holds until it puts them back.
+	held atomic.Int64
 
 	quit       chan struct{}
 	forwarding sync.WaitGroup
@@ -118,13 +120,11 @@ func (i *receiver) add(l *lane) {
 	i.widening = false
 	i.lanes = append(i.lanes, l)
 	i.prefetch += l.prefetch
-	i.forwarding.Add(1)
-	go i.forward(l)
+	i.forwarding.Go(func() { i.forward(l) })
 	go i.watch(l)
 }
 
 func (i *receiver) forward(l *lane) {
-	defer i.forwarding.Done()
 	for d := range l.deliveries {
 		a := arrival{lane: l, tag: d.DeliveryTag, Message: i.queue.message(i.conn, &d)}
 		select {
@@ -159,8 +159,8 @@ func (i *receiver) breaks(reason error) {
 }
 
 // widenIfFull opens another lane if the run holds more than half of its prefetch.
-func (i *receiver) widenIfFull(ctx context.Context, held int) {
-	if i.widening || held*2 <= i.prefetch {
+func (i *receiver) widenIfFull(ctx context.Context) {
+	if i.widening || int(i.held.Load())*2 <= i.prefetch {
 		return
 	}
 	i.widening = true
@@ -186,7 +186,7 @@ func (i *receiver) widenIfFull(ctx context.Context, held int) {
 // putBack cancels the consumers and then returns the messages, since the reverse order counts twice against a delivery limit.
 // It waits until the queue has these messages and all acknowledgements, and counts the rest. Messages that come meanwhile
 // also count as held.
-func (i *receiver) putBack(ctx context.Context, held *int) (Count, error) {
+func (i *receiver) putBack(ctx context.Context) (Count, error) {
 	ctx, cancel := context.WithTimeout(ctx, closing)
 	defer cancel()
 	defer close(i.quit)
@@ -202,18 +202,15 @@ func (i *receiver) putBack(ctx context.Context, held *int) (Count, error) {
 	}
 	var left Count
 	done := make(chan error, 1)
-	var holds atomic.Int64
-	holds.Store(int64(*held))
 	go func() {
 		var err error
-		left, err = i.settle(ctx, &holds)
+		left, err = i.settle(ctx)
 		done <- err
 	}()
 	for {
 		select {
 		case a := <-i.arriving:
-			*held++
-			holds.Add(1)
+			i.held.Add(1)
 			i.conn.Release(a.size())
 		case err := <-i.broken:
 			return Count{}, err
@@ -226,25 +223,25 @@ func (i *receiver) putBack(ctx context.Context, held *int) (Count, error) {
 }
 
 // settle is the part of putBack that runs while putBack takes messages.
-func (i *receiver) settle(ctx context.Context, holds *atomic.Int64) (left Count, err error) {
+func (i *receiver) settle(ctx context.Context) (left Count, err error) {
 	ended := make(chan error, 1)
 	err = amqpconn.AwaitAcks(len(i.lanes), func() (int, error) {
-		count, err := i.known(ctx, holds)
+		count, err := i.known(ctx)
 		return count.Consumers, err
 	}, func() { ended <- i.requeue() })
-	if err = errors.Join(err, <-ended); err == nil && holds.Load() > 0 {
-		left, err = i.known(ctx, holds)
+	if err = errors.Join(err, <-ended); err == nil && i.held.Load() > 0 {
+		left, err = i.known(ctx)
 	}
 	return left, err
 }
 
 // known counts the messages that are left. A quorum queue reports 0 if its leader is gone or busy for 250 ms, so known asks
 // again for a while. It asks for longer if messages were put back: RabbitMQ 3.10 needs 10 s for 200,000 messages.
-func (i *receiver) known(ctx context.Context, holds *atomic.Int64) (c Count, err error) {
+func (i *receiver) known(ctx context.Context) (c Count, err error) {
 	for began := time.Now(); ; time.Sleep(settlingPoll) {
 		c, err = count(ctx, i.lanes, i.queue)
 		patience := settling
-		if n := holds.Load(); n > 0 {
+		if n := i.held.Load(); n > 0 {
 			patience = returning + time.Duration(n)*returningEach
 		}
 		if err != nil || c != (Count{}) || time.Since(began) > patience {

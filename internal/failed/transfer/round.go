@@ -48,7 +48,7 @@ func (e *UnreadableError) Unwrap() error { return e.Err }
 type round struct {
 	in *receiver
 	// atMost is how many messages the round reads. New messages can arrive during the round.
-	atMost, seen, held int
+	atMost, seen int
 
 	began time.Time
 	// dropped are messages to acknowledge once [Job.Keep] has made them durable.
@@ -160,9 +160,9 @@ func (r *run) end(ctx context.Context) error {
 		close(r.in.quit)
 		return r.lost
 	}
-	left, err := r.in.putBack(ctx, &r.held)
+	left, err := r.in.putBack(ctx)
 	if err == nil && left.Consumers == 0 {
-		r.result.NotBack = max(0, r.held-left.Ready)
+		r.result.NotBack = max(0, int(r.in.held.Load())-left.Ready)
 	}
 	return err
 }

@@ -164,8 +164,8 @@ func (r *run) take(ctx context.Context, a arrival) error {
 
 // hold keeps a message until the round ends.
 func (r *run) hold(ctx context.Context) {
-	r.held++
-	r.in.widenIfFull(ctx, r.held)
+	r.in.held.Add(1)
+	r.in.widenIfFull(ctx)
 }
 
 // pace sets when the next message can be published. It makes up for a late timer, up to lateness.
@@ -188,7 +188,7 @@ func (r *run) confirm(ctx context.Context, ok bool) error {
 	case confirmed:
 		s.what.acknowledge()
 	default:
-		r.held++
+		r.in.held.Add(1)
 	}
 	return err
 }
@@ -217,26 +217,23 @@ func (r *run) tick(ctx context.Context) error {
 	if !r.mayTake() || len(r.out.outstanding) > 0 {
 		r.last = time.Now()
 	}
-	quiet := time.Since(r.last)
-	if quiet > idle || r.shownBefore(time.Second) {
+	quiet, shows := time.Since(r.last), time.Since(r.shown) >= time.Second
+	if quiet > idle || shows {
 		r.count(ctx)
 	}
-	if r.shownBefore(time.Second) {
+	if shows {
 		r.show(Reading)
 	}
 	switch {
 	case quiet > stuck:
 		return errStuck
-	case r.job.Rate > 0 && r.held > 0 && time.Since(r.began) > cmp.Or(r.job.Interval, defaultInterval):
+	case r.job.Rate > 0 && r.in.held.Load() > 0 && time.Since(r.began) > cmp.Or(r.job.Interval, defaultInterval):
 		r.again = true
 	case quiet > idle:
 		return r.drop()
 	}
 	return nil
 }
-
-// shownBefore reports whether progress was last reported at least so long ago.
-func (r *run) shownBefore(age time.Duration) bool { return time.Since(r.shown) >= age }
 
 func (r *run) show(phase Phase) {
 	r.shown = time.Now()
@@ -278,7 +275,7 @@ func (r *run) takeConfirms(ctx context.Context) error {
 			}
 		case a := <-r.in.arriving:
 			r.in.conn.Release(a.size()) // not read
-			r.held++
+			r.in.held.Add(1)
 		case err := <-r.in.broken:
 			r.lost = fmt.Errorf("queue %q: %w", r.queue.Name, err) // publishes still wait for confirms
 		case l := <-r.in.opened:
