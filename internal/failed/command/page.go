@@ -148,16 +148,10 @@ func (o *listOptions) commands(g *failed.Group) []page.Command {
 }
 
 // writePage writes a page about the summaries.
-func (o *statusOptions) writePage(w io.Writer, counted []operation.Summary) error {
+func (o *statusOptions) writePage(w io.Writer, summaries []operation.Summary) error {
 	uris, err := o.connection.Brokers()
 	if err != nil {
 		return err
-	}
-	summaries := slices.Clone(counted)
-	if !o.levels {
-		for i := range summaries {
-			summaries[i].Queues = summaries[i].WithoutLevels()
-		}
 	}
 	var brokers []string
 	for _, uri := range uris {

@@ -97,10 +97,17 @@ func (o *statusOptions) run(cmd *cobra.Command, args []string) error {
 	if err := (&pageFlags{file: o.file}).check(o.format); err != nil {
 		return err
 	}
-	var summaries []operation.Summary
-	count := func(w io.Writer) (err error) {
-		if summaries, err = o.count(cmd.Context(), args); err != nil {
+	var trouble error
+	count := func(w io.Writer) error {
+		summaries, err := o.count(cmd.Context(), args)
+		if err != nil {
 			return err
+		}
+		trouble = operation.Trouble(summaries)
+		for i := range summaries {
+			if !o.levels {
+				summaries[i].Queues = summaries[i].WithoutLevels()
+			}
 		}
 		return cli.Runtime(write(w, summaries))
 	}
@@ -115,13 +122,10 @@ func (o *statusOptions) run(cmd *cobra.Command, args []string) error {
 	for _, line := range o.notes {
 		cmd.PrintErrln(line)
 	}
-	if err != nil {
-		return err
+	if err == nil && trouble != nil {
+		err = cli.FindingError{Err: trouble}
 	}
-	if err := operation.Trouble(summaries); err != nil {
-		return cli.FindingError{Err: err}
-	}
-	return nil
+	return err
 }
 
 // count finds the queues, and counts them.
@@ -248,9 +252,6 @@ func number(n *int) string {
 func (o *statusOptions) writeQueues(w io.Writer, summaries []operation.Summary) error {
 	statuses := []operation.QueueStatus{}
 	for _, s := range summaries {
-		if !o.levels {
-			s.Queues = s.WithoutLevels()
-		}
 		statuses = append(statuses, s.Queues...)
 	}
 	if o.format == cli.JSON {

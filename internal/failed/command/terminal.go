@@ -153,18 +153,16 @@ func isTerminal(stream any) bool {
 
 // await waits until the call returns or the context ends.
 func await[T any](ctx context.Context, call func() (T, error)) (value T, ended bool, err error) {
-	type result struct {
-		value T
-		err   error
-	}
-	results := make(chan result, 1)
+	var result T
+	var failure error
+	done := make(chan struct{})
 	go func() {
-		value, err := call()
-		results <- result{value, err}
+		defer close(done)
+		result, failure = call()
 	}()
 	select {
-	case r := <-results:
-		return r.value, false, r.err
+	case <-done:
+		return result, false, failure
 	case <-ctx.Done():
 		return value, true, nil
 	}

@@ -41,7 +41,9 @@ func (o *Overview) Write(w io.Writer) error {
 		most := 1
 		for _, s := range o.Summaries {
 			for _, q := range s.Queues {
-				most = max(most, known(q.Ready))
+				if q.Ready != nil {
+					most = max(most, *q.Ready)
+				}
 			}
 		}
 		for _, s := range o.Summaries {
@@ -49,13 +51,6 @@ func (o *Overview) Write(w io.Writer) error {
 		}
 		o.findings(d)
 	})
-}
-
-func known(n *int) int {
-	if n == nil {
-		return 0
-	}
-	return *n
 }
 
 // stages name the roles of queues.
