@@ -28,12 +28,12 @@ const exportExample = `  rabbitmq-retry failed export orders --reason unrecovera
     rabbitmq-retry failed replay orders --ids - --yes`
 
 type exportOptions struct {
-	removal
+	options
 	removes, decode bool
 }
 
 func newExport(target targetFlags) *cobra.Command {
-	o := &exportOptions{removal: removal{options: options{targetFlags: target}, command: "export"}}
+	o := &exportOptions{options: options{targetFlags: target}}
 	cmd := &cobra.Command{
 		Use:     "export [PIPELINE]",
 		Short:   "Write failed messages to a file",
@@ -44,7 +44,7 @@ func newExport(target targetFlags) *cobra.Command {
 	}
 	o.addFlags(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&o.file, "file", "", "`file` to write, which must not exist (default: stdout)")
+	flags.StringVar(&o.keep, "file", "", "`file` to write, which must not exist (default: stdout)")
 	flags.BoolVar(&o.removes, "remove", false, "take the messages out of the queue; needs --file")
 	flags.BoolVar(&o.decode, "decode", false, "write bodies without gzip or deflate, for editing")
 	o.addRunFlags(cmd, "a run with --remove")
@@ -53,17 +53,17 @@ func newExport(target targetFlags) *cobra.Command {
 }
 
 func (o *exportOptions) run(cmd *cobra.Command, args []string) error {
-	if o.file == "-" {
-		o.file = "" // stdout, as in other tools
+	if o.keep == "-" {
+		o.keep = "" // stdout, as in other tools
 	}
-	if o.removes && o.file == "" {
+	if o.removes && o.keep == "" {
 		return errors.New("--remove: needs --file, which keeps the removed messages")
 	}
 	if err := o.read(cmd, args); err != nil {
 		return err
 	}
 	if o.removes {
-		return o.saving(cmd.Context(), "--file", o.file, o.remove)
+		return o.saving(cmd.Context(), "--file", o.remove)
 	}
 	return o.export(output{Context: cmd.Context(), To: cmd.OutOrStdout()})
 }
@@ -99,8 +99,8 @@ func (o *exportOptions) export(stdout output) error {
 
 // open creates the named file, or a temporary file whose content then goes to stdout.
 func (o *exportOptions) open() (to *operation.Sink, spool *os.File, err error) {
-	if o.file != "" {
-		to, err = newSink("--file", o.file)
+	if o.keep != "" {
+		to, err = newSink("--file", o.keep)
 		return to, nil, err
 	}
 	if spool, err = temporary(); err != nil {

@@ -46,8 +46,7 @@ const importExample = `  rabbitmq-retry failed import orders unrecoverable.jsonl
 // importOptions are the options of "import", and its run.
 type importOptions struct {
 	options
-	how    operation.ImportOptions
-	dryRun bool
+	how operation.ImportOptions
 
 	// The messages are first read from the field from, and then again from file. name is the file's name on the command line.
 	file *os.File
@@ -167,7 +166,7 @@ func (o *importOptions) imports(ctx context.Context) error {
 		return err
 	}
 	filter := map[string]any{"file": o.name, "replay": o.Replays, "replace": o.Replaces}
-	record := operation.Record{Command: "import", Filter: filter}
+	record := operation.Record{Command: o.command, Filter: filter}
 	if o.Replays {
 		record.ReplayID = o.ID
 	}

@@ -24,7 +24,13 @@ type options struct {
 	filters
 	record string
 	all    bool
+	// keep is the file that keeps messages before they are taken out, "" for no copy.
+	keep string
+	// dryRun only counts the messages to act on.
+	dryRun bool
 
+	// command is the command's name in records.
+	command  string
 	terminal terminal
 	target   *operation.Target
 	filter   failed.Filter
@@ -48,9 +54,15 @@ func (o *options) addRunFlags(cmd *cobra.Command, runs string) {
 	cmd.Flags().StringVar(&o.record, "record", "", "`file` for the record of "+runs+" (default: stderr, unless it is a terminal)")
 }
 
-// addAll adds --all, without which a command needs a filter or a limit.
-func (o *options) addAll(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&o.all, "all", false, "act on all messages; without --all, a filter or --limit must choose messages")
+// addTakingFlags adds the flags of commands that take messages out of the queue. The texts say which messages a file keeps,
+// and what is done with them. Without --all, these commands need a filter or a limit.
+func (o *options) addTakingFlags(cmd *cobra.Command, kept, done string) {
+	flags := cmd.Flags()
+	flags.StringVar(&o.keep, "export", "", "`file` to keep the "+kept+" in, which must not exist")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "only count the messages that would be "+done)
+	flags.BoolVar(&o.all, "all", false, "act on all messages; without --all, a filter or --limit must choose messages")
+	o.addRunFlags(cmd, "the run")
+	cmd.MarkFlagsMutuallyExclusive("export", "dry-run")
 }
 
 // read reads the filter and the queue. If the command has --all, the user must choose messages or write --all.
@@ -72,12 +84,11 @@ func (o *options) read(cmd *cobra.Command, args []string) (err error) {
 // find is [targetFlags.locate] for commands about failed messages. A delayed exchange has a failed queue only if a pipeline
 // has the same name.
 func (o *options) find(cmd *cobra.Command, args []string, others int) (rest []string, err error) {
-	o.terminal.in, o.terminal.err = cmd.InOrStdin(), cmd.ErrOrStderr()
-	t, rest, err := o.locate(args, others)
-	if err == nil && t.Pipeline != "" && t.Worker == nil && t.Delaying != nil {
+	o.command, o.terminal.in, o.terminal.err = cmd.Name(), cmd.InOrStdin(), cmd.ErrOrStderr()
+	o.target, rest, err = o.locate(args, others)
+	if t := o.target; err == nil && t.Pipeline != "" && t.Worker == nil && t.Delaying != nil {
 		err = fmt.Errorf("%q is a delayed exchange: write --queue %s", t.Pipeline, pasted(delayed.Names(t.Pipeline).UnroutedQueue()))
 	}
-	o.target = t
 	return rest, err
 }
 
@@ -124,14 +135,14 @@ func (o *options) progress(line func(transfer.Progress) string) func(transfer.Pr
 
 // saving runs do with the file that keeps messages, nil if no file is named. If nothing was made durable, the file is
 // removed.
-func (o *options) saving(ctx context.Context, flag, name string, do func(context.Context, *operation.Sink) error) error {
-	if name == "" {
+func (o *options) saving(ctx context.Context, flag string, do func(context.Context, *operation.Sink) error) error {
+	if o.keep == "" {
 		if err := canRecord(o.record); err != nil {
 			return err
 		}
 		return do(ctx, nil)
 	}
-	to, err := newSink(flag, name)
+	to, err := newSink(flag, o.keep)
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ func (o *options) repair(cmd *cobra.Command, args []string) error {
 		o.target.Name, failed.Messages(count.Ready))); err != nil {
 		return err
 	}
-	record := operation.Record{Command: "repair"}
+	record := operation.Record{Command: o.command}
 	if err := o.recordBegin(record, count.Ready); err != nil {
 		return err
 	}

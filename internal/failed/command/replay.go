@@ -57,10 +57,9 @@ const replayExample = `  # Try one message, and see whether it fails again.
 // replayOptions are the options of "replay", and its run.
 type replayOptions struct {
 	options
-	rate, to, exportTo string
+	rate, to string
 	// until is how long to wait for messages to come back, or untilGivenUp.
-	until  string
-	dryRun bool
+	until string
 
 	// perSecond is the parsed rate, and wait the parsed until.
 	perSecond float64
@@ -88,13 +87,9 @@ func newReplay(target targetFlags) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&o.rate, "rate", "", "`messages` a second at most, such as 50/s (default: as many as possible)")
 	flags.StringVar(&o.to, "to", "", "`queue` to send the messages to, instead of the queues that they failed in")
-	flags.StringVar(&o.exportTo, "export", "", "`file` to keep the original messages in, which must not exist")
-	flags.BoolVar(&o.dryRun, "dry-run", false, "only count the messages that would be replayed")
 	flags.StringVar(&o.until, "wait", "", "wait until the pipeline has given up, or for this `duration`; say how many messages came back")
 	flags.Lookup("wait").NoOptDefVal = untilGivenUp
-	o.addAll(cmd)
-	o.addRunFlags(cmd, "the run")
-	cmd.MarkFlagsMutuallyExclusive("export", "dry-run")
+	o.addTakingFlags(cmd, "original messages", "replayed")
 	return cmd
 }
 
@@ -111,7 +106,7 @@ func (o *replayOptions) run(cmd *cobra.Command, args []string) (err error) {
 	if o.wait, err = waitsFor(o.target, o.until); err != nil {
 		return err
 	}
-	return o.saving(cmd.Context(), "--export", o.exportTo, o.replay)
+	return o.saving(cmd.Context(), "--export", o.replay)
 }
 
 func (o *replayOptions) replay(ctx context.Context, saved *operation.Sink) error {
@@ -141,7 +136,7 @@ func (o *replayOptions) replay(ctx context.Context, saved *operation.Sink) error
 	o.sayLost()
 	first := ""
 	if saved != nil {
-		first = " (saved to " + o.exportTo + " first)"
+		first = " (saved to " + o.keep + " first)"
 	}
 	if err := o.terminal.ask(ctx, "Replay "+plan+o.pace(total)+first+"?"); err != nil {
 		return err
@@ -151,7 +146,7 @@ func (o *replayOptions) replay(ctx context.Context, saved *operation.Sink) error
 			return cli.RuntimeError{Err: err}
 		}
 	}
-	record := operation.Record{Command: "replay", To: o.to, Filter: o.filter, ReplayID: o.ID}
+	record := operation.Record{Command: o.command, To: o.to, Filter: o.filter, ReplayID: o.ID}
 	if err := o.recordBegin(record, total); err != nil {
 		return err
 	}
@@ -166,7 +161,7 @@ func (o *replayOptions) replay(ctx context.Context, saved *operation.Sink) error
 
 // sayLost names the facts that messages lose by --to.
 func (o *replayOptions) sayLost() {
-	if o.to != "" && o.exportTo == "" {
+	if o.to != "" && o.keep == "" {
 		o.terminal.say("With --to, the messages lose reason, error, history and the queue that they failed in. --export FILE keeps all of it.")
 	}
 }

@@ -39,8 +39,8 @@ func (o *replayOptions) report(p transfer.Result) {
 	} else {
 		o.terminal.say("replayed %d of %d to %s (replay-id %s)", p.Confirmed, o.Found(), o.destination(), o.ID)
 	}
-	if o.exportTo != "" {
-		o.terminal.say("The original messages are in %s.", o.exportTo)
+	if o.keep != "" {
+		o.terminal.say("The original messages are in %s.", o.keep)
 	}
 	o.sayVanished(p)
 	if p.Returned > 0 {
