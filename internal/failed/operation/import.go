@@ -43,10 +43,8 @@ type Import struct {
 	read int
 	how  failed.Import
 	back failed.Replay
-	// ids has the messages of the file and of the queue. order has the ids in the file's order. Both are empty if the import
-	// does not look at the queue.
-	ids   map[string]*sameID
-	order []string
+	// ids has the messages of the file and of the queue. It is empty if the import does not look at the queue.
+	ids map[string]*sameID
 	// kept is how many messages of the queue are kept to show them.
 	kept int
 }

@@ -1,10 +1,13 @@
 package operation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/file"
@@ -159,24 +162,21 @@ func (e *ConflictError) Error() string {
 
 // conflicts returns a [ConflictError] if the queue has messages with the file's ids and another content.
 func (i *Import) conflicts() error {
-	found := &ConflictError{Queue: i.Name}
-	for _, id := range i.order {
+	ids := slices.Collect(maps.Keys(i.ids))
+	ids = slices.DeleteFunc(ids, func(id string) bool { return !i.ids[id].conflicts(i.Replaces) })
+	if len(ids) == 0 {
+		return nil
+	}
+	slices.SortFunc(ids, func(a, b string) int { return cmp.Compare(i.ids[a].line, i.ids[b].line) })
+	found := &ConflictError{IDs: len(ids), Queue: i.Name}
+	for _, id := range ids[:min(shownConflicts, len(ids))] {
 		s := i.ids[id]
-		if !s.conflicts(i.Replaces) {
-			continue
-		}
-		if found.IDs++; found.IDs > shownConflicts {
-			continue
-		}
 		conflict := Conflict{ID: id, Line: s.line, InFile: s.lines.total(), InQueue: s.queued.total(), Queue: s.queue}
 		var err error
 		if conflict.File, err = i.lineOf(s.line); err != nil {
 			conflict.Queue = nil
 		}
 		found.First = append(found.First, conflict)
-	}
-	if found.IDs == 0 {
-		return nil
 	}
 	return found
 }
@@ -236,7 +236,7 @@ func (i *Import) noteLine(id string, m failed.Message, line int) {
 	s := i.ids[id]
 	if s == nil {
 		s = &sameID{line: line}
-		i.ids[id], i.order = s, append(i.order, id)
+		i.ids[id] = s
 	}
 	s.lines.add(failed.Digest(i.how.Content(m)), 1)
 }
