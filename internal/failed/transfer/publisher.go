@@ -218,7 +218,6 @@ func (o *publisher) close() {
 
 // unpublished explains why the broker closed the channel. For a file it names the first line without an answer.
 func (o *publisher) unpublished(reason error) error {
-	o.forgetUnsent()
 	name, unanswered := "", ""
 	if len(o.outstanding) > 0 {
 		name = o.outstanding[0].Exchange
@@ -240,18 +239,9 @@ func (o *publisher) unpublished(reason error) error {
 	}
 }
 
-// forgetUnsent drops the publishes that were not sent.
-func (o *publisher) forgetUnsent() {
-	for _, s := range o.outstanding[o.flying:] {
-		o.bytes -= size(s.Publishing)
-	}
-	o.outstanding = o.outstanding[:o.flying]
-}
-
-// uncertain counts the publishes without an answer as uncertain.
+// uncertain counts the publishes that were sent and have no answer as uncertain.
 func (o *publisher) uncertain(err error) error {
-	o.forgetUnsent()
-	o.result.Uncertain += len(o.outstanding)
+	o.result.Uncertain += o.flying
 	o.outstanding, o.flying, o.bytes = nil, 0, 0
 	return err
 }
