@@ -49,9 +49,10 @@ func (i Import) Publishing(m Message, id string) (p Publishing, changes []string
 	aside := AsideIn(i.Queue)
 	note(properties.Has(content.Expiration), ChangedExpiration)
 	properties.Remove(content.Expiration)
-	note(i.moveUserID(&properties, aside.UserID), "user-id moved to the header "+aside.UserID+", since brokers refuse another user's name")
-	note(moveReplyTo(&properties, aside.ReplyTo), "reply-to "+deadletter.DirectReplyTo+" moved to the header "+aside.ReplyTo+
-		", since only clients that await a reply can use it")
+	note(i.moveUserID(&properties, aside.UserID),
+		"user-id moved to the header "+aside.UserID+", since brokers refuse another user's name")
+	note(moveReplyTo(&properties, aside.ReplyTo), "reply-to "+deadletter.DirectReplyTo+
+		" moved to the header "+aside.ReplyTo+", since only clients that await a reply can use it")
 	note(dropHeaders(&properties, isCount), ChangedCounts)
 	note(fixDeliveryMode(&properties), ChangedDeliveryMode)
 	note(i.Exchange == "" && dropHeaders(&properties, deadletter.IsAddress), ChangedCC)

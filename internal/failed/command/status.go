@@ -153,8 +153,9 @@ func (o *statusOptions) notShown() (lines []string) {
 	return lines
 }
 
-// subjects are what the user named, or else all pipelines and delayed exchanges, from the management API or the configuration.
-func (o *statusOptions) subjects(ctx context.Context, c *operation.Counting, args []string) (all []operation.Subject, err error) {
+// subjects are what the user named, or else all pipelines and delayed exchanges. These come from the management API, or else
+// from the configuration.
+func (o *statusOptions) subjects(ctx context.Context, c *operation.Counting, args []string) ([]operation.Subject, error) {
 	if len(args) > 0 || o.queue != "" {
 		return o.subjectsNamed(ctx, c, args)
 	}
@@ -176,7 +177,7 @@ func (o *statusOptions) subjects(ctx context.Context, c *operation.Counting, arg
 	case !o.source.Given():
 		return nil, noPipeline(config)
 	}
-	all = o.brokers().Configured(config, o.vhost)
+	all := o.brokers().Configured(config, o.vhost)
 	if len(all) == 0 {
 		return nil, fmt.Errorf("--vhost: the configuration has no pipeline or delayed exchange in %q", o.vhost)
 	}

@@ -140,8 +140,8 @@ func (t *targetFlags) brokers() operation.Brokers {
 	return operation.Brokers{URIs: t.connection.Brokers, Version: t.version}
 }
 
-// choose finds the pipeline and the delayed exchange with the name, if the configuration has them. If the target has a queue, it
-// keeps failed messages of that pipeline's work queues.
+// choose finds the pipeline and the delayed exchange with the name, if the configuration has them. A queue that the target
+// has already keeps failed messages of that pipeline's work queues.
 func choose(t *operation.Target, name string, config workerconfig.Config) (err error) {
 	t.Pipeline = pipeline.Names(name)
 	t.Name = cmp.Or(t.Name, t.Pipeline.FailedQueue())

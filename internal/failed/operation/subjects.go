@@ -107,7 +107,8 @@ func liveDelayed(n delayed.Names, live topology.Topology) []QueueStatus {
 	for _, l := range n.LevelsIn(live) {
 		queues = append(queues, QueueStatus{Queue: n.Level(l), Role: Waits, longest: l.Longest()})
 	}
-	return append(queues, QueueStatus{Queue: n.Refused(), Role: Waits}, QueueStatus{Queue: n.UnroutedQueue(), Role: Parks, kept: true})
+	return append(queues, QueueStatus{Queue: n.Refused(), Role: Waits},
+		QueueStatus{Queue: n.UnroutedQueue(), Role: Parks, kept: true})
 }
 
 // queuesOfPipeline are a pipeline's queues by its configuration. If the configuration is nil, names that are not known are
