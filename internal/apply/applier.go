@@ -29,8 +29,8 @@ type Applier struct {
 // New returns an applier that changes the client's broker.
 func New(client *broker.Client, times Times) *Applier { return &Applier{client, times, &sync.Map{}} }
 
-// Settle returns Times.Settle.
-func (a *Applier) Settle() time.Duration { return a.times.Settle }
+// Times are the times of the proof that queues are empty.
+func (a *Applier) Times() Times { return a.times }
 
 func (a *Applier) lock(vhost, name string, isExchange bool) *sync.RWMutex {
 	type key struct {
@@ -62,9 +62,6 @@ func (a *Applier) HoldExchange(vhost, name string) (release func()) {
 	lock.Lock()
 	return lock.Unlock
 }
-
-// Lag returns Times.Lag.
-func (a *Applier) Lag() time.Duration { return a.times.Lag }
 
 // Create creates objects that do not exist yet. Live has the objects that remain from an interrupted creation, and they
 // stay if no other creation continues with them. If another object exists or a step fails, Create removes only the

@@ -48,8 +48,7 @@ func (e *execution) lookUpDeletion(ctx context.Context, what string, err error, 
 		return nil
 	}
 	if broker.IsUnanswered(err) {
-		gone, _ := e.lookUp(ctx, func(now topology.Topology) (bool, bool) { return !exists(now), false })
-		if gone {
+		if e.lookUp(ctx, func(now topology.Topology) bool { return !exists(now) }) {
 			return nil
 		}
 	}
@@ -133,7 +132,7 @@ func (e *execution) deleteUnbound(ctx context.Context, name string, queue topolo
 // awaitDeletion looks for the effect of a queue's unanswered deletion. If the queue still runs with all its members in the end, the
 // deletion has not arrived.
 func (e *execution) awaitDeletion(ctx context.Context, name string, unanswered error) error {
-	gone, _ := e.lookUp(ctx, func(now topology.Topology) (bool, bool) { _, exists := now.Queues[name]; return !exists, false })
+	gone := e.lookUp(ctx, func(now topology.Topology) bool { _, exists := now.Queues[name]; return !exists })
 	info, err := e.client.Queue(ctx, e.Vhost, name)
 	if gone || err == nil && inspectPending(info).unknown == "" {
 		delete(e.deletionUnknown, name)

@@ -18,7 +18,11 @@ func (e *execution) write(
 ) (bool, error) {
 	isNew, err := put()
 	if err != nil && broker.IsUnanswered(err) {
-		same, other := e.lookUp(ctx, look)
+		same, other := false, false
+		e.lookUp(ctx, func(now topology.Topology) bool {
+			same, other = look(now)
+			return same || other
+		})
 		if same {
 			return true, nil
 		}
@@ -36,18 +40,16 @@ func (e *execution) write(
 }
 
 // lookUp looks for the effect of a write that was not answered for Times.Patience, even after a cancellation.
-func (e *execution) lookUp(ctx context.Context, look func(topology.Topology) (same, other bool)) (same, other bool) {
+func (e *execution) lookUp(ctx context.Context, look func(topology.Topology) (found bool)) (found bool) {
 	const looks = 6
 	ctx = context.WithoutCancel(ctx)
 	for range looks {
-		if now, err := e.client.List(ctx, e.Vhost); err == nil {
-			if same, other = look(now.Topology); same || other {
-				break
-			}
+		if now, err := e.client.List(ctx, e.Vhost); err == nil && look(now.Topology) {
+			return true
 		}
 		_ = pause(ctx, e.times.Patience/looks)
 	}
-	return same, other
+	return false
 }
 
 // compare reports whether an object with this name is on the broker as it was sent, or in another form.

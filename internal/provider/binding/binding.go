@@ -213,7 +213,7 @@ func (b bindings) Delete(ctx context.Context, state model) diag.Diagnostics {
 	if !diags.HasError() {
 		turn.Last = configured.Deleted
 		if of := state.Object(); !of.ToExchange {
-			b.Run.Unbound(state.Vhost.ValueString(), of.Destination, of.String())
+			b.Run.Goes(configured.Binding, state.Vhost.ValueString(), of.Destination, of.String())
 		}
 	}
 	return diags

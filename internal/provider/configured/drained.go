@@ -44,7 +44,7 @@ func (s *Provider) drained(ctx context.Context, vhost string, queues []string, a
 	if err != nil || len(looksEmpty) == 0 || all && len(looksEmpty) < len(queues) {
 		return drained, err
 	}
-	if err := pause(ctx, time.Until(c.begun.Add(s.Applier.Lag()))); err != nil {
+	if err := pause(ctx, time.Until(c.begun.Add(s.Applier.Times().Lag))); err != nil {
 		return nil, err
 	}
 	second, err := c.second.read(ctx, vhost, s.Applier.Counted)

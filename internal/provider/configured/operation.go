@@ -45,7 +45,7 @@ type Key struct {
 type operation struct {
 	begun              time.Time
 	refreshed, planned map[Key]bool
-	going              map[queueKey]map[string]bool
+	going              map[Key][]string
 	listings           map[string]*listing
 	counts             map[string]*counts
 	remembered         map[string]*remembered
@@ -53,8 +53,6 @@ type operation struct {
 	wrote              bool
 	// ownersWrite says that a resource that owns many objects is being changed.
 	ownersWrite bool
-	// unbound has the deleted bindings to each queue.
-	unbound map[queueKey][]string
 	// found has the names of exchanges, queues and policies, by vhost, that were there before the first write.
 	found map[string]map[Key]bool
 	// adds says that the apply has begun to create or change something.
@@ -65,8 +63,6 @@ type operation struct {
 	told     map[string]bool
 }
 
-type queueKey struct{ vhost, queue string }
-
 type reached struct {
 	user broker.User
 	err  error
@@ -76,7 +72,7 @@ func newOperation() *operation {
 	return &operation{
 		begun:     time.Now(),
 		refreshed: map[Key]bool{}, planned: map[Key]bool{},
-		going: map[queueKey]map[string]bool{}, unbound: map[queueKey][]string{}, listings: map[string]*listing{}, counts: map[string]*counts{},
+		going: map[Key][]string{}, listings: map[string]*listing{}, counts: map[string]*counts{},
 		remembered: map[string]*remembered{}, claimed: map[string]string{}, found: map[string]map[Key]bool{},
 		reaching: make(chan struct{}, 1), told: map[string]bool{},
 	}
@@ -129,15 +125,6 @@ func (s *Provider) AwaitAnother(ctx context.Context, until time.Time) (another b
 	return true
 }
 
-// Unbound notes deleted bindings to a queue, and returns all that this apply has deleted.
-func (s *Provider) Unbound(vhost, queue string, bindings ...string) []string {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	key := queueKey{vhost, queue}
-	s.operation.unbound[key] = append(s.operation.unbound[key], bindings...)
-	return slices.Clone(s.operation.unbound[key])
-}
-
 // Refreshes notes that a resource is refreshed. Within an operation, Terraform refreshes a resource once, and never after a
 // write.
 func (s *Provider) Refreshes(key Key) {
@@ -168,19 +155,16 @@ func (s *Provider) HasPlanned(key Key) bool {
 	return s.operation.planned[key]
 }
 
-// Goes notes policies that a plan removes from a queue, and returns all that were noted for this queue in the operation. If
-// two owners leave a queue at the same time, each still finds the other's policy on the broker. Only warnings depend on it.
-func (s *Provider) Goes(vhost, queue string, policies ...string) []string {
+// Goes notes what an operation takes from a queue, such as bindings, and returns all that was noted for it. If two owners leave a queue at
+// the same time, each still finds the other's policy on the broker. Only texts of warnings and errors depend on it.
+func (s *Provider) Goes(what Kind, vhost, queue string, names ...string) []string {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	key := queueKey{vhost, queue}
-	if s.operation.going[key] == nil {
-		s.operation.going[key] = map[string]bool{}
-	}
-	for _, policy := range policies {
-		s.operation.going[key][policy] = true
-	}
-	return slices.Sorted(maps.Keys(s.operation.going[key]))
+	key := Key{what, vhost, queue}
+	all := slices.Concat(s.operation.going[key], names)
+	slices.Sort(all)
+	s.operation.going[key] = slices.Compact(all)
+	return slices.Clone(s.operation.going[key])
 }
 
 // Claims notes who or what a plan sets something to, and returns what the first plan of this operation has noted.
@@ -239,7 +223,7 @@ func (s *Provider) WasAbsent(kind Kind, vhost, name string) bool {
 // AwaitCounts waits until statistics show what was on the broker before this operation began. It reports whether it has waited.
 func (s *Provider) AwaitCounts(ctx context.Context) (waited bool, err error) {
 	s.mutex.Lock()
-	wait := time.Until(s.operation.begun.Add(s.Applier.Settle()))
+	wait := time.Until(s.operation.begun.Add(s.Applier.Times().Settle))
 	s.mutex.Unlock()
 	return wait > 0, pause(ctx, wait)
 }

@@ -100,11 +100,11 @@ func TestErrorsOfListingsAreNotRemembered(t *testing.T) {
 func TestPoliciesThatGoFromAQueue(t *testing.T) {
 	t.Parallel()
 	s := Unconnected()
-	if got := s.Goes("/", "work", "retry/a/queues"); !slices.Equal(got, []string{"retry/a/queues"}) {
+	if got := s.Goes(Policy, "/", "work", "retry/a/queues"); !slices.Equal(got, []string{"retry/a/queues"}) {
 		t.Errorf("goes: %q", got)
 	}
-	s.Goes("v", "work", "retry/other/queues")
-	if got := s.Goes("/", "work", "retry/b/queues"); !slices.Equal(got, []string{"retry/a/queues", "retry/b/queues"}) {
+	s.Goes(Policy, "v", "work", "retry/other/queues")
+	if got := s.Goes(Policy, "/", "work", "retry/b/queues"); !slices.Equal(got, []string{"retry/a/queues", "retry/b/queues"}) {
 		t.Errorf("goes: %q", got)
 	}
 }

@@ -32,7 +32,7 @@ func (o owned[M, S, P]) warnOfLost(change apply.Change, prior S, next *S) diag.D
 func droppedDeadLetters(run *configured.Provider, c apply.Change, queues []string) []string {
 	var dropped []string
 	for _, queue := range queues {
-		going := run.Goes(c.Vhost, queue, slices.Collect(maps.Keys(c.Live.Policies))...)
+		going := run.Goes(configured.Policy, c.Vhost, queue, slices.Collect(maps.Keys(c.Live.Policies))...)
 		vhost := c.All
 		vhost.Policies = maps.Clone(vhost.Policies)
 		maps.DeleteFunc(vhost.Policies, func(name string, _ topology.Policy) bool {

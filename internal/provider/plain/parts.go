@@ -34,20 +34,6 @@ func leftOut(kind configured.Kind, others []string) diag.Diagnostic {
 			"rabbitmq_retry_attachment and rabbitmq_delayed_exchange instead.\n%s", kind, named))
 }
 
-// uncertain is a creation that can have taken effect, or still can.
-type uncertain struct {
-	error
-	importing string
-}
-
-// Error says how to go on in both cases.
-func (u *uncertain) Error() string {
-	return fmt.Sprintf("%v. The broker can have it all the same: apply again. If it then exists already, import it: %s", u.error, u.importing)
-}
-
-// Unwrap returns the cause.
-func (u *uncertain) Unwrap() error { return u.error }
-
 func notAName(attribute, value string) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(path.Root(attribute), "Not a name", fmt.Sprintf(
 		"The management API cannot address an object whose %s is %q. Choose another name.", attribute, value))

@@ -132,7 +132,7 @@ func (q queues) PlanDestroy(ctx context.Context, state model) diag.Diagnostics {
 	}
 	found := map[string]string{name: contents}
 	if all.Stuck[name] && !state.ForceDestroy.ValueBool() {
-		if again, err := look("second", q.Run.Applier.Lag()); err == nil && again.Stuck[name] {
+		if again, err := look("second", q.Run.Applier.Times().Lag); err == nil && again.Stuck[name] {
 			return append(diags, keepsMessages(found))
 		}
 	}
@@ -181,7 +181,7 @@ func (q queues) Delete(ctx context.Context, state model) diag.Diagnostics {
 // deleted are the errors of a deletion.
 func (q queues) deleted(state model, err error) diag.Diagnostics {
 	bound, kept := (*apply.BoundError)(nil), (*apply.KeptError)(nil)
-	unbound := q.Run.Unbound(state.Vhost.ValueString(), state.Name.ValueString())
+	unbound := q.Run.Goes(configured.Binding, state.Vhost.ValueString(), state.Name.ValueString())
 	switch {
 	case err == nil:
 		return nil
