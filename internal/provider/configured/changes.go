@@ -46,9 +46,12 @@ func (c *Changes) Add(change func(*topology.Vhost)) (earlier *Changes) {
 // AddLocked adds a change. The caller has the lock.
 func (c *Changes) AddLocked(change func(*topology.Vhost)) { c.all = append(c.all, change) }
 
-// In returns a vhost after the changes, which can change its policies in place. The caller has the lock, or the changes from Now or Add.
+// In returns a vhost after the changes, which change its maps in place. The caller has the lock, or the changes from Now or Add.
 func (c *Changes) In(vhost topology.Vhost) topology.Vhost {
-	vhost.Policies, vhost.OperatorPolicies = maps.Clone(vhost.Policies), maps.Clone(vhost.OperatorPolicies)
+	if len(c.all) > 0 {
+		vhost.Topology = topology.Merge(vhost.Topology, topology.Topology{})
+		vhost.OperatorPolicies = maps.Clone(vhost.OperatorPolicies)
+	}
 	for _, change := range c.all {
 		change(&vhost)
 	}

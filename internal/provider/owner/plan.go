@@ -2,6 +2,7 @@ package owner
 
 import (
 	"context"
+	"maps"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
@@ -95,9 +96,15 @@ func (o owned[M, S, P]) compare(
 	return diags
 }
 
-// brings adds the wanted objects to a vhost.
+// brings adds the wanted objects to a vhost, in place.
 func brings[S Spec[S]](next S) func(*topology.Vhost) {
-	return func(all *topology.Vhost) { all.Topology = topology.Merge(all.Topology, next.Expand()) }
+	wanted := next.Expand()
+	return func(all *topology.Vhost) {
+		maps.Copy(all.Exchanges, wanted.Exchanges)
+		maps.Copy(all.Queues, wanted.Queues)
+		maps.Copy(all.Policies, wanted.Policies)
+		all.Bindings = append(all.Bindings, wanted.Bindings...)
+	}
 }
 
 // checkUser returns an error if the user may not write the resource's policies.
