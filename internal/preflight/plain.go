@@ -169,13 +169,18 @@ func harmfulChange(before, after topology.Arguments) string {
 	maps.Copy(keys, after)
 	var changed []string
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		relaxed := slices.Contains(topology.Limits, key) && !topology.Tighter(key, before, after)
+		relaxed := slices.Contains(topology.Limits, key) && !topology.Tighter(key, before, after) || key == "overflow" && !overflows(after)
 		same := topology.Arguments{key: before[key]}.Equal(topology.Arguments{key: after[key]})
 		if !same && !relaxed && !slices.Contains(harmless, key) {
 			changed = append(changed, fmt.Sprintf("%s %s in place of %s", key, shown(after[key]), shown(before[key])))
 		}
 	}
 	return strings.Join(changed, ", ")
+}
+
+// overflows reports whether overflow has a meaning: without a limit and at-least-once dead-lettering, it has none.
+func overflows(settings topology.Arguments) bool {
+	return settings["max-length"] != nil || settings["max-length-bytes"] != nil || settings["dead-letter-strategy"] == "at-least-once"
 }
 
 func shown(value any) string {

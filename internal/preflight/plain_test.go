@@ -25,6 +25,7 @@ func TestCheckPolicyChange(t *testing.T) {
 		}
 		return &policy
 	}
+	full := all(0, "max-length", int64(8), "overflow", "reject-publish")
 	matching := func(pattern string, p *topology.Policy) *topology.Policy { p.Pattern = pattern; return p }
 	for name, c := range map[string]struct {
 		operator    bool
@@ -38,7 +39,8 @@ func TestCheckPolicyChange(t *testing.T) {
 		"a larger limit":                   {true, all(0, "max-length", int64(8)), all(0, "max-length", int64(9)), ""},
 		"a limit that goes":                {true, all(0, "max-length", int64(8)), nil, ""},
 		"a limit that no queue reaches":    {true, nil, all(0, "max-length", topology.UnreachableLength+1), "max-length"},
-		"another overflow":                 {true, all(0, "overflow", "reject-publish"), all(0), "work: overflow none in place of reject-publish"},
+		"another overflow":                 {true, full, all(0, "max-length", int64(8)), "work: overflow none in place of reject-publish"},
+		"an overflow without its limit":    {true, full, nil, ""},
 		"a pattern":                        {true, matching("^else$", all(0, "expires", int64(9))), matching("^work$", all(0, "expires", int64(9))), "work: expires"},
 		"a pattern that matches no queue":  {true, matching("^else$", all(0, "expires", int64(9))), matching("^more$", all(0, "expires", int64(9))), ""},
 		"attach by arguments":              {false, all(0, "queue-version", int64(2)), all(0, "expires", int64(9)), "work: expires 9 in place of none"},
@@ -47,7 +49,7 @@ func TestCheckPolicyChange(t *testing.T) {
 		"one with the pipeline's priority": {false, nil, all(byPolicy.PolicyPriority, "queue-version", int64(2)), "work: dead-letter-exchange none"},
 	} {
 		p := byPolicy
-		if name == "attach by arguments" || name == "another overflow" {
+		if name == "attach by arguments" || c.was == full {
 			p = byArguments
 		}
 		before := topology.Vhost{Topology: p.Expand(), Version: topology.Version{Major: 4, Minor: 3}, OperatorPolicies: map[string]topology.Policy{}}

@@ -178,6 +178,27 @@ func (s *Provider) Claims(what, by string) (first string) {
 	return by
 }
 
+// Fate is what a plan does with an object at one address.
+type Fate string
+
+// All fates. Gone means that the broker does not have the object, whatever else is planned.
+const (
+	Gone      Fate = "gone"
+	Created   Fate = "created or imported"
+	Destroyed Fate = "destroyed"
+)
+
+// Fate notes what a plan does with an object, and returns what was noted first since the last write.
+func (s *Provider) Fate(key Key, fate Fate) (first Fate) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if first, noted := s.fates[key]; noted && fate != Gone {
+		return first
+	}
+	s.fates[key] = fate
+	return fate
+}
+
 // MarkWritten notes that a kind of resource is changing the broker, so earlier listings are outdated.
 func (s *Provider) MarkWritten(by Kind, deletes bool) {
 	s.mutex.Lock()
@@ -187,6 +208,7 @@ func (s *Provider) MarkWritten(by Kind, deletes bool) {
 	if slices.Contains([]Kind{Pipeline, Attachment, DelayedExchange}, by) {
 		s.operation.ownersWrite = true
 	}
+	clear(s.fates)
 	clear(s.operation.listings)
 	clear(s.operation.counts)
 	maps.DeleteFunc(s.operation.remembered, func(name string, _ *remembered) bool { return !strings.HasPrefix(name, Lasting) })

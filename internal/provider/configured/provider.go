@@ -28,6 +28,7 @@ type Provider struct {
 	lastEnd   time.Time
 	fresh     map[string]*freshListings
 	turns     map[any]*Turn
+	fates     map[Key]Fate
 	// list asks the broker.
 	list func(ctx context.Context, vhost string) (topology.Vhost, error)
 }
@@ -44,7 +45,7 @@ func New(client *broker.Client, times apply.Times) *Provider {
 	return &Provider{
 		Client: client, Applier: apply.New(client, times), list: client.List,
 		operation: newOperation(), fresh: map[string]*freshListings{},
-		turns: map[any]*Turn{},
+		turns: map[any]*Turn{}, fates: map[Key]Fate{},
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 )
 
@@ -76,6 +77,7 @@ func (e *entity[M]) ImportState(ctx context.Context, req resource.ImportStateReq
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	resp.Diagnostics.Append(e.claim(values, configured.Created)...)
 	resp.Diagnostics.Append(e.setParts(ctx, resp.Identity, values)...)
 	resp.Diagnostics.Append(e.setParts(ctx, &resp.State, values)...)
 	if of, checks := e.particular().(ImportChecker); checks && e.provider.Configured() {

@@ -145,8 +145,8 @@ func (k Kind) NotDeleted(identity []types.String) diag.Diagnostic {
 
 func (k Kind) destroyedAndCreated(identity []types.String) diag.Diagnostic {
 	return diag.NewErrorDiagnostic(k.Title()+" is destroyed and created", k.Describe(identity)+" has another address in this configuration "+
-		"than in the state. So this plan destroys it at one address and creates it at the other, and what others have there would be lost: "+
-		"contents, bindings, permissions. Add a moved block from the address in the state to the new one.")
+		"than in the state. So this plan destroys it at one address, and creates or imports it at the other. What others have there would be "+
+		"lost: contents, bindings, permissions. Add a moved block from the address in the state to the new one.")
 }
 
 // Cannot is the error of a failed action, such as "create".

@@ -2,7 +2,6 @@ package entity
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -84,19 +83,24 @@ func (e *entity[M]) ModifyPlan(ctx context.Context, req resource.ModifyPlanReque
 	if req.Plan.Raw.IsNull() {
 		if connected && prior != nil && !resp.Diagnostics.HasError() {
 			resp.Diagnostics.Append(of.PlanDestroy(ctx, state)...)
-			resp.Diagnostics.Append(e.claim(of.Identity(state), "destroyed")...)
+			// Terraform can plan this before it refreshes the state.
+			if claim := e.claim(of.Identity(state), configured.Destroyed); claim != nil {
+				if exists, _ := of.Read(ctx, &state); exists {
+					resp.Diagnostics.Append(claim...)
+				}
+			}
 		}
 		return
 	}
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
-	created, diags := req.Private.GetKey(ctx, createdKey)
+	existed, diags := req.Private.GetKey(ctx, createdKey)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
 	identity := of.Identity(plan)
 	// The creation of a replacement is planned a second time.
-	if prior != nil || len(created) == 0 {
+	if prior != nil || len(existed) == 0 {
 		resp.Diagnostics.Append(e.begin(identity, prior == nil)...)
 	}
 	if prior != nil {
@@ -117,12 +121,15 @@ func (e *entity[M]) begin(identity []types.String, isNew bool) diag.Diagnostics 
 	if !isNew {
 		return nil
 	}
-	return e.claim(identity, "created")
+	return e.claim(identity, configured.Created)
 }
 
 // claim notes what a plan does with an object, and refuses a plan that destroys it at one address and creates it at another.
-func (e *entity[M]) claim(identity []types.String, fate string) diag.Diagnostics {
-	if e.provider.HasWritten() || e.provider.Claims(fmt.Sprintf("fate of %v", e.key(identity)), fate) == fate {
+func (e *entity[M]) claim(identity []types.String, fate configured.Fate) diag.Diagnostics {
+	if !Known(identity) || e.provider.HasWritten() {
+		return nil
+	}
+	if first := e.provider.Fate(e.key(identity), fate); first == fate || first == configured.Gone {
 		return nil
 	}
 	return diag.Diagnostics{e.destroyedAndCreated(identity)}
@@ -208,6 +215,7 @@ func (e *entity[M]) Read(ctx context.Context, req resource.ReadRequest, resp *re
 	switch {
 	case resp.Diagnostics.HasError():
 	case !exists:
+		e.claim(of.Identity(state), configured.Gone)
 		resp.State.RemoveResource(ctx)
 	default:
 		resp.Diagnostics.Append(resp.Private.SetKey(ctx, createdKey, createdValue)...)

@@ -3,6 +3,7 @@ package owner
 import (
 	"context"
 	"maps"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
@@ -96,9 +97,11 @@ func (o owned[M, S, P]) compare(
 	return diags
 }
 
-// brings adds the wanted objects to a vhost, in place.
+// brings adds the wanted objects to a vhost, in place. It leaves out queues that others use, too: a new pipeline accepts some policies of
+// theirs that must not be added later.
 func brings[S Spec[S]](next S) func(*topology.Vhost) {
 	wanted := next.Expand()
+	maps.DeleteFunc(wanted.Queues, func(name string, _ topology.Queue) bool { return slices.Contains(next.SharedQueues(), name) })
 	return func(all *topology.Vhost) {
 		maps.Copy(all.Exchanges, wanted.Exchanges)
 		maps.Copy(all.Queues, wanted.Queues)

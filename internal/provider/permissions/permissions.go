@@ -100,7 +100,7 @@ func (r resources) PlanDestroy(ctx context.Context, state model) diag.Diagnostic
 
 // Update lets other resources go first if the permissions are Terraform's own, since they can need them.
 func (r resources) Update(ctx context.Context, plan, state *model) diag.Diagnostics {
-	r.ownLast(ctx, *state)
+	OwnLast(ctx, r.Run, state.User.ValueString())
 	return r.Resource.Update(ctx, plan, state)
 }
 
@@ -108,7 +108,7 @@ func (r resources) Update(ctx context.Context, plan, state *model) diag.Diagnost
 func (r resources) Delete(ctx context.Context, state model) diag.Diagnostics {
 	turn := Turn(r.Run, state.Vhost.ValueString(), state.User.ValueString())
 	turn.Unlock()
-	r.ownLast(ctx, state)
+	OwnLast(ctx, r.Run, state.User.ValueString())
 	turn.Lock()
 	switch turn.Last {
 	case configured.Made:
@@ -125,11 +125,11 @@ func Turn(run *configured.Provider, vhost, user string) *configured.Turn {
 	return run.Turn(configured.Key{Kind: configured.Permissions, Vhost: vhost, Name: user})
 }
 
-// ownLast waits until nothing else is under way, if the permissions are Terraform's own.
-func (r resources) ownLast(ctx context.Context, m model) {
-	self, err := r.Run.ReachForWrite(ctx)
-	own := err == nil && self.Name == m.User.ValueString()
-	for end := time.Now().Add(24 * time.Hour); own && r.Run.AwaitAnother(ctx, end); {
+// OwnLast waits until nothing else is under way, if Terraform runs as the user.
+func OwnLast(ctx context.Context, run *configured.Provider, user string) {
+	self, err := run.ReachForWrite(ctx)
+	own := err == nil && self.Name == user
+	for end := time.Now().Add(24 * time.Hour); own && run.AwaitAnother(ctx, end); {
 	}
 }
 

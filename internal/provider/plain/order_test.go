@@ -2,8 +2,11 @@ package plain_test
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -176,10 +179,28 @@ resource "rabbitmq_policy" "ADDRESS" {
 		require.Contains(t, printed, "Error: "+title+" is destroyed and created")
 		moves += strings.ReplaceAll("moved {\n  from = TYPE.before\n  to   = TYPE.after\n}\n", "TYPE", "rabbitmq_"+kind)
 	}
+	imports := ""
+	for kind, id := range map[string]string{"vhost": b.Vhost + ".more", "queue": url.PathEscape(b.Vhost) + "/q"} {
+		imports += fmt.Sprintf("import {\n  to = rabbitmq_%s.after\n  id = %q\n}\n", kind, id)
+	}
+	tf.Write(t, "imports.tf", imports)
+	printed, code = tf.Exit(t, "plan", "-no-color")
+	require.Equal(t, 1, code, printed)
+	require.Contains(t, printed, "Error: Virtual host is destroyed and created")
+	require.Contains(t, printed, "Error: Queue is destroyed and created")
+	require.NoError(t, os.Remove(filepath.Join(tf.Dir, "imports.tf")))
+
 	tf.Write(t, "moved.tf", moves)
 	printed, code = tf.Exit(t, "plan", "-detailed-exitcode", "-no-color")
 	require.Equal(t, 2, code, printed)
 	require.Contains(t, printed, "Plan: 0 to add, 0 to change, 0 to destroy.")
+
+	require.NoError(t, os.Remove(filepath.Join(tf.Dir, "moved.tf")))
+	b.Call(t, http.MethodDelete, b.Path("exchanges", "e"), nil, nil)
+	printed, code = tf.Exit(t, "plan", "-no-color", "-target=rabbitmq_exchange.before", "-target=rabbitmq_exchange.after")
+	require.Zero(t, code, printed) // nothing is destroyed
+	tf.Write(t, "moved.tf", moves)
+	tf.Run(t, "apply", "-auto-approve")
 	tf.Run(t, "destroy", "-auto-approve")
 }
 

@@ -194,6 +194,9 @@ func (u users) Update(ctx context.Context, plan, state *model) diag.Diagnostics 
 	if err != nil {
 		return u.Failed("change", *plan, err)
 	}
+	if !maps.Equal(wanted.permissions, before.permissions) {
+		permissions.OwnLast(ctx, u.Run, name)
+	}
 	if diags := u.requireFree(ctx, *plan, wanted, before); diags.HasError() {
 		return diags
 	}
