@@ -138,6 +138,42 @@ resource "rabbitmq_policy" "p" {
 	tf.Run(t, "destroy", "-auto-approve")
 }
 
+// A rabbitmq_user that narrows the permissions of Terraform's own user waits for the deletion of a queue, which needs them.
+func TestAcc_OwnPermissionsOfAUserChangeLast(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	user, password := b.User(t, "administrator", ".*", ".*", ".*")
+	narrows := make(chan bool, 1)
+	endpoint := b.Behind(t, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
+		if r.Method == http.MethodDelete {
+			brokertest.Within(narrows, 2*time.Second)
+		}
+		api.ServeHTTP(w, r)
+		if r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/permissions/") {
+			narrows <- true
+		}
+	})
+	config := func(permission, more string) string {
+		return strings.NewReplacer("VHOST", b.Vhost, "USER", user, "PERMISSION", permission).Replace(`
+resource "rabbitmq_user" "own" {
+  name        = "USER"
+  tags        = ["administrator"]
+  permissions = { "VHOST" = { configure = "PERMISSION", write = "PERMISSION", read = "PERMISSION" } }
+}` + more)
+	}
+	tf := run(t, endpoint, user, password, config(".*", strings.ReplaceAll(`
+resource "rabbitmq_queue" "q" {
+  vhost = "VHOST"
+  name  = "q"
+}`, "VHOST", b.Vhost)))
+	tf.Run(t, "import", "rabbitmq_user.own", user)
+	tf.Run(t, "apply", "-auto-approve")
+	<-narrows // the import leaves permissions to the first apply
+	tf.Write(t, "main.tf", terraformtest.Required+config("^none$", ""))
+	tf.Run(t, "apply", "-auto-approve")
+	require.Empty(t, acctest.Names(t, b, "queues"))
+}
+
 // Terraform would destroy and create these objects at the same time, and what others have there would be lost.
 func TestAcc_ObjectsThatGetAnotherAddress(t *testing.T) {
 	t.Parallel()
