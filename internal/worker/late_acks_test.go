@@ -97,8 +97,8 @@ func TestLateAcknowledgements(t *testing.T) {
 			if r.err != nil || strings.Contains(r.Log.String(), "possibly lacks") {
 				t.Errorf("error %v, log:\n%s", r.err, r.Log)
 			}
-			if n := l.held.Load(); n < 100 {
-				t.Errorf("only %d acknowledgements were late", n)
+			if l.held.Load() == 0 {
+				t.Error("no acknowledgement was late")
 			}
 			letGo()
 			p.work(t)
