@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -138,16 +139,21 @@ func TestStatusOfAll(t *testing.T) {
 	}
 	o.prints(t, exitOK, "status --look", "FAILED  OLDEST", "3       "+long.Format("2006-01-02 15:04:05Z"), "0       -")
 	o.holds(t, "orders.failed", 2)
-	out, _ = o.run(t, exitOK, "status -o json")
 	var status struct {
 		Summaries []struct {
 			Name, Kind                        string
 			Inbox, Consumers, Waiting, Failed *int
 		}
 	}
-	err = json.Unmarshal([]byte(out), &status)
-	all := status.Summaries
-	assert.Truef(t, err == nil && len(all) == 3 && all[0].Inbox == nil && *all[1].Waiting == 1 && *all[1].Failed == 3, "%s: %v", out, err)
+	brokertest.Eventually(t, func() error { // statistics lag
+		out, _ := o.run(t, exitOK, "status -o json")
+		err := json.Unmarshal([]byte(out), &status)
+		all := status.Summaries
+		if err != nil || len(all) != 3 || all[0].Inbox != nil || *all[1].Waiting != 1 || *all[1].Failed != 3 {
+			return fmt.Errorf("%s: %w", out, err)
+		}
+		return nil
+	})
 	o.says(t, exitUsage, "failed list --reason exhausted", "which pipeline or delayed exchange?")
 }
 
