@@ -186,7 +186,7 @@ func (d *demo) follow(ctx context.Context, deliveries, parked <-chan amqp.Delive
 		i := slices.IndexFunc(orders, func(o *order) bool { return o.id == m.MessageId })
 		switch {
 		case i < 0:
-			return fmt.Errorf("a message with the id %q arrived, which nobody published", m.MessageId)
+			return fmt.Errorf("a message with the unknown id %q arrived", m.MessageId)
 		case orders[i].done:
 			return fmt.Errorf("%s arrived again after its end", m.MessageId)
 		}

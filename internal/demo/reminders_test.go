@@ -19,10 +19,10 @@ func TestRemindersThatAreNotDueFail(t *testing.T) {
 		late  time.Duration
 		fails bool
 	}{
-		"another one": {"reminder-1", 0, true},
-		"early":       {want.id, -time.Millisecond, true},
-		"on time":     {want.id, 0, false},
-		"late":        {want.id, time.Minute, false},
+		"another reminder": {"reminder-1", 0, true},
+		"early":            {want.id, -time.Millisecond, true},
+		"on time":          {want.id, 0, false},
+		"late":             {want.id, time.Minute, false},
 	} {
 		assert.Equal(t, c.fails, want.checkArrival(amqp.Delivery{MessageId: c.id}, c.late) != nil, name)
 	}

@@ -58,8 +58,8 @@ func Guarded(conn net.Conn) *Conn {
 	return c
 }
 
-// Raw puts a connection below a client. With TLS, this is the decrypted connection. The client sees only one property
-// of a message, a header, from which [Conn.Properties] gets the encoded original. Published messages need [Headers].
+// Raw puts a connection below a client. With TLS, this is the decrypted connection. In place of a message's properties,
+// the client sees one header. [Conn.Properties] returns the encoded properties for it. To publish, use [Headers].
 func Raw(conn net.Conn) *Conn {
 	c := newConn(conn)
 	c.in.edit = func(properties []byte, body int) []byte {
@@ -79,7 +79,7 @@ func (c *Conn) SetFrameMax(n uint32) { c.frameMax.Store(n) }
 
 // Close also ends a wait for room.
 func (c *Conn) Close() error {
-	c.Limit(0)
+	c.end()
 	return c.Conn.Close()
 }
 

@@ -7,12 +7,14 @@ import "sync/atomic"
 type Gate struct {
 	// limit is 0 if there is no limit.
 	limit, held atomic.Int64
+	// ended says that the connection is closed, so that nothing waits any more.
+	ended atomic.Bool
 	// changed ends a wait for room.
 	changed chan struct{}
 }
 
 // Limit bounds the bytes of messages that have been read and not released. Above the limit, nothing at all is read. An
-// application that waits for the broker's answer must therefore continue to take messages. 0 lifts the limit.
+// application that waits for the broker's answer must therefore continue to take messages.
 func (g *Gate) Limit(bytes int) {
 	g.limit.Store(int64(bytes))
 	g.wake()
@@ -27,7 +29,7 @@ func (g *Gate) Release(bytes int) {
 // Full reports whether there is no room.
 func (g *Gate) Full() bool {
 	limit := g.limit.Load()
-	return limit > 0 && g.held.Load() > limit
+	return limit > 0 && g.held.Load() > limit && !g.ended.Load()
 }
 
 // admit waits until there is room, and reports whether it waited. Then it holds this many bytes. Only the goroutine
@@ -39,6 +41,12 @@ func (g *Gate) admit(bytes int) (waited bool) {
 	}
 	g.held.Add(int64(bytes))
 	return waited
+}
+
+// end ends a wait for room, and all later ones.
+func (g *Gate) end() {
+	g.ended.Store(true)
+	g.wake()
 }
 
 func (g *Gate) wake() {

@@ -25,7 +25,7 @@ type stream struct {
 	through int64
 	// held is the beginning of a frame that is not complete.
 	held []byte
-	// edit returns the properties that replace those of a message with a body of this size. nil means that they stay.
+	// edit returns new properties for a message with a body of this size, or nil to keep the old ones.
 	edit func(properties []byte, body int) []byte
 }
 

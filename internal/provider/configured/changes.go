@@ -3,6 +3,7 @@ package configured
 import (
 	"context"
 	"maps"
+	"slices"
 	"sync"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -49,8 +50,8 @@ func (c *Changes) AddLocked(change func(*topology.Vhost)) { c.all = append(c.all
 // In returns a vhost after the changes, which change its maps in place. The caller has the lock, or the changes from Now or Add.
 func (c *Changes) In(vhost topology.Vhost) topology.Vhost {
 	if len(c.all) > 0 {
-		vhost.Topology = topology.Merge(vhost.Topology, topology.Topology{})
-		vhost.OperatorPolicies = maps.Clone(vhost.OperatorPolicies)
+		vhost.Exchanges, vhost.Queues, vhost.Bindings = maps.Clone(vhost.Exchanges), maps.Clone(vhost.Queues), slices.Clip(vhost.Bindings)
+		vhost.Policies, vhost.OperatorPolicies = maps.Clone(vhost.Policies), maps.Clone(vhost.OperatorPolicies)
 	}
 	for _, change := range c.all {
 		change(&vhost)

@@ -83,12 +83,7 @@ func (e *entity[M]) ModifyPlan(ctx context.Context, req resource.ModifyPlanReque
 	if req.Plan.Raw.IsNull() {
 		if connected && prior != nil && !resp.Diagnostics.HasError() {
 			resp.Diagnostics.Append(of.PlanDestroy(ctx, state)...)
-			// Terraform can plan this before it refreshes the state.
-			if claim := e.claim(of.Identity(state), configured.Destroyed); claim != nil {
-				if exists, _ := of.Read(ctx, &state); exists {
-					resp.Diagnostics.Append(claim...)
-				}
-			}
+			resp.Diagnostics.Append(e.planDestroy(ctx, of, state)...)
 		}
 		return
 	}
@@ -101,7 +96,7 @@ func (e *entity[M]) ModifyPlan(ctx context.Context, req resource.ModifyPlanReque
 	identity := of.Identity(plan)
 	// The creation of a replacement is planned a second time.
 	if prior != nil || len(existed) == 0 {
-		resp.Diagnostics.Append(e.begin(identity, prior == nil)...)
+		resp.Diagnostics.Append(e.plan(identity, prior == nil)...)
 	}
 	if prior != nil {
 		for _, name := range e.Replacing().Different(plan, state) {
@@ -112,8 +107,21 @@ func (e *entity[M]) ModifyPlan(ctx context.Context, req resource.ModifyPlanReque
 	resp.Diagnostics.Append(resp.Plan.Set(ctx, plan)...)
 }
 
-// begin notes that a resource is planned.
-func (e *entity[M]) begin(identity []types.String, isNew bool) diag.Diagnostics {
+// planDestroy notes that a resource is destroyed. Terraform can plan that before it refreshes the state, so an object that is gone
+// already is no reason to refuse.
+func (e *entity[M]) planDestroy(ctx context.Context, of Resource[M], state M) diag.Diagnostics {
+	refused := e.claim(of.Identity(state), configured.Destroyed)
+	if refused == nil {
+		return nil
+	}
+	if exists, diags := of.Read(ctx, &state); !exists && !diags.HasError() {
+		return nil
+	}
+	return refused
+}
+
+// plan notes that a resource is planned.
+func (e *entity[M]) plan(identity []types.String, isNew bool) diag.Diagnostics {
 	if !Known(identity) {
 		return nil
 	}

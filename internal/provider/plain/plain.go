@@ -171,7 +171,7 @@ func (r Resource[M, O, P]) settled(ctx context.Context, plan M, created bool, er
 // Uncertain is the error of a creation that can have taken effect, or still can.
 func (r Resource[M, O, P]) Uncertain(plan M, err error) diag.Diagnostics {
 	return r.Failed("create", plan, fmt.Errorf(
-		"%w. The broker can have it all the same: apply again. If it then exists already, import it: %s", err, r.Importing(plan)))
+		"%w. The broker can still have created it: apply again. If it exists by then, import it: %s", err, r.Importing(plan)))
 }
 
 // wasAbsent reports whether it is known that an object was not on the broker before its creation.

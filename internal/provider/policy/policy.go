@@ -141,7 +141,7 @@ func (r resources) checked(ctx context.Context, m model, isNew, stays bool, writ
 	vhost, done := m.Vhost.ValueString(), r.Run.Changes(ctx, configured.Written+m.Vhost.ValueString())
 	done.Lock()
 	defer done.Unlock()
-	conflicts := func(all topology.Vhost) preflight.Findings { return r.conflicts(m, stays)(done.In(all)) }
+	conflicts := r.conflicts(m, stays)
 	change := func() diag.Diagnostics {
 		diags := write()
 		if !diags.HasError() {
@@ -154,13 +154,15 @@ func (r resources) checked(ctx context.Context, m model, isNew, stays bool, writ
 		return is && isNew
 	}
 	recent, err := r.Run.Recent(ctx, vhost)
-	switch {
-	case err == nil && !exists(done.In(recent)) && len(conflicts(recent)) == 0:
-		return change()
-	case broker.IsNotFound(err) && !stays:
+	if err == nil {
+		if known := done.In(recent); !exists(known) && len(conflicts(known)) == 0 {
+			return change()
+		}
+	}
+	if broker.IsNotFound(err) && !stays {
 		return r.GoneWithVhost(ctx, m, vhost, err)
 	}
-	all, diags := plain.CheckApply(ctx, r.Run, vhost, conflicts)
+	all, diags := plain.CheckApply(ctx, r.Run, vhost, func(all topology.Vhost) preflight.Findings { return conflicts(done.In(all)) })
 	switch {
 	case diags.HasError():
 		return diags
