@@ -1,6 +1,7 @@
 package deadletter
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -75,7 +76,9 @@ type Verdict struct {
 func (p *Pipeline) Decide(l Letter, now time.Time) Verdict {
 	switch {
 	case l.Queue == "":
-		return fail(l, ReasonUnknownQueue)
+		return p.failUnknown(l)
+	case l.Lost && l.Unreadable != "":
+		return failUnreadable(l)
 	case l.Lost && l.DueAt > 0:
 		return p.waitOn(l, now)
 	case l.Lost:
@@ -84,6 +87,8 @@ func (p *Pipeline) Decide(l Letter, now time.Time) Verdict {
 		return fail(l, knownReason(l.Reason))
 	case l.Never:
 		return fail(l, ReasonUnrecoverable)
+	case l.Unreadable == HeaderCount, l.Unreadable != "" && p.maxAge > 0:
+		return failUnreadable(l)
 	case l.Count >= p.maxAttemptsIn(l.Queue):
 		return fail(l, ReasonExhausted)
 	}
@@ -96,8 +101,14 @@ func (p *Pipeline) Decide(l Letter, now time.Time) Verdict {
 
 // retry waits as long as the consumer asked for, or else as long as the schedule says.
 func (p *Pipeline) retry(l Letter, now time.Time) (v Verdict, wait time.Duration) {
+	if !l.NotBefore.IsZero() {
+		l.After = min(max(0, l.NotBefore.Sub(now)), longestWait)
+	}
 	if l.After < 0 {
 		delay := p.delays[min(l.Count, int64(len(p.delays)))-1]
+		if l.answers && delay == 0 { // its consumer would publish the message again as fast as the broker can
+			delay = p.delayOfAtLeast(time.Millisecond)
+		}
 		return Verdict{Letter: l, Action: Retry, Delay: delay}, delay
 	}
 	dueAt := now.Add(l.After + time.Millisecond - 1).UnixMilli()
@@ -193,6 +204,21 @@ func (p *Pipeline) delayOfAtLeast(wanted time.Duration) time.Duration {
 
 func fail(l Letter, reason string) Verdict {
 	return Verdict{Letter: l, Action: Fail, Reason: reason}
+}
+
+// failUnknown parks a message of which no work queue is known. The error tells the consumer's author what to publish to.
+func (p *Pipeline) failUnknown(l Letter) Verdict {
+	v := fail(l, ReasonUnknownQueue)
+	v.Error = fmt.Sprintf("no header %s names a work queue of the pipeline: to have a message retried, "+
+		"publish it to the exchange %q with that header", HeaderQueue, p.Names.DeadLetterExchange())
+	return v
+}
+
+// failUnreadable parks a message whose number of attempts or age is not known.
+func failUnreadable(l Letter) Verdict {
+	v := fail(l, ReasonUnreadable)
+	v.Error = fmt.Sprintf("the header %s has a value that cannot be read: copy it unchanged", l.Unreadable)
+	return v
 }
 
 // knownReason replaces a reason that the broker does not know, to keep it out of the failed queue.

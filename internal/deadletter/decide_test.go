@@ -2,6 +2,7 @@ package deadletter
 
 import (
 	"math"
+	"net/http"
 	"os"
 	"regexp"
 	"slices"
@@ -34,12 +35,19 @@ func TestDecide(t *testing.T) {
 
 		"above the maximum": {rejected(queue, ours(queue, 9)), Fail, 0, "exhausted", queue, 10},
 		"overflow":          {rejected(queue, ours(queue, math.MaxInt64)), Fail, 0, "exhausted", queue, math.MaxInt64},
-		"negative count":    {rejected(queue, ours(queue, math.MinInt64)), Retry, 5 * time.Second, "", queue, 1},
-		"count of a type":   {rejected(queue, with(ours(queue, 0), HeaderCount, "3")), Retry, 5 * time.Second, "", queue, 1},
+		"negative count":    {rejected(queue, ours(queue, math.MinInt64)), Retry, 30 * time.Second, "", queue, 2},
+		"count as text":     {rejected(queue, with(ours(queue, 0), HeaderCount, "3")), Fail, 0, "exhausted", queue, 4},
+		"count as bytes":    {rejected(queue, with(ours(queue, 0), HeaderCount, []byte("2"))), Retry, 30 * time.Second, "", queue, 3},
+		"count as words":    {rejected(queue, with(ours(queue, 0), HeaderCount, "two")), Retry, 30 * time.Second, "", queue, 2},
+		"count as nothing":  {rejected(queue, with(ours(queue, 0), HeaderCount, nil)), Retry, 30 * time.Second, "", queue, 2},
+		"count beyond":      {rejected(queue, with(ours(queue, 0), HeaderCount, "99999999999999999999")), Fail, 0, "exhausted", queue, math.MaxInt64},
+		"count, no history": {rejected(queue, without(with(ours(queue, 0), HeaderCount, "two"), HeaderHistory)), Fail, 0, "unreadable_header", queue, 1},
+		"no count":          {rejected(queue, without(ours(queue, 0), HeaderCount)), Retry, 5 * time.Second, "", queue, 1},
+		"age, no history":   {rejected(queue, without(with(ours(queue, 1), HeaderFirstFailedAt, "soon"), HeaderHistory)), Retry, 30 * time.Second, "", queue, 2},
 		"count as int32":    {rejected(queue, with(ours(queue, 0), HeaderCount, int32(2))), Retry, 30 * time.Second, "", queue, 3},
-		"no pipeline":       {rejected(queue, with(ours(queue, 3), HeaderPipeline, nil)), Retry, 5 * time.Second, "", queue, 1},
+		"no pipeline":       {rejected(queue, without(without(ours(queue, 3), HeaderPipeline), HeaderQueue)), Retry, 5 * time.Second, "", queue, 1},
 		"moved here":        {rejected(queue, with(ours(queue, 1), HeaderPipeline, "x")), Retry, 30 * time.Second, "", queue, 2},
-		"other pipeline":    {rejected(queue, with(with(ours(queue, 3), HeaderPipeline, "x"), HeaderQueue, nil)), Retry, 5 * time.Second, "", queue, 1},
+		"other pipeline":    {rejected(queue, without(with(ours(queue, 3), HeaderPipeline, "x"), HeaderQueue)), Retry, 5 * time.Second, "", queue, 1},
 		"other queue":       {rejected("orders.paid", ours(queue, 3)), Retry, 5 * time.Second, "", "orders.paid", 1},
 
 		"expired":            {deadLettered(deathIn(queue, "expired"), nil), Fail, 0, "expired", queue, 1},
@@ -63,14 +71,22 @@ func TestDecide(t *testing.T) {
 
 		"from the inbox":            {deadLettered(deathIn("orders.inbox", "delivery_limit"), nil), Fail, 0, "unknown_queue", "", 1},
 		"never":                     {byConsumer(amqp.Table{HeaderQueue: queue, HeaderHint: "never"}), Fail, 0, "unrecoverable", queue, 1},
-		"never, of another type":    {byConsumer(amqp.Table{HeaderQueue: queue, HeaderHint: []byte("never")}), Retry, 5 * time.Second, "", queue, 1},
+		"never, as bytes":           {byConsumer(amqp.Table{HeaderQueue: queue, HeaderHint: []byte("never")}), Fail, 0, "unrecoverable", queue, 1},
+		"never, in another case":    {byConsumer(amqp.Table{HeaderQueue: queue, HeaderHint: "Never"}), Fail, 0, "unrecoverable", queue, 1},
+		"never, and more":           {byConsumer(amqp.Table{HeaderQueue: queue, HeaderHint: "never mind"}), Retry, 5 * time.Second, "", queue, 1},
+		"not a word":                {byConsumer(amqp.Table{HeaderQueue: queue, HeaderHint: false}), Retry, 5 * time.Second, "", queue, 1},
 		"never, from the broker":    {rejected(queue, amqp.Table{HeaderHint: "never"}), Fail, 0, "unrecoverable", queue, 1},
 		"never, but not retried":    {deadLettered(deathIn(queue, "expired"), amqp.Table{HeaderHint: "never"}), Fail, 0, "expired", queue, 1},
 		"never, copied":             {rejected("orders.paid", with(ours(queue, 1), HeaderHint, "never")), Fail, 0, "unrecoverable", "orders.paid", 1},
-		"queue of another type":     {rejected(queue, with(ours(queue, 2), HeaderQueue, amqp.Table{})), Retry, 5 * time.Second, "", queue, 1},
-		"pipeline of another type":  {rejected(queue, with(ours(queue, 2), HeaderPipeline, []any{"orders"})), Retry, 5 * time.Second, "", queue, 1},
-		"count as a fraction":       {rejected(queue, with(ours(queue, 0), HeaderCount, 3.0)), Retry, 5 * time.Second, "", queue, 1},
-		"count as a decimal":        {rejected(queue, with(ours(queue, 0), HeaderCount, amqp.Decimal{Value: 3})), Retry, 5 * time.Second, "", queue, 1},
+		"queue of another type":     {rejected(queue, with(ours(queue, 2), HeaderQueue, amqp.Table{})), Retry, 30 * time.Second, "", queue, 3},
+		"pipeline of another type":  {rejected(queue, with(ours(queue, 2), HeaderPipeline, []any{"orders"})), Retry, 30 * time.Second, "", queue, 3},
+		"queue as bytes":            {rejected(queue, with(ours(queue, 2), HeaderQueue, []byte(queue))), Retry, 30 * time.Second, "", queue, 3},
+		"names the queue alone":     {byConsumer(without(ours(queue, 2), HeaderPipeline)), Retry, 30 * time.Second, "", queue, 3},
+		"a publisher's own headers": {rejected(queue, without(ours(queue, 2), HeaderPipeline)), Retry, 5 * time.Second, "", queue, 1},
+		"a pipeline of no type":     {rejected(queue, with(ours(queue, 2), HeaderPipeline, nil)), Retry, 30 * time.Second, "", queue, 3},
+		"count as a double":         {rejected(queue, with(ours(queue, 0), HeaderCount, 3.0)), Fail, 0, "exhausted", queue, 4},
+		"count as a fraction":       {rejected(queue, with(ours(queue, 0), HeaderCount, 3.5)), Retry, 30 * time.Second, "", queue, 2},
+		"count as a decimal":        {rejected(queue, with(ours(queue, 0), HeaderCount, amqp.Decimal{Scale: 1, Value: 30})), Fail, 0, "exhausted", queue, 4},
 		"after the least":           {rejected(queue, amqp.Table{HeaderAfter: int64(math.MinInt64)}), Retry, 5 * time.Second, "", queue, 1},
 		"another hint":              {byConsumer(amqp.Table{HeaderQueue: queue, HeaderHint: "always"}), Retry, 5 * time.Second, "", queue, 1},
 		"after 0":                   {rejected(queue, with(ours(queue, 1), HeaderAfter, int8(0))), Retry, 5 * time.Second, "", queue, 2},
@@ -86,9 +102,21 @@ func TestDecide(t *testing.T) {
 		"after a double":            {rejected(queue, amqp.Table{HeaderAfter: 5001.0}), Retry, 30 * time.Second, "", queue, 1},
 		"after a float":             {rejected(queue, amqp.Table{HeaderAfter: float32(30_000)}), Retry, 30 * time.Second, "", queue, 1},
 		"after an infinite time":    {rejected(queue, amqp.Table{HeaderAfter: math.Inf(1)}), Fail, 0, "retry_after_too_long", queue, 1},
-		"after a decimal":           {rejected(queue, amqp.Table{HeaderAfter: amqp.Decimal{Value: 30_000}}), Retry, 5 * time.Second, "", queue, 1},
+		"after a decimal":           {rejected(queue, amqp.Table{HeaderAfter: amqp.Decimal{Value: 30_000}}), Retry, 30 * time.Second, "", queue, 1},
 		"after a date":              {rejected(queue, amqp.Table{HeaderAfter: time.Unix(30, 0)}), Retry, 5 * time.Second, "", queue, 1},
 		"after words":               {rejected(queue, amqp.Table{HeaderAfter: "soon"}), Retry, 5 * time.Second, "", queue, 1},
+		"retry-after":               {byConsumer(amqp.Table{HeaderQueue: queue, HeaderRetryAfter: "29.5"}), Retry, 30 * time.Second, "", queue, 1},
+		"retry-after as bytes":      {byConsumer(amqp.Table{HeaderQueue: queue, HeaderRetryAfter: []byte("30")}), Retry, 30 * time.Second, "", queue, 1},
+		"retry-after a date":        {byConsumer(amqp.Table{HeaderQueue: queue, HeaderRetryAfter: now.Add(20 * time.Second).UTC().Format(http.TimeFormat)}), Retry, 30 * time.Second, "", queue, 1},
+		"retry-after a date before": {byConsumer(with(ours(queue, 1), HeaderRetryAfter, "Sun, 06 Nov 1994 08:49:37 GMT")), Retry, 5 * time.Second, "", queue, 2},
+		"retry-after both":          {byConsumer(amqp.Table{HeaderQueue: queue, HeaderAfter: 1, HeaderRetryAfter: 30}), Retry, 5 * time.Second, "", queue, 1},
+		"retry-after, one readable": {byConsumer(amqp.Table{HeaderQueue: queue, HeaderAfter: "soon", HeaderRetryAfter: 30}), Retry, 30 * time.Second, "", queue, 1},
+		"retry-after of ages":       {byConsumer(amqp.Table{HeaderQueue: queue, HeaderRetryAfter: "Fri, 31 Dec 9999 23:59:59 GMT"}), Fail, 0, "retry_after_too_long", queue, 1},
+		"retry-after, by a nack":    {rejected(queue, amqp.Table{HeaderRetryAfter: 30}), Retry, 5 * time.Second, "", queue, 1},
+		"answered":                  {answer(nil), Fail, 0, "unknown_queue", "", 1},
+		"answered, with its queue":  {answer(amqp.Table{HeaderQueue: queue}), Retry, 5 * time.Second, "", queue, 1},
+		"answered, another's queue": {answer(amqp.Table{HeaderQueue: "x"}), Fail, 0, "unknown_queue", "", 1},
+		"answered, headers copied":  {answer(ours(queue, 2)), Retry, 30 * time.Second, "", queue, 3},
 		"after, copied":             {rejected("orders.paid", with(ours(queue, 1), HeaderAfter, 30_000)), Retry, 5 * time.Second, "", "orders.paid", 1},
 		"after, but exhausted":      {rejected(queue, with(ours(queue, 3), HeaderAfter, 0)), Fail, 0, "exhausted", queue, 4},
 		"waits on":                  {lost(due(ours(queue, 2), time.Minute)), Retry, 30 * time.Second, "", queue, 2},
@@ -99,13 +127,14 @@ func TestDecide(t *testing.T) {
 		"waits on, last attempt":    {lost(due(ours(queue, 9), time.Minute)), Retry, 30 * time.Second, "", queue, 9},
 		"waits on, other pipeline":  {lost(due(with(ours(queue, 2), HeaderPipeline, "x"), time.Minute)), Fail, 0, "unknown_queue", "", 2},
 		"waits for ages":            {lost(with(ours(queue, 2), HeaderDueAt, int64(math.MaxInt64))), Fail, 0, "retry_after_too_long", queue, 2},
-		"due at no time":            {lost(with(ours(queue, 2), HeaderDueAt, "tomorrow")), Rescue, 0, "", queue, 2},
-		"due before the epoch":      {lost(with(ours(queue, 2), HeaderDueAt, int64(-1))), Rescue, 0, "", queue, 2},
+		"due, as text":              {lost(with(ours(queue, 2), HeaderDueAt, "1700000060000")), Retry, 30 * time.Second, "", queue, 2},
+		"due at no time":            {lost(with(ours(queue, 2), HeaderDueAt, "tomorrow")), Fail, 0, "unreadable_header", queue, 2},
+		"due before the epoch":      {lost(with(ours(queue, 2), HeaderDueAt, int64(-1))), Fail, 0, "unreadable_header", queue, 2},
 		"due, but failed":           {rejected(queue, due(ours(queue, 2), time.Minute)), Retry, 30 * time.Second, "", queue, 3},
 		"due, but exhausted":        {rejected(queue, due(ours(queue, 3), time.Minute)), Fail, 0, "exhausted", queue, 4},
 		"lost its binding":          {lost(ours(queue, 2)), Rescue, 0, "", queue, 2},
 		"lost, of no configuration": {lost(ours("old", 2)), Rescue, 0, "", "old", 2},
-		"lost, no queue":            {lost(with(ours(queue, 2), HeaderQueue, nil)), Fail, 0, "unknown_queue", "", 2},
+		"lost, no queue":            {lost(without(ours(queue, 2), HeaderQueue)), Fail, 0, "unknown_queue", "", 2},
 		"lost, own queue":           {lost(ours("orders.failed", 2)), Fail, 0, "unknown_queue", "", 2},
 		"lost, other pipeline":      {lost(with(ours(queue, 2), HeaderPipeline, "x")), Fail, 0, "unknown_queue", "", 2},
 	}
@@ -122,6 +151,35 @@ func TestDecide(t *testing.T) {
 				t.Errorf("queue %q, count %d, want %q, %d", v.Letter.Queue, v.Letter.Count, test.queue, test.count)
 			}
 		})
+	}
+}
+
+// A program that publishes to the exchange of the delivery would have a loop without a wait.
+func TestAnswerWithoutHeadersWaits(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		queues map[string]pipeline.WorkerQueue
+		key    string
+		want   string
+	}{
+		"the key names it": {nil, "orders.paid", "orders.paid"},
+		"the only one":     {map[string]pipeline.WorkerQueue{"celery": {}}, "any", "celery"},
+		"neither":          {nil, "any", ""},
+	} {
+		p := compile(t, pipeline.Worker{Delays: []string{"0s", "5s"}, WorkQueues: test.queues})
+		d := answer(amqp.Table{"x-death": []any{deathIn("retries.of.the.application", "expired")}, "tenant": "a"})
+		d.RoutingKey = test.key
+		v := judge(p, d)
+		if v.Letter.Queue != test.want {
+			t.Errorf("%s: %+v", name, v)
+		}
+		if test.want == "" {
+			require.Contains(t, v.Error, `"orders.dlx"`)
+			continue
+		}
+		if v.Action != Retry || v.Delay != 5*time.Second || v.Letter.Count != 1 {
+			t.Errorf("%s: %+v", name, v)
+		}
 	}
 }
 
@@ -249,11 +307,13 @@ func TestMaxAge(t *testing.T) {
 		"is in one of several delays":   {"1m", lost(due(aged(1, time.Hour), time.Minute)), 30 * time.Second, ""},
 		"another clock, ahead":          {"1m", rejected(queue, aged(1, -time.Hour)), 30 * time.Second, ""},
 		"never to come":                 {"1m", rejected(queue, with(aged(1, 0), HeaderFirstFailedAt, int64(math.MaxInt64))), 30 * time.Second, ""},
-		"before the epoch":              {"1m", rejected(queue, with(aged(1, 0), HeaderFirstFailedAt, int64(math.MinInt64))), 30 * time.Second, ""},
+		"before the epoch":              {"1m", rejected(queue, with(aged(1, 0), HeaderFirstFailedAt, int64(math.MinInt64))), 0, "too_old"},
 		"in 1970":                       {"1m", rejected(queue, with(aged(1, 0), HeaderFirstFailedAt, int64(1))), 0, "too_old"},
-		"no time":                       {"1m", rejected(queue, with(aged(1, 0), HeaderFirstFailedAt, "yesterday")), 30 * time.Second, ""},
-		"time of the publisher's own":   {"1m", rejected(queue, with(aged(1, time.Hour), HeaderPipeline, nil)), 5 * time.Second, ""},
-		"time of another pipeline":      {"1m", rejected(queue, with(with(aged(1, time.Hour), HeaderPipeline, "x"), HeaderQueue, nil)), 5 * time.Second, ""},
+		"no time":                       {"1m", rejected(queue, with(aged(1, 0), HeaderFirstFailedAt, "yesterday")), 0, "too_old"},
+		"no time, and no history":       {"1m", rejected(queue, without(with(aged(1, 0), HeaderFirstFailedAt, "yesterday"), HeaderHistory)), 0, "unreadable_header"},
+		"time as text":                  {"1m", rejected(queue, with(aged(1, 0), HeaderFirstFailedAt, "1600000000000")), 0, "too_old"},
+		"time of the publisher's own":   {"1m", rejected(queue, without(aged(1, time.Hour), HeaderPipeline)), 5 * time.Second, ""},
+		"time of another pipeline":      {"1m", rejected(queue, without(with(aged(1, time.Hour), HeaderPipeline, "x"), HeaderQueue)), 5 * time.Second, ""},
 		"time of the pipeline before":   {"1m", rejected(queue, with(aged(1, time.Hour), HeaderPipeline, "x")), 0, "too_old"},
 		"time of another queue":         {"1m", rejected("orders.paid", aged(1, time.Hour)), 5 * time.Second, ""},
 		"by a consumer, with its count": {"1m", byConsumer(aged(1, time.Hour)), 0, "too_old"},

@@ -72,8 +72,16 @@ func copied(earlier string, headers amqp.Table) *amqp.Delivery {
 	return d
 }
 
-// lost returns a delivery that came through the alternate-exchange of the return exchange.
+// lost returns a delivery that a worker sent to the return exchange, and that came through its alternate-exchange.
 func lost(headers amqp.Table) *amqp.Delivery {
+	if !has(headers, HeaderDueAt) {
+		headers[HeaderCC] = []any{"delay:5s", "return:gone"}
+	}
+	return answer(headers)
+}
+
+// answer returns a delivery that a consumer published to the return exchange.
+func answer(headers amqp.Table) *amqp.Delivery {
 	return &amqp.Delivery{Exchange: "orders.return", RoutingKey: "eu.created", DeliveryMode: 2, Headers: headers}
 }
 
@@ -88,6 +96,11 @@ func ours(queue string, count int64) amqp.Table {
 // due makes a message wait further.
 func due(t amqp.Table, rest time.Duration) amqp.Table {
 	return with(t, HeaderDueAt, now.Add(rest).UnixMilli())
+}
+
+func without(t amqp.Table, key string) amqp.Table {
+	delete(t, key)
+	return t
 }
 
 func with(t amqp.Table, key string, value any) amqp.Table {

@@ -72,7 +72,10 @@ const (
 	// HeaderAfter asks for a wait of at least this many milliseconds. The worker picks the shortest configured delay
 	// that is long enough, or combines several delays.
 	HeaderAfter = "retry-after-ms"
-	// HintNever sends the message to the failed queue at once.
+	// HeaderRetryAfter asks for the same in seconds, or until a date, as Retry-After in HTTP does. The worker reads it only of
+	// messages that a consumer publishes, and if retry-after-ms cannot be read. Elsewhere the name is a publisher's.
+	HeaderRetryAfter = "retry-after"
+	// HintNever sends the message to the failed queue at once. Case does not matter.
 	HintNever = "never"
 )
 
@@ -89,6 +92,9 @@ const (
 	ReasonUnrecoverable = "unrecoverable"
 	// ReasonUnknownQueue: the work queue is not known, or no longer exists.
 	ReasonUnknownQueue = "unknown_queue"
+	// ReasonUnreadable: the number of attempts or their age is not known, since a client sent the header back in a form that
+	// cannot be read.
+	ReasonUnreadable = "unreadable_header"
 	// ReasonMalformed: the message's dead-letter headers make no sense, or AMQP 0-9-1 cannot carry it.
 	ReasonMalformed = "malformed"
 	// ReasonWorkerError: the worker has no way to send the message back.

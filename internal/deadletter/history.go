@@ -23,10 +23,7 @@ type Failure struct {
 }
 
 // parseHistory reads retry-history. An invalid history counts as empty.
-func parseHistory(value any) []Failure {
-	text, _ := value.(string)
-	return ParseHistory(text)
-}
+func parseHistory(value any) []Failure { return ParseHistory(asText(value)) }
 
 // ParseHistory reads the text of [HeaderHistory]. An invalid text counts as empty.
 func ParseHistory(text string) []Failure {

@@ -19,9 +19,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
-// maxShortString is the longest name or routing key that AMQP 0-9-1 can carry, in bytes.
-const maxShortString = 255
-
 // Pipeline holds all that decisions about a retry pipeline's dead letters need.
 type Pipeline struct {
 	// Worker is the pipeline's element of the worker's configuration.
@@ -100,7 +97,8 @@ func (p *Pipeline) Delays() []time.Duration {
 func FailReasons() []string {
 	brokers := slices.DeleteFunc(pipeline.Reasons(), func(reason string) bool { return reason == pipeline.ReasonRejected }) // always retried
 	return append([]string{
-		ReasonExhausted, ReasonUnrecoverable, ReasonUnknownQueue, ReasonMalformed, ReasonTooOld, ReasonRetryAfterTooLong, ReasonWorkerError,
+		ReasonExhausted, ReasonUnrecoverable, ReasonUnknownQueue, ReasonMalformed, ReasonTooOld, ReasonRetryAfterTooLong, ReasonUnreadable,
+		ReasonWorkerError,
 	}, brokers...)
 }
 

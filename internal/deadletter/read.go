@@ -1,9 +1,10 @@
 package deadletter
 
 import (
-	"errors"
+	"cmp"
 	"math"
-	"strconv"
+	"slices"
+	"strings"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -33,13 +34,21 @@ type Letter struct {
 	// DueAt is when a wait of several delays ends, in milliseconds since the epoch. It is 0 if the message does not
 	// come from one.
 	DueAt int64
-	// After is the shortest delay that the consumer asked for. It is negative if the consumer asked for no delay.
-	After time.Duration
+	// After is the shortest delay that the consumer asked for. It is negative if the consumer asked for no delay. NotBefore
+	// is the consumer's date for the next attempt, or zero.
+	After     time.Duration
+	NotBefore time.Time
 	// AfterUnreadable says that the consumer asked for a delay that cannot be read.
 	AfterUnreadable bool
+	// Unreadable is the header without which the number of attempts or their age is not known. It is "" if both are known.
+	Unreadable string
 
 	// dead says that the broker dead-lettered the message. Otherwise a client published it.
 	dead bool
+	// answers says that a client published the message to the return exchange without saying that it failed before.
+	answers bool
+	// retryAfter says that the consumer asked for the wait with [HeaderRetryAfter].
+	retryAfter bool
 	// foreign says that the retry headers are about another queue, or are the publisher's own.
 	foreign bool
 }
@@ -53,45 +62,59 @@ func (l Letter) age(now time.Time) time.Duration {
 	return time.Duration(max(0, now.UnixMilli()-l.FirstFailedAt)) * time.Millisecond
 }
 
-// Read reads a delivery. It accepts headers of any type and content. An invalid header counts as absent.
+// Read reads a delivery. It accepts headers of any type and content.
 func (p *Pipeline) Read(d *amqp.Delivery) Letter {
-	if d.Exchange == p.Names.ReturnExchange() {
+	if d.Exchange == p.Names.ReturnExchange() && isReturning(d.Headers) {
 		return p.readLost(d)
 	}
 	return p.readFailed(d)
+}
+
+// isReturning reports whether a worker has sent the message to the return exchange. Only a worker writes the address of
+// a work queue into CC, and only messages that must wait once more have none. All others there come from programs that
+// publish to the exchange that delivered a message to them.
+func isReturning(h amqp.Table) bool {
+	keys, _ := h[HeaderCC].([]any)
+	return has(h, HeaderDueAt) || slices.ContainsFunc(keys, func(key any) bool {
+		return strings.HasPrefix(asText(key), pipeline.ReturnKey(""))
+	})
 }
 
 // readLost reads a message that the return exchange could not route, so that its alternate exchange brought it here. It
 // counts no attempt, since no consumer had the message.
 func (p *Pipeline) readLost(d *amqp.Delivery) Letter {
 	l := Letter{Lost: true, After: -1, Queue: queueName(d.Headers[HeaderQueue]), RoutingKey: d.RoutingKey}
-	if p.Names.OwnsQueue(l.Queue) || d.Headers[HeaderPipeline] != string(p.Names) {
+	if p.Names.OwnsQueue(l.Queue) || asText(d.Headers[HeaderPipeline]) != string(p.Names) {
 		l.Queue = ""
 	}
-	l.Reason, _ = d.Headers[HeaderReason].(string)
-	if at, ok := Integer(d.Headers[HeaderDueAt]); ok && at > 0 {
-		l.DueAt = at
-	}
+	l.Reason = asText(d.Headers[HeaderReason])
 	l.readProgress(d.Headers)
+	l.Unreadable = ""
+	l.DueAt = l.progress(d.Headers, HeaderDueAt, 1, 0)
 	return l
 }
 
-// readFailed reads a message from the dead-letter exchange, where the broker publishes and consumers can publish.
+// readFailed reads a message from the dead-letter exchange, where the broker publishes and consumers can publish, or
+// one that a consumer published to the return exchange.
 func (p *Pipeline) readFailed(d *amqp.Delivery) Letter {
 	l := Letter{After: -1, RoutingKey: d.RoutingKey, Reason: pipeline.ReasonRejected}
-	if last := newestDeath(d.Headers); p.isDeath(last, d.Headers) {
+	last, answers := newestDeath(d.Headers), d.Exchange == p.Names.ReturnExchange()
+	switch {
+	case !answers && p.isDeath(last, d.Headers):
 		l.dead = true
 		l.Queue, l.Reason, l.Exchange, l.RoutingKey = last.queue, last.reason, last.exchange, last.key
-	} else if queue := queueName(d.Headers[HeaderQueue]); p.hasWorkQueue(queue) {
-		l.Queue = queue
+	case answers && !has(d.Headers, HeaderQueue):
+		l.Queue, l.answers = p.answeredQueue(d.RoutingKey), true
+	default:
+		l.Queue = p.workQueue(queueName(d.Headers[HeaderQueue]))
 	}
-
-	l.Never = d.Headers[HeaderHint] == HintNever
-	copied, wasHere := p.areCopied(d.Headers, l.Queue), d.Headers[HeaderPipeline] != nil
-	// Without retry-pipeline, the retry headers are the publisher's own, or a consumer's first hints.
+	l.Never = isNever(d.Headers[HeaderHint])
+	copied := p.areCopied(d.Headers, l.Queue)
+	wasHere := has(d.Headers, HeaderPipeline) || !l.dead && has(d.Headers, HeaderQueue)
+	// Without retry-pipeline, the retry headers of a rejected message are the publisher's own.
 	l.foreign = copied || l.dead && !wasHere
 	if !copied {
-		l.After, l.AfterUnreadable = readAfter(d.Headers)
+		l.readAfter(d.Headers)
 	}
 	if wasHere && !copied {
 		l.readProgress(d.Headers)
@@ -102,38 +125,56 @@ func (p *Pipeline) readFailed(d *amqp.Delivery) Letter {
 	return l
 }
 
+func has(h amqp.Table, key string) bool {
+	_, found := h[key]
+	return found
+}
+
 // areCopied reports whether the retry headers were written for another queue. Consumers that publish elsewhere often
-// copy all headers. Headers about this queue stay valid, even if another pipeline had the queue before. If the queue is
-// not known, retry-queue still says which queue the consumer meant.
+// copy all headers. Headers about this queue stay valid, even if another pipeline had the queue before. If either queue
+// is not known, retry-pipeline decides.
 func (p *Pipeline) areCopied(h amqp.Table, queue string) bool {
-	wroteQueue, hasQueue := h[HeaderQueue]
-	if queue != "" && hasQueue {
-		_, named := h[HeaderPipeline].(string)
-		return wroteQueue != queue || h[HeaderPipeline] != nil && !named
+	if wrote, readable := shortString(h[HeaderQueue]); queue != "" && readable {
+		return wrote != queue
 	}
 	return p.areOfAnother(h)
 }
 
 // areOfAnother reports whether the retry headers name another pipeline.
 func (p *Pipeline) areOfAnother(h amqp.Table) bool {
-	pipeline, found := h[HeaderPipeline]
-	return found && pipeline != string(p.Names)
+	name, readable := shortString(h[HeaderPipeline])
+	return readable && name != string(p.Names)
 }
 
-func (p *Pipeline) hasWorkQueue(queue string) bool {
-	_, ok := p.Worker.WorkQueues[queue]
-	return ok
+func (p *Pipeline) hasWorkQueue(queue string) bool { return p.workQueue(queue) != "" }
+
+// workQueue returns "" if the queue is no work queue of the configuration.
+func (p *Pipeline) workQueue(name string) string {
+	if _, ok := p.Worker.WorkQueues[name]; ok {
+		return name
+	}
+	return ""
 }
 
-// readProgress reads the headers that the worker wrote when the message was here before.
+// answeredQueue is the work queue of a message that was published to the return exchange without saying which: the one
+// that its routing key names, or the only one.
+func (p *Pipeline) answeredQueue(key string) string {
+	if queues := p.WorkQueues(); len(queues) == 1 {
+		return queues[0]
+	}
+	return p.workQueue(key)
+}
+
+// readProgress reads the headers that the worker wrote when the message was here before. If one cannot be read, the
+// history stands in for it.
 func (l *Letter) readProgress(h amqp.Table) {
-	if count, ok := Integer(h[HeaderCount]); ok && count > 0 {
-		l.Count = count
-	}
-	if at, ok := Integer(h[HeaderFirstFailedAt]); ok && at > 0 {
-		l.FirstFailedAt = at
-	}
 	l.History = parseHistory(h[HeaderHistory])
+	var newest, oldest Failure
+	if n := len(l.History); n > 0 {
+		newest, oldest = l.History[0], l.History[n-1]
+	}
+	l.Count = l.progress(h, HeaderCount, 0, newest.Attempt)
+	l.FirstFailedAt = l.progress(h, HeaderFirstFailedAt, 1, oldest.At)
 	if exchange, ok := shortString(h[HeaderExchange]); ok {
 		l.Exchange = exchange
 	}
@@ -142,78 +183,35 @@ func (l *Letter) readProgress(h amqp.Table) {
 	}
 }
 
-// readAfter reads how long the consumer asked to wait. It reports whether the consumer asked with an unreadable value.
-func readAfter(h amqp.Table) (after time.Duration, unreadable bool) {
-	value, asked := h[HeaderAfter]
-	ms, ok := Milliseconds(value)
-	if !ok || ms < 0 {
-		return -1, asked
+// progress reads a number that is not below the least one. It returns 0 if the header is absent, and the other number if
+// the header cannot be read.
+func (l *Letter) progress(h amqp.Table, key string, least, other int64) int64 {
+	if !has(h, key) {
+		return 0
 	}
-	// Half of the longest duration is 146 years, which leaves room for another wait.
-	return time.Duration(min(ms, math.MaxInt64/2/int64(time.Millisecond))) * time.Millisecond, false
-}
-
-// queueName returns "" if the value cannot be the name of a queue.
-func queueName(value any) string {
-	name, _ := shortString(value)
-	return name
-}
-
-func shortString(value any) (string, bool) {
-	s, ok := value.(string)
-	if !ok || len(s) > maxShortString {
-		return "", false
+	n, ok := whole(h[key])
+	if ok && n >= least {
+		return n
 	}
-	return s, true
+	if other < 1 {
+		l.Unreadable = cmp.Or(l.Unreadable, key)
+	}
+	return other
 }
 
-// Milliseconds reads every type that the plugin for delayed messages reads: integers of every width, also as text, and
-// floating-point numbers, truncated. A number beyond an int64 becomes the largest or the smallest int64.
-func Milliseconds(value any) (ms int64, ok bool) {
-	switch value := value.(type) {
-	case string:
-		n, err := strconv.ParseInt(value, 10, 64)
-		return n, err == nil || errors.Is(err, strconv.ErrRange)
-	case float32:
-		return truncated(float64(value))
-	case float64:
-		return truncated(value)
+// readAfter reads how long the consumer asked to wait. On a message that the broker dead-lettered, retry-after is the
+// publisher's own.
+func (l *Letter) readAfter(h amqp.Table) {
+	var ok bool
+	switch l.After, ok = readWait(h[HeaderAfter], time.Millisecond); {
+	case ok:
+		return
+	case l.dead || !has(h, HeaderRetryAfter):
+		l.AfterUnreadable = has(h, HeaderAfter)
 	default:
-		return Integer(value)
+		if l.After, ok = readWait(h[HeaderRetryAfter], time.Second); !ok {
+			l.NotBefore, ok = httpDate(h[HeaderRetryAfter])
+		}
+		l.retryAfter, l.AfterUnreadable = ok, !ok
 	}
-}
-
-func truncated(f float64) (int64, bool) {
-	switch {
-	case math.IsNaN(f):
-		return 0, false
-	case f >= math.MaxInt64:
-		return math.MaxInt64, true
-	case f <= math.MinInt64:
-		return math.MinInt64, true
-	}
-	return int64(f), true
-}
-
-// Integer reads any of AMQP's integer types, since clients in other languages choose the smallest one.
-func Integer(value any) (int64, bool) {
-	switch n := value.(type) {
-	case int64:
-		return n, true
-	case int32:
-		return int64(n), true
-	case int:
-		return int64(n), true
-	case int16:
-		return int64(n), true
-	case int8:
-		return int64(n), true
-	case uint8:
-		return int64(n), true
-	case uint16:
-		return int64(n), true
-	case uint32:
-		return int64(n), true
-	}
-	return 0, false
 }

@@ -43,7 +43,7 @@ func (p *Pipeline) Publishing(v Verdict, d *amqp.Delivery, s Stamp) (amqp.Publis
 // headers copies the message's headers without the broker's, and adds the worker's own.
 func (p *Pipeline) headers(v Verdict, route Route, d *amqp.Delivery, s Stamp) amqp.Table {
 	h := make(amqp.Table, len(d.Headers)+ownHeaders)
-	_, byWorker := d.Headers[HeaderPublishID].(string)
+	_, byWorker := shortString(d.Headers[HeaderPublishID])
 	for key, value := range d.Headers {
 		if !v.Letter.drops(key, byWorker) {
 			h[key] = value
@@ -52,7 +52,10 @@ func (p *Pipeline) headers(v Verdict, route Route, d *amqp.Delivery, s Stamp) am
 	for _, key := range []string{HeaderAfter, HeaderDueAt, HeaderDeadLetterReason, HeaderDeadLetterAt, HeaderDetour} {
 		delete(h, key)
 	}
-	if h[HeaderHint] == HintNever { // any other value is the publisher's own
+	if v.Letter.retryAfter {
+		delete(h, HeaderRetryAfter)
+	}
+	if isNever(h[HeaderHint]) { // any other value is the publisher's own
 		delete(h, HeaderHint)
 	}
 	if v.Letter.dead {
@@ -61,7 +64,7 @@ func (p *Pipeline) headers(v Verdict, route Route, d *amqp.Delivery, s Stamp) am
 		delete(h, HeaderDeadLetterException)
 	}
 	if v.Error != "" {
-		h[HeaderDeadLetterError] = v.Error
+		h[HeaderDeadLetterError] = strings.TrimSuffix(v.Error+"; "+asText(h[HeaderDeadLetterError]), "; ")
 	}
 	truncate(h, HeaderDeadLetterError, maxErrorText)
 	truncate(h, HeaderDeadLetterException, maxExceptionText)

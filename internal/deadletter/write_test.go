@@ -49,7 +49,7 @@ func TestRetriedMessage(t *testing.T) {
 // A publisher's own header retry means nothing to the worker, which leaves it alone.
 func TestOnlyTheHintIsRemoved(t *testing.T) {
 	t.Parallel()
-	for _, value := range []any{"always", "", "Never", int64(3), true, nil, []byte("never"), amqp.Table{"limit": int32(3)}} {
+	for _, value := range []any{"always", "", "never again", int64(3), true, false, nil, []byte("later"), amqp.Table{"limit": int32(3)}} {
 		for name, d := range map[string]*amqp.Delivery{
 			"rejected":  rejected("orders.created", amqp.Table{"retry": value}),
 			"published": byConsumer(amqp.Table{HeaderQueue: "orders.created", "retry": value}),
@@ -61,7 +61,7 @@ func TestOnlyTheHintIsRemoved(t *testing.T) {
 			}
 		}
 	}
-	for _, d := range []*amqp.Delivery{rejected("orders.created", amqp.Table{"retry": "never"}), byConsumer(amqp.Table{HeaderQueue: "orders.created", "retry": "never"})} {
+	for _, d := range []*amqp.Delivery{rejected("orders.created", amqp.Table{"retry": "Never"}), byConsumer(amqp.Table{HeaderQueue: "orders.created", "retry": []byte("never")})} {
 		if h := publish(t, orders(t), d).Headers; h["retry"] != nil || h[HeaderDeadLetterReason] != ReasonUnrecoverable {
 			t.Errorf("%v", h)
 		}
@@ -150,6 +150,24 @@ func TestFailedMessageOfUnknownQueueKeepsWhatTheConsumerWrote(t *testing.T) {
 	}
 }
 
+// The name is a publisher's, too, so it is removed only where it was obeyed.
+func TestRetryAfterIsRemovedOnce(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		delivery *amqp.Delivery
+		want     any
+	}{
+		"obeyed":         {byConsumer(amqp.Table{HeaderQueue: "orders.created", HeaderRetryAfter: "20"}), nil},
+		"a date":         {byConsumer(amqp.Table{HeaderQueue: "orders.created", HeaderRetryAfter: "Sun, 06 Nov 1994 08:49:37 GMT"}), nil},
+		"not readable":   {byConsumer(amqp.Table{HeaderQueue: "orders.created", HeaderRetryAfter: "soon"}), "soon"},
+		"not needed":     {byConsumer(amqp.Table{HeaderQueue: "orders.created", HeaderRetryAfter: "20", HeaderAfter: 5}), "20"},
+		"of a publisher": {rejected("orders.created", amqp.Table{HeaderRetryAfter: "20"}), "20"},
+		"copied":         {byConsumer(with(with(ours("orders.created", 1), HeaderPipeline, "x"), HeaderRetryAfter, "20")), nil},
+	} {
+		require.Equal(t, test.want, publish(t, orders(t), test.delivery).Headers[HeaderRetryAfter], name)
+	}
+}
+
 // On the first failure, the worker drops a publisher's values in its own headers. All other names belong to
 // applications, and a delayed exchange's names belong to it.
 func TestForgedHeadersAreDropped(t *testing.T) {
@@ -157,7 +175,7 @@ func TestForgedHeadersAreDropped(t *testing.T) {
 	theirs := amqp.Table{
 		"retry-limit": int64(1), "retry-after-payment": "yes", "retry-": "x", "retry": "monthly", "delay-user-id": "shop", "delay-0": true, "x-mine": "y",
 	}
-	forged := with(ours("orders.created", 3), HeaderPipeline, nil)
+	forged := without(ours("orders.created", 3), HeaderPipeline)
 	forged[HeaderUserID], forged[HeaderDeliveryMode] = "admin", int64(9)
 	maps.Copy(forged, theirs)
 	d := rejected("orders.created", forged)
@@ -417,8 +435,8 @@ func TestWhereAMessageWasFirstPublished(t *testing.T) {
 		"by a consumer":          {byConsumer(amqp.Table{HeaderQueue: queue}), "", "consumer.key"},
 		"by a consumer, later":   {byConsumer(ours(queue, 1)), "first", "first.key"},
 		"by a consumer, copied":  {deadLettered(deathIn("orders.retry.5s", "expired"), ours(queue, 1)), "first", "first.key"},
-		"publisher's headers":    {rejected(queue, with(ours(queue, 1), HeaderPipeline, nil)), "shop", "eu.created"},
-		"by a consumer, forged":  {byConsumer(with(ours(queue, 1), HeaderPipeline, nil)), "", "consumer.key"},
+		"publisher's headers":    {rejected(queue, without(ours(queue, 1), HeaderPipeline)), "shop", "eu.created"},
+		"names the queue alone":  {byConsumer(without(ours(queue, 1), HeaderPipeline)), "first", "first.key"},
 		"copied from elsewhere":  {copied("app.delay", amqp.Table{HeaderQueue: queue}), "", "consumer.key"},
 		"lost":                   {lost(ours(queue, 1)), "first", "first.key"},
 		"lost, key of any type":  {lost(with(ours(queue, 1), HeaderRoutingKey, 1)), "first", "eu.created"},
@@ -426,7 +444,7 @@ func TestWhereAMessageWasFirstPublished(t *testing.T) {
 		"too long for a queue":   {rejected(long, with(ours(queue, 1), HeaderExchange, long)), "", "first.key"},
 		"no keys":                {deadLettered(with(deathIn(queue, "rejected"), "routing-keys", nil), nil), "shop", ""},
 		"keys of any type":       {deadLettered(with(deathIn(queue, "rejected"), "routing-keys", []any{1}), nil), "shop", ""},
-		"exchange of any type":   {deadLettered(with(deathIn(queue, "rejected"), "exchange", []byte("x")), nil), "", "eu.created"},
+		"exchange of any type":   {deadLettered(with(deathIn(queue, "rejected"), "exchange", []byte("x")), nil), "x", "eu.created"},
 		"x-death of any type":    {byConsumer(amqp.Table{HeaderQueue: queue, "x-death": "x"}), "", "consumer.key"},
 		"x-death without tables": {byConsumer(amqp.Table{HeaderQueue: queue, "x-death": []any{nil}}), "", "consumer.key"},
 		"x-death is empty":       {byConsumer(amqp.Table{HeaderQueue: queue, "x-death": []any{}}), "", "consumer.key"},

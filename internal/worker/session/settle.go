@@ -19,8 +19,8 @@ const (
 	ackGrace = 500 * time.Millisecond
 )
 
-// settleLast acknowledges the messages that the broker confirms just before an error ends the session. The next session
-// would otherwise publish them once more. Nacked and returned messages are left to the next session.
+// settleLast acknowledges the messages that the broker confirms just before an error or the deadline ends the session.
+// The next session would otherwise publish them once more. Nacked and returned messages are left to the next session.
 func (s *Session) settleLast() {
 	s.watch.Enter(metrics.Connected)
 	deadline := time.After(time.Until(earlier(time.Now().Add(lastConfirms), s.drainedBy)))
@@ -113,7 +113,6 @@ func (s *Session) cancel() {
 
 // awaitAcks waits until the inbox has the acknowledgements of all deliveries.
 func (s *Session) awaitAcks() {
-	time.Sleep(ackGrace)
 	if s.inbox.inFlight > 0 || !s.inbox.cancelled() {
 		return // those consumers stay
 	}
@@ -126,6 +125,14 @@ func (s *Session) awaitAcks() {
 		s.Log.Info("the inbox possibly lacks the last acknowledgements: the broker can deliver their messages again", "reason", err)
 	}
 }
+
+// Log texts about messages that are not retried or delayed.
+const (
+	messageParked       = "message parked in the failed queue"
+	messageUnrouted     = "message put into the unrouted queue"
+	messageLeft         = "message left to the broker, which moves it unchanged to the failed queue"
+	messageLeftUnrouted = "message left to the broker, which moves it unchanged to the unrouted queue"
+)
 
 // Log texts about messages that are kept unacknowledged until they can be published.
 const (
@@ -154,7 +161,7 @@ const (
 	detourForbidden = "failed messages go to the pipeline's failed queue: " +
 		"this user cannot write to the exchange of the work queues' own failed queues; grant it the permission"
 	// unreadableAfter points to a consumer with a mistake.
-	unreadableAfter = "the retry-after-ms of a message is not a number of milliseconds: the message waits as long as the schedule says"
+	unreadableAfter = "the retry-after-ms or retry-after of a message cannot be read: the message waits as long as the schedule says"
 	// parkedForbidden is about messages that need not wait.
 	parkedForbidden = "messages whose work queue has lost its binding are parked: " +
 		"this user cannot write to amq.default; grant it the permission"
