@@ -43,6 +43,7 @@ func (o Options) runFlow(ctx context.Context, c session.Config, changes <-chan s
 	id := c.ID()
 	log := o.Logger.With(string(id.Kind), id.Name, "vhost", id.Vhost)
 	flow := o.flow(c, log)
+	defer flow.Flush()
 	wait := newBackOff()
 	settings := session.Settings{
 		Flow: flow, Silent: session.NewSilent(), Changes: changes, Prefetch: o.Prefetch, Version: o.Version, Log: log,

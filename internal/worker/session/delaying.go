@@ -18,12 +18,13 @@ type Delaying struct {
 	config   *delaying.Exchange
 	watch    *metrics.DelayedExchange
 	log      *slog.Logger
+	parked   parkedLog
 	refusals refusals
 }
 
 // NewDelaying returns the flow of a delayed exchange.
 func NewDelaying(e *delaying.Exchange, watch *metrics.DelayedExchange, log *slog.Logger) *Delaying {
-	return &Delaying{config: e, watch: watch, log: log, refusals: refusals{log: log}}
+	return &Delaying{config: e, watch: watch, log: log, parked: parkedLog{log: log}, refusals: refusals{log: log}}
 }
 
 // Config implements [Flow].
@@ -60,6 +61,15 @@ func (f *Delaying) shut(exchange string, _ *amqp.Error) (forgo bool) {
 	return exchange == f.config.Names.Refused() || exchange == f.config.Names.OnlyUnrouted()
 }
 
+//nolint:unparam // the flow of a pipeline can return an error
+func (f *Delaying) observe(_ publishers, _ alarm, now time.Time) error {
+	f.parked.observe(now)
+	return nil
+}
+
+// Flush implements [Flow].
+func (f *Delaying) Flush() { f.parked.flush() }
+
 // Park implements [Flow].
 func (f *Delaying) Park(d *amqp.Delivery, why string, stamp deadletter.Stamp) (Parked, error) {
 	v := delaying.Undeliverable(d, why)
@@ -67,7 +77,8 @@ func (f *Delaying) Park(d *amqp.Delivery, why string, stamp deadletter.Stamp) (P
 	parked := Parked{Route: f.config.Route(v), Publishing: publishing, Done: func() {
 		f.watch.Received()
 		f.watch.Refused(v.Reason)
-		f.log.Info("message put into the unrouted queue", "reason", v.Reason, "message_id", d.MessageId, "error", v.Error)
+		f.parked.add(time.Now(), parkedAs{text: messageUnrouted, reason: v.Reason}, d,
+			"reason", v.Reason, "message_id", d.MessageId, "error", v.Error)
 	}}
 	setAside := parked
 	v.SetAside = true
@@ -135,7 +146,7 @@ func (v *delayed) accepted(m *message, verbose bool) {
 			v.refusals.accepted(time.Now(), v.config.Names.UnroutedExchange(), "")
 		}
 		v.watch.Refused(v.Reason)
-		v.log.Info("message put into the unrouted queue", details(m, "reason", v.Reason)...)
+		v.parked.add(time.Now(), parkedAs{text: messageUnrouted, reason: v.Reason}, &m.delivery, details(m, "reason", v.Reason)...)
 		return
 	case delaying.Deliver:
 		v.watch.Delivered()
@@ -154,5 +165,6 @@ func (v *delayed) accepted(m *message, verbose bool) {
 
 func (v *delayed) left(m *message, reason error) {
 	v.watch.Refused(deadletter.ReasonMalformed)
-	v.log.Info("message left to the broker, which moves it unchanged to the unrouted queue", details(m, "reason", reason)...)
+	v.parked.add(time.Now(), parkedAs{text: messageLeftUnrouted, reason: deadletter.ReasonMalformed}, &m.delivery,
+		details(m, "reason", reason)...)
 }

@@ -38,6 +38,8 @@ type Flow interface {
 	// Park builds the replacement for a message that the broker cannot deliver, for the reason why. It is used between
 	// sessions.
 	Park(d *amqp.Delivery, why string, stamp deadletter.Stamp) (Parked, error)
+	// Flush logs the messages that have no line yet. It is called after the last session.
+	Flush()
 
 	// judge decides what happens to a delivery. It can panic: then unjudged decides.
 	judge(d *amqp.Delivery, now time.Time) verdict
@@ -52,11 +54,7 @@ type Flow interface {
 	// shut notes that the broker closed the channel to an exchange. It reports whether messages that wait for the
 	// exchange count as returned.
 	shut(exchange string, reason *amqp.Error) (forgo bool)
-}
-
-// observer is a flow that must know how time passes.
-type observer interface {
-	// observe returns an error if the session must be renewed.
+	// observe learns how time passes. It returns an error if the session must be renewed.
 	observe(ps publishers, a alarm, now time.Time) error
 }
 

@@ -202,6 +202,27 @@ func TestWhatIsAcceptedIsSettled(t *testing.T) {
 	require.Len(t, p.outstanding, 3)
 }
 
+// A session whose time is over acknowledges what the broker has confirmed, or the next one would publish it once more.
+func TestAcceptedIsSettledAtTheDeadline(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var acks acknowledged
+		s, f := detouring(t)
+		s.backlog.timer, s.silence.timer = time.NewTimer(time.Hour), time.NewTimer(time.Hour)
+		s.inbox.channel, s.inbox.inFlight, s.late, s.drainedBy = &amqp.Channel{}, 2, true, time.Now()
+		p := &publisher{}
+		for tag, accepted := range []bool{true, false} {
+			p.outstanding = append(p.outstanding, &message{
+				publishTag: uint64(tag + 1), confirmation: answered(accepted), verdict: f.sentBy(deadletter.Verdict{Action: deadletter.Rescue}),
+				delivery: amqp.Delivery{Acknowledger: &acks, DeliveryTag: uint64(tag)},
+			})
+		}
+		s.publishers.all["orders.retry"] = p
+		require.ErrorContains(t, s.Run(t.Context()), "1 message(s) were still in flight")
+		require.Equal(t, acknowledged{0}, acks)
+	})
+}
+
 // A session that must end waits for no confirms.
 func TestLastConfirmsAreNotWaitedFor(t *testing.T) {
 	t.Parallel()

@@ -17,6 +17,7 @@ type Retrying struct {
 	watch  *metrics.Pipeline
 	log    *slog.Logger
 
+	parked   parkedLog
 	parking  obstacle
 	refusals refusals
 	detours  detours
@@ -27,7 +28,7 @@ type Retrying struct {
 func NewRetrying(p *deadletter.Pipeline, rules Judge, unboundTimeout time.Duration, watch *metrics.Pipeline, log *slog.Logger) *Retrying {
 	return &Retrying{
 		config: p, rules: rules, watch: watch, log: log,
-		refusals: refusals{log: log}, unbound: unbound{timeout: unboundTimeout, log: log},
+		parked: parkedLog{log: log}, refusals: refusals{log: log}, unbound: unbound{timeout: unboundTimeout, log: log},
 		detours: detours{avoided: AvoidedDelays{}, refusedSince: map[time.Duration]time.Time{}, log: log},
 	}
 }
@@ -91,8 +92,12 @@ func (f *Retrying) shut(exchange string, reason *amqp.Error) (forgo bool) {
 }
 
 func (f *Retrying) observe(ps publishers, a alarm, now time.Time) error {
+	f.parked.observe(now)
 	return f.detours.observe(f.config, ps.outstandingTo(f.config.Names.RetryExchange()), a, now)
 }
+
+// Flush implements [Flow].
+func (f *Retrying) Flush() { f.parked.flush() }
 
 // retried is the verdict on a message of a pipeline.
 type retried struct {
@@ -101,8 +106,6 @@ type retried struct {
 	// sent is the verdict that the message was published by. It differs from Verdict during a detour.
 	sent deadletter.Verdict
 }
-
-var _ observer = (*Retrying)(nil)
 
 func (f *Retrying) decided(v deadletter.Verdict) *retried { return &retried{Retrying: f, Verdict: v} }
 
@@ -192,7 +195,7 @@ func (v *retried) done(m *message, verbose bool) {
 		if sent.Refused {
 			v.watch.SetAside()
 		}
-		v.log.Info("message parked in the failed queue", details...)
+		v.parked.add(time.Now(), parkedAs{messageParked, sent.Reason, queue}, &m.delivery, details...)
 		return
 	case deadletter.Rescue:
 		v.watch.Rescued(queue)
@@ -206,7 +209,7 @@ func (v *retried) done(m *message, verbose bool) {
 
 func (v *retried) left(m *message, reason error) {
 	v.watch.Failed(v.Letter.Queue, deadletter.ReasonMalformed)
-	v.log.Info("message left to the broker, which moves it unchanged to the failed queue",
+	v.parked.add(time.Now(), parkedAs{messageLeft, deadletter.ReasonMalformed, v.Letter.Queue}, &m.delivery,
 		v.details(m, slog.Any("reason", reason))...)
 }
 
@@ -217,16 +220,16 @@ func (v *retried) details(m *message, first slog.Attr) []any {
 // Park implements [Flow].
 func (f *Retrying) Park(d *amqp.Delivery, why string, stamp deadletter.Stamp) (Parked, error) {
 	v := f.config.Undeliverable(d, why)
-	parked, err := f.parked(v, d, stamp)
+	parked, err := f.replacement(v, d, stamp)
 	if err != nil {
 		return parked, err
 	}
-	setAside, err := f.parked(v.SetAside(), d, stamp)
+	setAside, err := f.replacement(v.SetAside(), d, stamp)
 	parked.SetAside = &setAside
 	return parked, err
 }
 
-func (f *Retrying) parked(v deadletter.Verdict, d *amqp.Delivery, stamp deadletter.Stamp) (Parked, error) {
+func (f *Retrying) replacement(v deadletter.Verdict, d *amqp.Delivery, stamp deadletter.Stamp) (Parked, error) {
 	publishing, err := f.config.Publishing(v, d, stamp)
 	return Parked{Route: f.config.Route(v), Publishing: publishing, Done: func() {
 		f.watch.Received()
@@ -234,7 +237,7 @@ func (f *Retrying) parked(v deadletter.Verdict, d *amqp.Delivery, stamp deadlett
 		if v.Refused {
 			f.watch.SetAside()
 		}
-		f.log.Info("message parked in the failed queue", "reason", v.Reason, "work_queue", v.Letter.Queue,
+		f.parked.add(time.Now(), parkedAs{messageParked, v.Reason, v.Letter.Queue}, d, "reason", v.Reason, "work_queue", v.Letter.Queue,
 			"attempts", v.Letter.Count, "message_id", d.MessageId, "error", v.Error)
 	}}, err
 }

@@ -66,6 +66,11 @@ func (s *Session) Run(ctx context.Context) error {
 			return err
 		}
 	}
+	if s.late {
+		s.settleLast()
+	} else {
+		time.Sleep(ackGrace)
+	}
 	s.awaitAcks()
 	return s.overdue()
 }

@@ -237,10 +237,8 @@ func (s *Session) stalled(now time.Time) error {
 		return s.inbox.lost() // no delivery shows this during an alarm
 	}
 	s.inbox.observe(now)
-	if f, ok := s.Flow.(observer); ok {
-		if err := f.observe(s.publishers, s.alarm, now); err != nil {
-			return err
-		}
+	if err := s.Flow.observe(s.publishers, s.alarm, now); err != nil {
+		return err
 	}
 	for _, p := range s.publishers.all {
 		if err := p.stalled(now, s.alarm); err != nil {
