@@ -18,7 +18,8 @@ import (
 const auditHelp = `Finds the causes of lost dead letters on a broker. These are dead-letter exchanges that are missing or
 lead nowhere, cycles, policies that shadow others, and limits that empty a queue of failed messages.
 It looks at every queue of the vhost, and changes nothing. Its user needs the tag "management" and
-any permission in the vhost. The guide "Audit rules" explains each rule.
+any permission in the vhost. With "administrator", it also looks at permissions. The guide "Audit
+rules" explains each rule.
 
 The password comes from $RABBITMQ_PASSWORD or a file, never from the command line.
 
@@ -93,12 +94,18 @@ func (o auditOptions) check() error {
 // run audits the vhosts one after the other.
 func (o auditOptions) run(ctx context.Context, client *broker.Client) (results, error) {
 	all := results{Findings: []vhostFinding{}}
-	if _, err := client.User(ctx); err != nil { // its error tells best why the endpoint does not work
+	me, err := client.User(ctx) // its error tells best why the endpoint does not work
+	if err != nil {
 		return all, err
+	}
+	users := map[string][]audit.User{}
+	if slices.Contains(me.Tags, "administrator") {
+		if users, err = usersByVhost(ctx, client); err != nil {
+			return all, fmt.Errorf("list the permissions: %w", err)
+		}
 	}
 	vhosts := o.vhosts
 	if o.allVhosts {
-		var err error
 		if vhosts, err = client.Vhosts(ctx); err != nil {
 			return all, fmt.Errorf("list the vhosts: %w", err)
 		}
@@ -111,9 +118,25 @@ func (o auditOptions) run(ctx context.Context, client *broker.Client) (results, 
 		if err != nil {
 			return all, fmt.Errorf("read vhost %q: %w", vhost, err)
 		}
-		all.add(vhost, audit.Without(audit.Vhost(live), o.ignore))
+		all.add(vhost, audit.Without(audit.Vhost(live, users[vhost]...), o.ignore))
 	}
 	return all, nil
+}
+
+// usersByVhost lists the users that are no administrators.
+func usersByVhost(ctx context.Context, client *broker.Client) (map[string][]audit.User, error) {
+	accounts, err := client.Accounts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	permissions, err := client.Permissions(ctx)
+	users := map[string][]audit.User{}
+	for of, p := range permissions {
+		if !slices.Contains(accounts[of.User].Tags, "administrator") {
+			users[of.Vhost] = append(users[of.Vhost], audit.User{Name: of.User, Write: p.Write, Read: p.Read})
+		}
+	}
+	return users, err
 }
 
 // results are the findings of all vhosts.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -52,6 +53,37 @@ func TestAuditFindsADamagedDefinition(t *testing.T) {
 	assert.Truef(t, strings.Contains(stdout, `pipeline-definition-unreadable`) &&
 		strings.Contains(stdout, `"orders.failed" to "orders.failed" cannot be read`) && strings.Contains(stdout, "Run terraform apply"),
 		"%s%s", stdout, stderr)
+}
+
+// An administrator's audit knows who can publish to the exchange that delivers.
+func TestAuditFindsUsersWhoCanAnswerADelivery(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	for name, kind := range map[string]string{"events": "fanout", "events.delay.unrouted": "fanout", "events.deliver": "topic"} {
+		arguments := map[string]any{}
+		if name == "events.deliver" {
+			arguments["alternate-exchange"] = "events.delay.unrouted"
+		}
+		b.Call(t, "PUT", b.Path("exchanges", name), map[string]any{"type": kind, "durable": true, "arguments": arguments}, nil)
+	}
+	b.DeclareQueue(t, "mails", "classic", nil)
+	require.NoError(t, b.Channel(t).QueueBind("mails", "mail", "events.deliver", false, nil))
+	answering, _ := b.User(t, "", "^$", ".*", "^mails$")
+	for _, permitted := range [][2]string{{"^events$", "^mails$"}, {".*", "^events\\.delay\\.inbox$"}, {"", ".*"}} {
+		b.User(t, "", "^$", permitted[0], permitted[1])
+	}
+	b.User(t, "administrator", ".*", ".*", ".*")
+	_, stdout, stderr := execute(t.Context(), auditEnv(b), "audit", "--vhost", b.Vhost, "--output", "json")
+	var got results
+	require.NoError(t, json.Unmarshal([]byte(stdout), &got), stdout+stderr)
+	message := ""
+	for _, f := range got.Findings {
+		if f.Rule == "delayed-delivery-answered" {
+			message += f.Message
+		}
+	}
+	require.Equal(t, fmt.Sprintf("Consumers behind a delayed exchange can publish to %q: %q. "+
+		"A message that is published there is delivered at once, whatever its x-delay.", "events.deliver", answering), message)
 }
 
 func TestAuditAsJSON(t *testing.T) {

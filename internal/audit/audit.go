@@ -16,8 +16,13 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Vhost returns every fault in a vhost's dead-letter graph, errors first.
-func Vhost(vhost topology.Vhost) []Finding { return newGraph(vhost).findings() }
+// Vhost returns every fault in a vhost's dead-letter graph, errors first. The users are those whose permissions are
+// known.
+func Vhost(vhost topology.Vhost, users ...User) []Finding {
+	g := newGraph(vhost)
+	g.users = users
+	return g.findings()
+}
 
 func (g graph) findings() []Finding {
 	var findings []Finding

@@ -24,6 +24,7 @@ type graph struct {
 	// defined are the pipelines with a readable definition.
 	defined map[pipeline.Names]pipeline.Pipeline
 	delayed []delayedExchange
+	users   []User
 	// parking are the queues that keep dead letters.
 	parking map[string]bool
 }

@@ -261,6 +261,10 @@ const (
 	deliveryLoop       = "Delayed exchange %q delivers to its own inbox: a message that is due comes back to it at once, again and again."
 	deliveryLoopRemedy = "Remove the binding that leads from %q back to %q."
 
+	deliveryAnswered = "Consumers behind a delayed exchange can publish to %[2]q: %[1]s. " +
+		"A message that is published there is delivered at once, whatever its x-delay."
+	deliveryAnsweredRemedy = "Take write on %q from these users. To delay a message again, publish it to %q."
+
 	delayedQueueAltered = "%s of delayed exchange %q: %s. %s"
 	delayedQueueRemedy  = "Keep the policy off these queues: write a pattern that does not match them. " +
 		"If it is no operator policy, a lower priority also helps."

@@ -257,6 +257,13 @@ var rules = []rule{
 		"Remove the binding.",
 	},
 	{
+		"delayed-delivery-answered", Warning, onEach(answeredDeliveries),
+		"A user can consume a queue behind `events.deliver`, and publish to `events.deliver`. " +
+			"A program that delays its message again by publishing to the exchange of the delivery gets it back at once. " +
+			"Only `rabbitmq-retry audit` finds this, if its user is an administrator. Administrators are left out.",
+		"Take write on `events.deliver` from the user. Publish to `events`.",
+	},
+	{
 		"delayed-definition-unreadable", Warning, onEach(unreadableDelayDefinitions),
 		"The delayed exchange's definition on the broker is missing, damaged or duplicated. " +
 			"It is the argument `delay-definition` of a binding. Delays go on, and an import fails.",

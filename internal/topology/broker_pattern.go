@@ -43,6 +43,16 @@ func compiled(text string) (*brokerPattern, error) {
 	return &brokerPattern{expression: expression, onlyASCII: t.onlyASCII}, nil
 }
 
+// MatchesPattern reports whether brokers would find the pattern, of a policy or of a permission, in the name. It returns
+// an error if the pattern cannot be evaluated.
+func MatchesPattern(pattern, name string) (bool, error) {
+	p, err := compiled(pattern)
+	if err != nil {
+		return false, err
+	}
+	return p.matches(name)
+}
+
 // matches reports whether brokers would find the pattern in the name.
 func (p *brokerPattern) matches(name string) (bool, error) {
 	if p.onlyASCII && !isASCII(name) {
