@@ -140,6 +140,12 @@ func (f fields) integer(name string) int64 {
 // positive returns 0 if the header is not a positive number.
 func (f fields) positive(name string) int64 { return max(0, f.integer(name)) }
 
+// digits is positive for a number that was written as text.
+func (f fields) digits(name string) int64 {
+	n, _ := strconv.ParseInt(f.text(name), 10, 64) // 0 for any other text
+	return max(0, n)
+}
+
 // millis reads milliseconds since the epoch.
 func (f fields) millis(name string) time.Time { return fromMillis(f.integer(name)) }
 

@@ -87,30 +87,56 @@ var deadLetterSuffixes = []string{"_error", "_skipped", ".dlq", ".failed"}
 // readForeign reads a message that the broker or another system put into the queue.
 func (e *Entry) readForeign(f fields, deaths []death) {
 	if len(deaths) > 0 {
-		last := e.failure(deaths)
-		e.System, e.Reason, e.FailedAt = SystemBroker, last.reason, deaths[0].at
-		e.WorkQueue, e.FirstExchange, e.FirstRoutingKey = last.queue, last.exchange, last.key
+		d := e.failure(f, deaths)
+		e.System, e.Reason, e.FailedAt = SystemBroker, d.reason, deaths[0].at
+		e.WorkQueue, e.FirstExchange, e.FirstRoutingKey = d.queue, d.exchange, d.key
 	}
 	for _, s := range systems {
 		if s.marks == nil || slices.ContainsFunc(s.marks, func(marks []string) bool { return f.has(marks...) }) {
 			s.read(e, f)
 		}
 		if e.System == s.name {
-			return
+			break
+		}
+	}
+	if e.Attempts == 0 {
+		for _, d := range deaths {
+			if d.queue == e.WorkQueue && d.isRejection() {
+				e.Attempts += d.count
+			}
 		}
 	}
 }
 
-// failure is the newest death in a queue of an application. If a pipeline's consumers count attempts themselves, the last
-// death is only the end of a wait.
-func (e *Entry) failure(deaths []death) death {
+// failure is the newest death in a queue of an application. A message that expired, or was pushed out, in a queue that rejected
+// nothing has only waited there, if another queue rejected it before. If several did, the newest is known only if the broker lists
+// deaths by age. Brokers that write x-last-death-queue do (3.10 does not, 4.0 and 4.3 do).
+func (e *Entry) failure(f fields, deaths []death) death {
 	owner := pipelineOf(e.Queue)
+	var theirs, rejections []death
+	rejecting := map[string]bool{}
 	for _, d := range deaths {
-		if !d.isWait() && (owner == "" || !owner.OwnsQueue(d.queue)) {
-			return d
+		if d.isWait() || owner != "" && owner.OwnsQueue(d.queue) {
+			continue
+		}
+		if theirs = append(theirs, d); d.isRejection() {
+			rejections, rejecting[d.queue] = append(rejections, d), true
 		}
 	}
-	return deaths[0]
+	switch {
+	case len(theirs) == 0:
+		return deaths[0]
+	case len(rejections) == 0 || rejecting[theirs[0].queue]:
+		return theirs[0]
+	case len(rejecting) > 1 && !f.has(headerLastDeath):
+		return death{reason: rejections[0].reason}
+	}
+	return rejections[0]
+}
+
+// isRejection reports whether a consumer had the message, so that its queue is no retry queue.
+func (d death) isRejection() bool {
+	return d.reason == pipeline.ReasonRejected || d.reason == pipeline.ReasonDeliveryLimit
 }
 
 // isWait reports whether the message died in a retry queue after the exchange for retries had routed it there.

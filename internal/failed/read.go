@@ -78,7 +78,7 @@ func (e *Entry) readWorker(f fields, deaths []death) {
 	e.WorkQueue = f.text(deadletter.HeaderQueue)
 	e.FailedAt = f.millis(deadletter.HeaderDeadLetterAt)
 	if f.text(deadletter.HeaderPipeline) == "" && len(deaths) > 0 {
-		d := e.failure(deaths)
+		d := e.failure(f, deaths)
 		e.FirstExchange, e.FirstRoutingKey = d.exchange, d.key
 		e.WorkQueue = cmp.Or(e.WorkQueue, d.queue)
 	}
@@ -126,15 +126,19 @@ func (e *Entry) HasRead(header string) bool {
 	return e.System == SystemWorker && slices.Contains(read, header)
 }
 
-const headerDeath = "x-death"
+const (
+	headerDeath     = "x-death"
+	headerLastDeath = "x-last-death-queue"
+)
 
 // maxDeaths is how many entries of x-death are read. The broker keeps one per queue and reason.
 const maxDeaths = 64
 
-// death is an entry of x-death.
+// death is an entry of x-death. It counts the deaths in a queue for a reason; exchange, key and time are of the first of them.
 type death struct {
 	queue, reason, exchange, key string
 	at                           time.Time
+	count                        int64
 }
 
 // deaths reads x-death, newest first. It skips rejections in the message's own queue, since a failed queue dead-letters to
@@ -160,6 +164,7 @@ func (f fields) deaths(queue string) []death {
 func readDeath(t content.Table) death {
 	f := readFields(t)
 	d := death{queue: f.text("queue"), reason: f.text("reason"), exchange: f.text("exchange")}
+	d.count = max(f.positive("count"), f.digits("count")) // some clients make texts of all values
 	d.at, _ = f["time"].Time()
 	if keys, ok := f["routing-keys"].Array(); ok {
 		key, _ := keys.First()

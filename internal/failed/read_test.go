@@ -1,6 +1,7 @@
 package failed_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -186,8 +187,8 @@ var foreign = map[string]struct {
 		},
 	},
 	"a broker": {
-		message("dead", header{"x-death", []any{death("sales", "expired", "shop", "k", at), death("other", "rejected", "", "", at)}}),
-		failed.Entry{System: failed.SystemBroker, Reason: "expired", WorkQueue: "sales", FailedAt: at},
+		message("dead", header{"x-death", []any{death("sales", "rejected", "shop", "k", at), death("other", "rejected", "", "", at)}}),
+		failed.Entry{System: failed.SystemBroker, Reason: "rejected", WorkQueue: "sales", FailedAt: at, Attempts: 1},
 	},
 	"nobody": {message("any"), failed.Entry{}},
 }
@@ -201,6 +202,51 @@ func TestReadWhatAConsumerParked(t *testing.T) {
 		assert.Truef(t, e.WorkQueue == "created" && e.FirstExchange == "shop" && e.FirstRoutingKey == "order.created" && e.Reason == "rejected",
 			"%s: %+v", queue, e)
 	}
+}
+
+// The queue is where a consumer, or the queue itself, gave the message up, and not where it waited afterwards.
+func TestReadWhereAMessageFailed(t *testing.T) {
+	t.Parallel()
+	rejected, waited := counted("work", "rejected", 3), counted("work.wait", "expired", 3)
+	newer := header{"x-last-death-queue", "any"} // 4.0 and 4.3 write it, and list deaths by age
+	for name, c := range map[string]struct {
+		deaths   []any
+		more     []header
+		queue    string
+		reason   string
+		attempts int64
+	}{
+		"rejected, and moved by the broker":    {[]any{rejected, waited}, nil, "work", "rejected", 3},
+		"after a wait":                         {[]any{waited, rejected}, nil, "work", "rejected", 3},
+		"after two waits":                      {[]any{counted("work.wait2", "expired", 1), waited, rejected}, []header{newer}, "work", "rejected", 3},
+		"after two waits, as 3.10 lists them":  {[]any{counted("work.wait2", "expired", 1), rejected, waited}, nil, "work", "rejected", 3},
+		"pushed out of the waiting queue":      {[]any{counted("work.wait", "maxlen", 1), rejected}, nil, "work", "rejected", 3},
+		"after too many deliveries":            {[]any{waited, counted("work", "delivery_limit", 2)}, nil, "work", "delivery_limit", 2},
+		"after both":                           {[]any{waited, counted("work", "delivery_limit", 1), rejected}, nil, "work", "delivery_limit", 4},
+		"expired in its work queue":            {[]any{counted("work", "expired", 1)}, nil, "work", "expired", 0},
+		"pushed out of its work queue":         {[]any{counted("work", "maxlen", 1)}, nil, "work", "maxlen", 0},
+		"expired in its work queue after all":  {[]any{counted("work", "expired", 1), waited, rejected}, nil, "work", "expired", 3},
+		"only waited, or expired":              {[]any{waited}, nil, "work.wait", "expired", 0},
+		"rejected by two queues":               {[]any{waited, rejected, counted("other", "rejected", 1)}, []header{newer}, "work", "rejected", 3},
+		"rejected by two queues, in any order": {[]any{waited, rejected, counted("other", "rejected", 1)}, nil, "", "rejected", 0},
+		"counted as text":                      {[]any{waited, replaced(rejected, "count", "3")}, nil, "work", "rejected", 3},
+		"counted below 0":                      {[]any{waited, replaced(rejected, "count", -3)}, nil, "work", "rejected", 0},
+	} {
+		e := failed.Read(message("parking", append(c.more, header{"x-death", c.deaths})...))
+		assert.Truef(t, e.System == failed.SystemBroker && e.WorkQueue == c.queue && e.Reason == c.reason && e.Attempts == c.attempts,
+			"%s: %q, %q, %d", name, e.WorkQueue, e.Reason, e.Attempts)
+	}
+}
+
+func counted(queue, reason string, count int) []header {
+	return replaced(death(queue, reason, "", queue, at), "count", count)
+}
+
+// replaced is the table with another value of a header.
+func replaced(table []header, name string, value any) []header {
+	table = slices.Clone(table)
+	table[slices.IndexFunc(table, func(h header) bool { return h.name == name })].value = value
+	return table
 }
 
 func TestReadForeign(t *testing.T) {

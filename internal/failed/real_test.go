@@ -40,9 +40,9 @@ func TestRealMessages(t *testing.T) {
 		// headers are the headers that a replay keeps.
 		headers []string
 	}{
-		{failed.Entry{System: failed.SystemBroker, Reason: "rejected", WorkQueue: "plain.work"}, []string{"n"}},
+		{failed.Entry{System: failed.SystemBroker, Reason: "rejected", WorkQueue: "plain.work", Attempts: 1}, []string{"n"}},
 		{
-			failed.Entry{System: failed.SystemRascal, Reason: "rejected", WorkQueue: "rascal.work", Error: "no such van"},
+			failed.Entry{System: failed.SystemRascal, Reason: "rejected", WorkQueue: "rascal.work", Error: "no such van", Attempts: 1},
 			[]string{"rascal"},
 		},
 		{failed.Entry{System: failed.SystemMoleculer, Reason: "failed", WorkQueue: "billing.orders.made"}, nil},
