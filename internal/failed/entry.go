@@ -91,6 +91,8 @@ type Entry struct {
 	ReplayID string
 	// DeliveryCount is how often the message was put back. The queue compares this number with its delivery limit.
 	DeliveryCount int64
+	// library is the system that wrote the error of a message that a worker parked.
+	library System
 	// Unreadable is the error of reading the properties, nil if they can be read.
 	Unreadable error
 }

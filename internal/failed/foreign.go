@@ -241,11 +241,11 @@ func (e *Entry) queueOfName() string {
 	return ""
 }
 
-// isFault reports whether another system uses this header to describe a failure. A replayed message must not have such a
+// isFault reports whether the message's system describes the failure in this header. A replayed message must not have such a
 // header.
-func isFault(name string) bool {
+func (e *Entry) isFault(name string) bool {
 	return slices.ContainsFunc(systems, func(s system) bool {
-		return slices.ContainsFunc(s.faults, func(fault string) bool {
+		return (s.name == e.System || s.name == e.library) && slices.ContainsFunc(s.faults, func(fault string) bool {
 			begin, several := strings.CutSuffix(fault, "*")
 			return name == fault || several && strings.HasPrefix(name, begin)
 		})

@@ -82,7 +82,16 @@ func (e *Entry) readWorker(f fields, deaths []death) {
 		e.FirstExchange, e.FirstRoutingKey = d.exchange, d.key
 		e.WorkQueue = cmp.Or(e.WorkQueue, d.queue)
 	}
-	e.readProgress(f)
+	if e.readProgress(f); e.Error == "" && e.Exception == "" {
+		e.readLibrary(f)
+	}
+}
+
+// readLibrary reads the error of a library that published the message to the dead-letter exchange.
+func (e *Entry) readLibrary(f fields) {
+	library := Entry{Message: e.Message}
+	library.readForeign(f, nil)
+	e.library, e.Error, e.Exception = library.System, library.Error, library.Exception
 }
 
 // readProgress reads what a worker wrote about the attempts.

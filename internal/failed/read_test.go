@@ -249,6 +249,29 @@ func replaced(table []header, name string, value any) []header {
 	return table
 }
 
+// A library published the message to the dead-letter exchange. A replay removes its error, so that no later failure shows it.
+func TestReadTheErrorOfALibrary(t *testing.T) {
+	t.Parallel()
+	spring := []header{
+		{"dead-letter-reason", "unknown_queue"},
+		{"retry-pipeline", "orders"},
+		{"x-exception-message", "boom"},
+		{"x-exception-stacktrace", "java.lang.Exception"},
+		{"x-original-exchange", "shop"},
+		{"x-original-routingKey", "order.created"},
+		{"tenant", "a"},
+	}
+	e := failed.Read(message("orders.failed", spring...))
+	assert.Truef(t, e.System == failed.SystemWorker && e.Reason == "unknown_queue" && e.WorkQueue == "" && e.Error == "boom" &&
+		e.Exception == "java.lang.Exception", "%+v", e)
+	kept := names(parsed(t, replayed(t, failed.Replay{Pipeline: "orders", To: "work"}, e.Message).Properties).Headers())
+	assert.NotContains(t, kept, "x-exception-message")
+	assert.Contains(t, kept, "tenant")
+
+	e = failed.Read(message("orders.failed", append(spring, header{"dead-letter-error", "newer"})...))
+	assert.Truef(t, e.Error == "newer" && e.Exception == "", "%+v", e)
+}
+
 func TestReadForeign(t *testing.T) {
 	t.Parallel()
 	for name, c := range foreign {

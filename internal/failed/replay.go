@@ -158,8 +158,7 @@ func (r Replay) drops(e *Entry, name string, value content.Value) bool {
 		text, _ := value.Text()
 		return text == deadletter.HintNever
 	}
-	isForeign := e.System != SystemWorker && e.System != SystemInbox && e.System != SystemDelayed
-	return isForeign && isFault(name)
+	return e.isFault(name)
 }
 
 // restored is the value without a library's notes about the failure. A library's count of attempts becomes 0 of the same
