@@ -51,6 +51,9 @@ const (
 	SystemRascal      System = "Rascal"
 	SystemMoleculer   System = "Moleculer"
 	SystemWatermill   System = "Watermill"
+	SystemRebus       System = "Rebus"
+	SystemWolverine   System = "Wolverine"
+	SystemSymfony     System = "Symfony Messenger"
 	// SystemUnknown means that the message does not say that it failed.
 	SystemUnknown System = ""
 )
@@ -91,6 +94,8 @@ type Entry struct {
 	ReplayID string
 	// DeliveryCount is how often the message was put back. The queue compares this number with its delivery limit.
 	DeliveryCount int64
+	// Refusal is why no replay can publish the message that failed, nil if one can.
+	Refusal error
 	// library is the system that wrote the error of a message that a worker parked.
 	library System
 	// Unreadable is the error of reading the properties, nil if they can be read.

@@ -3,11 +3,12 @@ package failed
 import (
 	"bytes"
 	"cmp"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"net/url"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -42,6 +43,11 @@ var systems = []system{
 	{SystemWatermill, [][]string{{watermillReason, watermillTopic}}, readWatermill, []string{
 		watermillReason, watermillTopic, "handler_poisoned", "subscriber_poisoned",
 	}, ""},
+	{SystemRebus, [][]string{{rebusQueue, rebusError}}, readRebus, []string{rebusQueue, rebusError, "rbs2-delivery-count"}, ""},
+	{SystemWolverine, [][]string{{wolverineVersion, wolverineType}}, readWolverine, []string{
+		wolverineAddress, wolverineType, wolverineError, wolverineTrace, wolverineTime,
+	}, wolverineAttempts},
+	{SystemSymfony, nil, readSymfony, []string{symfonyFailed, symfonyError, symfonyStamp + "RedeliveryStamp"}, ""},
 	{SystemRascal, nil, readRascal, nil, ""}, // its faults are in a table, see restored
 	{SystemBabelQueue, nil, readBabelQueue, nil, "x-attempts"},
 	{SystemCelery, [][]string{{celeryTask, celeryID, celeryRetries}}, readCelery, nil, celeryRetries},
@@ -76,7 +82,25 @@ const (
 
 	watermillReason = "reason_poisoned"
 	watermillTopic  = "topic_poisoned"
+
+	rebusQueue = "rbs2-source-queue"
+	rebusError = "rbs2-error-details"
+
+	wolverineVersion  = "wolverine-protocol-version"
+	wolverineAddress  = "original-destination"
+	wolverineType     = "exception-type"
+	wolverineError    = "exception-message"
+	wolverineTrace    = "exception-stack"
+	wolverineTime     = "failed-at"
+	wolverineAttempts = "attempts"
+
+	symfonyStamp  = `X-Message-Stamp-Symfony\Component\Messenger\Stamp\`
+	symfonyFailed = symfonyStamp + "SentToFailureTransportStamp"
+	symfonyError  = symfonyStamp + "ErrorDetailsStamp"
 )
+
+// errSymfony says why a replay is refused.
+var errSymfony = errors.New("its body says that it failed, so Symfony Messenger could drop it: use messenger:failed:retry")
 
 // Reasons of systems that do not name one.
 const reasonFailed = "failed"
@@ -203,8 +227,40 @@ func readMoleculer(e *Entry, f fields) {
 // readWatermill reads a message that the middleware PoisonQueue published. A durable queue has the same name as its topic.
 func readWatermill(e *Entry, f fields) {
 	e.System, e.Reason, e.Error, e.WorkQueue = SystemWatermill, reasonFailed, f.text(watermillReason), f.text(watermillTopic)
-	if n, err := strconv.ParseInt(f.text(HeaderReplayCount), 10, 64); err == nil {
-		e.Replays = max(0, n)
+	e.Replays = f.digits(HeaderReplayCount)
+}
+
+// readRebus reads a message that Rebus forwarded. The details are the error's message and its stack trace.
+func readRebus(e *Entry, f fields) {
+	e.System, e.Reason, e.WorkQueue, e.Exception = SystemRebus, reasonFailed, f.text(rebusQueue), f.text(rebusError)
+}
+
+// readWolverine reads a message that Wolverine published to a dead-letter queue. Before 6.21, it did not name the work queue.
+func readWolverine(e *Entry, f fields) {
+	_, address, _ := strings.Cut(f.text(wolverineAddress), "://queue/")
+	e.System, e.Reason, e.Error = SystemWolverine, reasonFailed, f.text(wolverineError)
+	e.WorkQueue, _, _ = strings.Cut(address, "?")
+	e.Exception = join(f.text(wolverineType), f.text(wolverineTrace))
+	e.FailedAt, e.Attempts = fromMillis(f.digits(wolverineTime)), f.digits(wolverineAttempts)
+}
+
+// readSymfony reads a message in a failure transport. It names the transport that it failed in, not the queue, and x-death has
+// only its waits. PHP's serializer keeps the stamps in the body. If a message with the stamp of a failure fails again, Symfony
+// can drop it (seen with 5.4).
+func readSymfony(e *Entry, f fields) {
+	body := e.Body
+	if binary, err := base64.StdEncoding.DecodeString(string(body)); err == nil {
+		body = binary
+	}
+	if bytes.HasPrefix(body, []byte(`O:36:\"Symfony\\`)) && bytes.Contains(body, []byte(`\\SentToFailureTransportStamp\"`)) {
+		e.Refusal = errSymfony
+	} else if !f.has(symfonyFailed) {
+		return
+	}
+	e.System, e.Reason, e.WorkQueue, e.FirstExchange, e.FirstRoutingKey = SystemSymfony, reasonFailed, "", "", e.RoutingKey
+	var details []struct{ ExceptionClass, ExceptionMessage string }
+	if json.Unmarshal([]byte(f.text(symfonyError)), &details) == nil && len(details) > 0 {
+		e.Error, e.Exception = details[len(details)-1].ExceptionMessage, details[len(details)-1].ExceptionClass
 	}
 }
 

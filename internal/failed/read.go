@@ -53,6 +53,9 @@ func Read(m Message) Entry {
 	default:
 		e.readForeign(f, deaths)
 	}
+	if isParked := e.System == SystemWorker || e.System == SystemInbox; isParked && e.WorkQueue != "" {
+		e.Refusal = nil // this is the message that the work queue had
+	}
 	return e
 }
 
@@ -92,6 +95,7 @@ func (e *Entry) readLibrary(f fields) {
 	library := Entry{Message: e.Message}
 	library.readForeign(f, nil)
 	e.library, e.Error, e.Exception = library.System, library.Error, library.Exception
+	e.Refusal = library.Refusal
 }
 
 // readProgress reads what a worker wrote about the attempts.

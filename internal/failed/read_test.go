@@ -133,6 +133,17 @@ func TestReadWhatTheBrokerParked(t *testing.T) {
 		"past an unbound dead-letter exchange: %+v", e)
 }
 
+// wolverine are the headers of each message that Wolverine moves.
+var wolverine = []header{
+	{"exception-type", "System.Exception"},
+	{"exception-message", "boom"},
+	{"exception-stack", "at Sales"},
+	{"failed-at", "1795309924000"},
+	{"attempts", "3"},
+	{"message-type", "Order"},
+	{"wolverine-protocol-version", "1.0"},
+}
+
 // Each message has the headers that its system writes on a real failed message.
 var foreign = map[string]struct {
 	message failed.Message
@@ -184,6 +195,25 @@ var foreign = map[string]struct {
 		failed.Entry{
 			System: failed.SystemBabelQueue, Reason: "unknown_urn", WorkQueue: "sales", Error: "boom", Exception: "E", Attempts: 3,
 			FailedAt: time.UnixMilli(1795309924000),
+		},
+	},
+	"Rebus": {
+		message("error", header{"rbs2-msg-id", "7"}, header{"rbs2-source-queue", "sales"}, header{"rbs2-delivery-count", "5"},
+			header{"rbs2-error-details", "boom: System.Exception: boom\n   at Sales"}),
+		failed.Entry{System: failed.SystemRebus, Reason: "failed", WorkQueue: "sales", Exception: "boom: System.Exception: boom\n   at Sales"},
+	},
+	"Wolverine": {
+		message("wolverine-dead-letter-queue", append([]header{{"original-destination", "rabbitmq://queue/sales/eu?consumer=1"}}, wolverine...)...),
+		failed.Entry{
+			System: failed.SystemWolverine, Reason: "failed", WorkQueue: "sales/eu", Error: "boom", Exception: "System.Exception\nat Sales",
+			FailedAt: time.UnixMilli(1795309924000), Attempts: 3,
+		},
+	},
+	"Wolverine before 6.21": {
+		message("wolverine-dead-letter-queue", wolverine...),
+		failed.Entry{
+			System: failed.SystemWolverine, Reason: "failed", Error: "boom", Exception: "System.Exception\nat Sales",
+			FailedAt: time.UnixMilli(1795309924000), Attempts: 3,
 		},
 	},
 	"a broker": {

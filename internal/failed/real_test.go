@@ -2,6 +2,8 @@ package failed_test
 
 import (
 	"bufio"
+	"bytes"
+	"encoding/base64"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,8 +18,12 @@ import (
 )
 
 // realFile is an export of messages that other systems really left in a queue: amqplib 0.10.9, Rascal 21.0.1,
-// @moleculer/channels 0.1.8, Watermill 1.5.1 with watermill-amqp 3.0.0, and Celery 5.2.6, on RabbitMQ 4.0.5.
+// @moleculer/channels 0.1.8, Watermill 1.5.1 with watermill-amqp 3.0.0, Celery 5.2.6, and Symfony Messenger 5.4.53 with its JSON
+// and with PHP's serializer, on RabbitMQ 4.0.5.
 const realFile = "other-systems.jsonl"
+
+// symfonyPHP is the message from PHP's serializer in the file.
+const symfonyPHP = 7
 
 // realMessages are the file's messages, in its order.
 func realMessages(t *testing.T) (all []failed.Message) {
@@ -52,6 +58,11 @@ func TestRealMessages(t *testing.T) {
 		},
 		{failed.Entry{System: failed.SystemCelery, Reason: "rejected", WorkQueue: "celery.work", Attempts: 1}, nil},
 		{failed.Entry{System: failed.SystemCelery, Reason: "rejected", WorkQueue: "celery.work", Attempts: 3}, nil},
+		{
+			failed.Entry{System: failed.SystemSymfony, Reason: "failed", Error: "no such van"},
+			[]string{`X-Message-Stamp-Symfony\Component\Messenger\Stamp\DelayStamp`, "type"},
+		},
+		{failed.Entry{System: failed.SystemSymfony, Reason: "failed"}, nil},
 	}
 	messages := realMessages(t)
 	require.Len(t, messages, len(want))
@@ -59,8 +70,15 @@ func TestRealMessages(t *testing.T) {
 		e, w := failed.Read(m), want[i].entry
 		assert.Truef(t, e.System == w.System && e.Reason == w.Reason && e.WorkQueue == w.WorkQueue && e.Error == w.Error &&
 			e.Attempts == w.Attempts, "%s: %+v", m.Queue, e)
-		p := replayed(t, failed.Replay{}, m)
-		assert.Truef(t, p.Exchange == "" && p.RoutingKey == w.WorkQueue && string(p.Body) == string(m.Body), "%s: published %+v", m.Queue, p)
+		if i == symfonyPHP {
+			continue
+		}
+		queue, how := w.WorkQueue, failed.Replay{}
+		if queue == "" {
+			queue, how.To = "work", "work"
+		}
+		p := replayed(t, how, m)
+		assert.Truef(t, p.Exchange == "" && p.RoutingKey == queue && string(p.Body) == string(m.Body), "%s: published %+v", m.Queue, p)
 		kept := names(parsed(t, p.Properties).Headers())
 		if w.System == failed.SystemCelery {
 			assert.Truef(t, slices.Contains(kept, "task") && !slices.Contains(kept, "x-death"), "%s: headers %q", m.Queue, kept)
@@ -68,6 +86,23 @@ func TestRealMessages(t *testing.T) {
 		}
 		assert.Equal(t, append(want[i].headers, "replay-count", "replayed-at", "replay-id"), kept, m.Queue)
 	}
+}
+
+// If PHP's serializer put the stamp of a failure into the body, a replay cannot remove it. Symfony would drop the message when it
+// fails again.
+func TestReplayRefusesWhatSymfonyCouldDrop(t *testing.T) {
+	t.Parallel()
+	m := realMessages(t)[symfonyPHP]
+	encoded := m // as the serializer writes bodies that are not UTF-8
+	encoded.Body = []byte(base64.StdEncoding.EncodeToString(m.Body))
+	for _, m := range []failed.Message{m, encoded} {
+		e := failed.Read(m)
+		assert.Equal(t, failed.SystemSymfony, e.System)
+		_, err := failed.Replay{To: "work"}.Publishing(&e, now)
+		require.ErrorContains(t, err, "use messenger:failed:retry")
+	}
+	m.Body = bytes.ReplaceAll(m.Body, []byte("SentToFailureTransportStamp"), []byte("SentToFailureTransportStamq"))
+	assert.Equal(t, failed.SystemBroker, failed.Read(m).System)
 }
 
 // Rascal rejects marked messages until the broker has counted another death. A replayed message has no deaths, so it must

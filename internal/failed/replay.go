@@ -62,6 +62,9 @@ func (r Replay) Publishing(e *Entry, now time.Time) (Publishing, error) {
 	if r.To == "" && r.Delayed != "" {
 		return r.goesOn(e, properties, now)
 	}
+	if e.Refusal != nil {
+		return Publishing{}, e.Refusal
+	}
 	queue := cmp.Or(r.To, e.WorkQueue)
 	if queue == "" {
 		return Publishing{}, ErrNoWorkQueue
@@ -170,10 +173,16 @@ func (e *Entry) restored(name string, value content.Value) content.Value {
 		kept := notes.Keep(func(note []byte) bool { return string(note) != rascalRecovery && string(note) != rascalError })
 		return content.Value{Type: value.Type, Bytes: kept}
 	}
-	if _, ok := value.Integer(); !ok || !e.isCounter(name) {
+	_, isInteger := value.Integer()
+	switch {
+	case !e.isCounter(name):
 		return value
+	case value.Type == content.TypeText:
+		return content.Text("0")
+	case isInteger:
+		return content.Value{Type: value.Type, Bytes: make([]byte, len(value.Bytes))}
 	}
-	return content.Value{Type: value.Type, Bytes: make([]byte, len(value.Bytes))}
+	return value
 }
 
 // number is a number for a header that a replay adds. Watermill refuses messages whose headers are not texts.

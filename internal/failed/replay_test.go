@@ -123,7 +123,7 @@ func TestReplayForeign(t *testing.T) {
 	t.Parallel()
 	kept := map[string][]string{
 		"NServiceBus": {"NServiceBus.EnclosedMessageTypes"}, "MassTransit": {"MT-Host-MachineName"}, "Celery": {"task", "id", "retries"},
-		"BabelQueue": {"x-attempts"},
+		"BabelQueue": {"x-attempts"}, "Rebus": {"rbs2-msg-id"}, "Wolverine": {"attempts", "message-type", "wolverine-protocol-version"},
 	}
 	for name, c := range foreign {
 		if c.want.WorkQueue == "" {
@@ -135,6 +135,9 @@ func TestReplayForeign(t *testing.T) {
 			"%s: published to %q, %q: %q", name, p.Exchange, p.RoutingKey, p.Properties)
 		want := append(slices.Clone(kept[name]), "replay-count", "replayed-at", "replay-id")
 		assert.Equal(t, want, names(got.Headers()), name)
+		if n, found := got.Headers().Get("attempts"); found {
+			assert.Equal(t, content.Text("0"), n, name)
+		}
 		for _, attempts := range []string{"retries", "x-attempts"} {
 			if n, found := got.Headers().Get(attempts); found {
 				assert.Equal(t, content.Value{Type: 'I', Bytes: make([]byte, 4)}, n, name)

@@ -39,6 +39,9 @@ func (r *Replay) Look(ctx context.Context, filter failed.Filter) (Look, error) {
 		switch {
 		case r.how.To == "" && r.Delayed != "":
 			r.Meant[r.onward(e)]++
+		case e.Refusal != nil:
+			r.Skipped[e.Refusal.Error()]++
+			return false
 		case r.how.To == "" && e.WorkQueue == "":
 			r.Skipped[failed.ErrNoWorkQueue.Error()]++
 			return false
