@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -118,4 +119,44 @@ func TestLookThatLosesSaysSo(t *testing.T) {
 		contains(t, errs, "1 of them not back", `1 message not back in "limited"`)
 		return nil
 	})
+}
+
+// A replay publishes the message in EasyNetQ's error message. If it is not exact, nothing delivers the error message in its place.
+func TestEasyNetQ(t *testing.T) {
+	t.Parallel()
+	o := newOrders(t, "classic")
+	const queue = "EasyNetQ_Default_Error_Queue"
+	wrapped := func(body string) amqp.Publishing {
+		return amqp.Publishing{Type: "EasyNetQ.SystemMessages.Error, EasyNetQ", DeliveryMode: amqp.Persistent, Body: []byte(
+			`{"RoutingKey":"Shop.Order","Exchange":"Shop.Order, Shop","Queue":"sales","Exception":"System.Exception: no such van","Message":"` + body +
+				`","DateTime":"2026-11-22T01:12:04.0000000Z","BasicProperties":{"DeliveryMode":2,"Type":"Shop.Order, Shop","CorrelationId":"c",` +
+				`"Headers":{"tenant":{"Type":14,"Value":"ZXU="}}}}`,
+		)}
+	}
+	for _, name := range []string{queue, "sales", "inbox"} {
+		o.DeclareQueue(t, name, "classic", nil)
+	}
+	exact, encoded := wrapped(`{\"order\":7}`), wrapped("eyJvcmRlciI6N30=")
+	o.Publish(t, "", queue, exact)
+	o.Publish(t, "", queue, encoded)
+	o.prints(t, exitOK, "failed list --queue "+queue, "2      failed  sales  System.Exception: no such van")
+
+	file := filepath.Join(t.TempDir(), "failed.jsonl")
+	o.run(t, exitOK, "failed export --queue "+queue+" --file", file)
+	o.says(t, exitError, "failed replay --all --yes --queue "+queue, "replayed 1 of 1 to sales",
+		"1 skipped: the original message cannot be taken exactly from EasyNetQ's error message: its body is text or base64")
+	o.says(t, exitError, "failed replay --all --yes --to inbox --queue "+queue, "1 skipped: the original message cannot be taken exactly")
+	o.holds(t, queue, 1)
+	o.holds(t, "inbox", 0)
+	d, _ := o.Get(t, "sales")
+	assert.Equal(t, `{"order":7}`, string(d.Body))
+	assert.Equal(t, []any{"Shop.Order, Shop", "c", "eu", int64(1)}, []any{d.Type, d.CorrelationId, d.Headers["tenant"], d.Headers["replay-count"]})
+
+	_, _ = o.Get(t, queue)
+	o.run(t, exitOK, "failed import --yes --queue "+queue, file)
+	for _, want := range []amqp.Publishing{exact, encoded} {
+		d, _ := o.Get(t, queue)
+		assert.Equal(t, string(want.Body), string(d.Body))
+		assert.Equal(t, want.Type, d.Type)
+	}
 }

@@ -54,6 +54,7 @@ const (
 	SystemRebus       System = "Rebus"
 	SystemWolverine   System = "Wolverine"
 	SystemSymfony     System = "Symfony Messenger"
+	SystemEasyNetQ    System = "EasyNetQ"
 	// SystemUnknown means that the message does not say that it failed.
 	SystemUnknown System = ""
 )
@@ -94,6 +95,8 @@ type Entry struct {
 	ReplayID string
 	// DeliveryCount is how often the message was put back. The queue compares this number with its delivery limit.
 	DeliveryCount int64
+	// wrapper is set if EasyNetQ wrapped the message that failed.
+	wrapper *wrapper
 	// Refusal is why no replay can publish the message that failed, nil if one can.
 	Refusal error
 	// library is the system that wrote the error of a message that a worker parked.

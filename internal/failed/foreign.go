@@ -48,7 +48,8 @@ var systems = []system{
 		wolverineAddress, wolverineType, wolverineError, wolverineTrace, wolverineTime,
 	}, wolverineAttempts},
 	{SystemSymfony, nil, readSymfony, []string{symfonyFailed, symfonyError, symfonyStamp + "RedeliveryStamp"}, ""},
-	{SystemRascal, nil, readRascal, nil, ""}, // its faults are in a table, see restored
+	{SystemEasyNetQ, nil, readEasyNetQ, nil, ""}, // a replay removes its wrapper
+	{SystemRascal, nil, readRascal, nil, ""},     // its faults are in a table, see restored
 	{SystemBabelQueue, nil, readBabelQueue, nil, "x-attempts"},
 	{SystemCelery, [][]string{{celeryTask, celeryID, celeryRetries}}, readCelery, nil, celeryRetries},
 }

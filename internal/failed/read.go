@@ -41,6 +41,9 @@ func Read(m Message) Entry {
 	if m.Redelivered { // otherwise the header can come from another queue
 		e.DeliveryCount = f.positive(headerDeliveryCount)
 	}
+	if strings.HasPrefix(properties.Text(content.Type), wrapperType) {
+		e.wrapper, e.Refusal = unwrap(e.Body)
+	}
 	e.Pipeline = f.text(deadletter.HeaderPipeline)
 	owner, deaths := pipelineOf(m.Queue), f.deaths(m.Queue)
 	switch {
@@ -54,7 +57,7 @@ func Read(m Message) Entry {
 		e.readForeign(f, deaths)
 	}
 	if isParked := e.System == SystemWorker || e.System == SystemInbox; isParked && e.WorkQueue != "" {
-		e.Refusal = nil // this is the message that the work queue had
+		e.wrapper, e.Refusal = nil, nil // this is the message that the work queue had
 	}
 	return e
 }
@@ -92,10 +95,10 @@ func (e *Entry) readWorker(f fields, deaths []death) {
 
 // readLibrary reads the error of a library that published the message to the dead-letter exchange.
 func (e *Entry) readLibrary(f fields) {
-	library := Entry{Message: e.Message}
+	library := Entry{Message: e.Message, wrapper: e.wrapper}
 	library.readForeign(f, nil)
 	e.library, e.Error, e.Exception = library.System, library.Error, library.Exception
-	e.Refusal = library.Refusal
+	e.Refusal = cmp.Or(e.Refusal, library.Refusal)
 }
 
 // readProgress reads what a worker wrote about the attempts.

@@ -144,6 +144,14 @@ var wolverine = []header{
 	{"wolverine-protocol-version", "1.0"},
 }
 
+// wrapping is a message that EasyNetQ published to its error queue.
+func wrapping(kind, body string) failed.Message {
+	var p content.Properties
+	p.SetText(content.Type, kind)
+	p.SetNumber(content.DeliveryMode, 2)
+	return failed.Message{Queue: "EasyNetQ_Default_Error_Queue", Exchange: "ErrorExchange_k", RoutingKey: "k", Properties: p.Encode(), Body: []byte(body)}
+}
+
 // Each message has the headers that its system writes on a real failed message.
 var foreign = map[string]struct {
 	message failed.Message
@@ -215,6 +223,15 @@ var foreign = map[string]struct {
 			System: failed.SystemWolverine, Reason: "failed", Error: "boom", Exception: "System.Exception\nat Sales",
 			FailedAt: time.UnixMilli(1795309924000), Attempts: 3,
 		},
+	},
+	"EasyNetQ": {
+		wrapping("EasyNetQ.SystemMessages.Error, EasyNetQ", `{"RoutingKey":"k","Exchange":"shop","Queue":"sales","Exception":"System.Exception: boom",`+
+			`"Message":"{\"order\":7}","DateTime":"2026-11-22T01:12:04.0000000Z","BasicProperties":{"MessageId":"order-1003"}}`),
+		failed.Entry{System: failed.SystemEasyNetQ, Reason: "failed", WorkQueue: "sales", Exception: "System.Exception: boom", FailedAt: at},
+	},
+	"EasyNetQ before 3": {
+		wrapping("EasyNetQ.SystemMessages.Error:EasyNetQ", `{"RoutingKey":"k","Exchange":"shop","Message":"{}","BasicProperties":{}}`),
+		failed.Entry{System: failed.SystemEasyNetQ, Reason: "failed"},
 	},
 	"a broker": {
 		message("dead", header{"x-death", []any{death("sales", "rejected", "shop", "k", at), death("other", "rejected", "", "", at)}}),

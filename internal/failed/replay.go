@@ -73,6 +73,9 @@ func (r Replay) Publishing(e *Entry, now time.Time) (Publishing, error) {
 		r.Pipeline = pipeline.Names(e.Pipeline)
 	}
 	p := Publishing{RoutingKey: queue, Body: e.Body}
+	if e.wrapper != nil {
+		properties, p.Body = e.wrapper.original, []byte(*e.wrapper.Message)
+	}
 	headers := r.headers(e, &properties, queue, now)
 	if r.To == "" && r.Pipeline != "" {
 		route := deadletter.ReturnRoute(r.Pipeline, queue, e.FirstRoutingKey)

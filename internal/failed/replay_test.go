@@ -1,6 +1,7 @@
 package failed_test
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"testing"
@@ -144,11 +145,108 @@ func TestReplayForeign(t *testing.T) {
 			}
 		}
 		body := string(c.message.Body)
-		if name == "BabelQueue" {
+		switch name {
+		case "BabelQueue":
 			body = `{"job":"x", "attempts" : 0, "meta":{"id":1.0}}`
+		case "EasyNetQ":
+			body = `{"order":7}`
 		}
 		assert.Equal(t, body, string(p.Body), name)
 	}
+}
+
+// errorBody is what EasyNetQ's error message has of a message with this body, and with these properties.
+func errorBody(message, properties string) string {
+	return `{"RoutingKey":"k","Exchange":"shop","Queue":"sales","Exception":"boom","Message":` + message + `,"DateTime":"2026-11-22T01:12:04Z",` +
+		`"BasicProperties":` + properties + `}`
+}
+
+// A replay publishes the message that EasyNetQ wrapped, with its properties and headers, wherever it goes.
+func TestReplayOfWhatEasyNetQWrapped(t *testing.T) {
+	t.Parallel()
+	// EasyNetQ 7 writes absent properties, too, and x-death, whose types are not known.
+	seven := `{"ContentType":null,"ContentEncoding":null,"Headers":{"tenant":"eu 1","n":7,"ok":true,"x-death":[{"time":{"UnixTime":1}}]},"DeliveryMode":2,` +
+		`"Priority":0,"CorrelationId":"c","ReplyTo":null,"Expiration":"60000","MessageId":"order-7","Timestamp":5,"Type":"Shop.Order, Shop",` +
+		`"UserId":null,"AppId":"","ClusterId":null,"ContentTypePresent":false,"HeadersPresent":true,"DeliveryModePresent":true}`
+	// EasyNetQ 8.1 writes present ones, and the types of headers. A text comes as bytes.
+	eight := `{"DeliveryMode":2,"CorrelationId":"c","Expiration":"00:01:00","MessageId":"order-7","Timestamp":5,"Type":"Shop.Order, Shop","AppId":"",` +
+		`"Headers":{"tenant":{"Type":14,"Value":"ZXUgMQ=="},"n":{"Type":8,"Value":7},"ok":{"Type":2,"Value":true}}}`
+	var want content.Properties
+	for property, text := range map[content.Property]string{
+		content.CorrelationID: "c", content.MessageID: "order-7", content.Type: "Shop.Order, Shop", content.AppID: "",
+	} {
+		want.SetText(property, text)
+	}
+	want.SetNumber(content.DeliveryMode, 2)
+	want.SetNumber(content.Timestamp, 5)
+	yes := content.Value{Type: 't', Bytes: []byte{1}}
+	want.SetHeaders(table(header{"n", 7}, header{"ok", yes}, header{"tenant", "eu 1"}, header{"replay-count", 1},
+		header{"replayed-at", int(now.UnixMilli())}, header{"replay-id", "18ea3d6d"}))
+	for _, properties := range []string{seven, eight} {
+		m := wrapping("EasyNetQ.SystemMessages.Error, EasyNetQ", errorBody(`"{\"order\":7}"`, properties))
+		for _, to := range []string{"", "inbox"} {
+			p := replayed(t, failed.Replay{To: to}, m)
+			assert.Equal(t, cmp.Or(to, "sales"), p.RoutingKey)
+			assert.Equal(t, `{"order":7}`, string(p.Body))
+			assert.Equal(t, string(want.Encode()), string(p.Properties))
+		}
+		e := failed.Read(m)
+		assert.Truef(t, e.MessageID == "order-7" && e.FirstExchange == "shop" && e.FirstRoutingKey == "k", "%+v", e)
+	}
+	again := wrapping("EasyNetQ.SystemMessages.Error", errorBody(`"[]"`, `{"Headers":{"replay-count":2,"replay-id":"18ea3d6d"}}`))
+	e := failed.Read(again)
+	assert.Truef(t, e.Replays == 2 && e.ReplayID == "18ea3d6d" && e.Refusal == nil, "%+v", e)
+}
+
+// A replay never publishes EasyNetQ's wrapper, also with --to, and from a queue where a worker parked it.
+func TestReplayRefusesWhatEasyNetQMayHaveChanged(t *testing.T) {
+	t.Parallel()
+	const headersUnknown = "Headers has values of unknown types"
+	for body, why := range map[string]string{
+		`{"order":7}`:                            "it is not JSON of EasyNetQ's",
+		`boom`:                                   "it is not JSON of EasyNetQ's",
+		`{"Queue":"sales","BasicProperties":{}}`: "it is not JSON of EasyNetQ's",
+		`{"Queue":"sales","Message":"{}"}`:       "it is not JSON of EasyNetQ's",
+		errorBody(`"{}"`, `{"contentType":"application/json"}`):                 "contentType has values of unknown types",
+		errorBody(`"{}"`, `{"DeliveryMode":"2"}`):                               "DeliveryMode has values of unknown types",
+		errorBody(`"{}"`, `{"Priority":256}`):                                   "Priority has values of unknown types",
+		errorBody(`"{}"`, `{"Type":7}`):                                         "Type has values of unknown types",
+		errorBody(`"\ufffd"`, `{}`):                                             "it was not UTF-8",
+		errorBody(`"{}"`, `{"Headers":{"h":"a\ufffd"}}`):                        "it was not UTF-8",
+		errorBody(`"eyJvcmRlciI6N30="`, `{}`):                                   "its body is text or base64",
+		errorBody(`"{}"`, `{"Headers":{"h":"ZXU="}}`):                           headersUnknown, // EasyNetQ 2, and one of 8's serializers
+		errorBody(`"{}"`, `{"Headers":{"h":1.5}}`):                              headersUnknown,
+		errorBody(`"{}"`, `{"Headers":{"h":{"UnixTime":1}}}`):                   headersUnknown,
+		errorBody(`"{}"`, `{"Headers":{"h":null}}`):                             headersUnknown,
+		errorBody(`"{}"`, `{"Headers":{"h":{"Type":15,"Value":[]}}}`):           headersUnknown,
+		errorBody(`"{}"`, `{"Headers":{"h":{"Type":14,"Value":"?"}}}`):          headersUnknown,
+		errorBody(`"{}"`, `{"Headers":{"`+strings.Repeat("h", 256)+`":"a b"}}`): headersUnknown,
+	} {
+		m := wrapping("EasyNetQ.SystemMessages.Error:EasyNetQ", body)
+		parked := m
+		properties := parsed(t, m.Properties)
+		properties.SetHeaders(table(header{"dead-letter-reason", "unknown_queue"}))
+		parked.Queue, parked.Properties = "orders.failed", properties.Encode()
+		for _, m := range []failed.Message{m, parked} {
+			for _, to := range []string{"", "inbox"} {
+				e := failed.Read(m)
+				_, err := failed.Replay{To: to}.Publishing(&e, now)
+				assert.ErrorContains(t, err, "the original message cannot be taken exactly from EasyNetQ's error message: "+why, body)
+			}
+		}
+	}
+}
+
+// If a work queue of a pipeline has EasyNetQ's error messages as its messages, they go back to it.
+func TestReplayOfErrorMessagesThatAWorkQueueHad(t *testing.T) {
+	t.Parallel()
+	m := wrapping("EasyNetQ.SystemMessages.Error, EasyNetQ", errorBody(`"eyJvcmRlciI6N30="`, `{}`))
+	properties := parsed(t, m.Properties)
+	properties.SetHeaders(table(header{"dead-letter-reason", "exhausted"}, header{"retry-queue", "errors"}))
+	m.Queue, m.Properties = "orders.failed", properties.Encode()
+	p := replayed(t, failed.Replay{Pipeline: "orders"}, m)
+	assert.Equal(t, string(m.Body), string(p.Body))
+	assert.Equal(t, "EasyNetQ.SystemMessages.Error, EasyNetQ", parsed(t, p.Properties).Text(content.Type))
 }
 
 // A replay removes only the dead_letter object, wherever it is in the body.
