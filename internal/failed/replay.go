@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
@@ -162,7 +163,7 @@ func (r Replay) drops(e *Entry, name string, value content.Value) bool {
 	}
 	if name == deadletter.HeaderHint { // any other value comes from the publisher
 		text, _ := value.Text()
-		return text == deadletter.HintNever
+		return strings.EqualFold(text, deadletter.HintNever)
 	}
 	return e.isFault(name)
 }
