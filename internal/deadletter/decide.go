@@ -206,7 +206,7 @@ func fail(l Letter, reason string) Verdict {
 	return Verdict{Letter: l, Action: Fail, Reason: reason}
 }
 
-// failUnknown parks a message of which no work queue is known. The error tells the consumer's author what to publish to.
+// failUnknown parks a message without a known work queue. The error tells the consumer's author what to publish to.
 func (p *Pipeline) failUnknown(l Letter) Verdict {
 	v := fail(l, ReasonUnknownQueue)
 	v.Error = fmt.Sprintf("no header %s names a work queue of the pipeline: to have a message retried, "+

@@ -73,7 +73,7 @@ func errorKind(d *amqp.Delivery) string {
 	return kind
 }
 
-// observe logs the sums once the minute is over.
+// observe logs the sums after a minute.
 func (l *parkedLog) observe(now time.Time) {
 	if now.Sub(l.since) >= time.Minute {
 		l.flush()

@@ -202,7 +202,7 @@ func TestWhatIsAcceptedIsSettled(t *testing.T) {
 	require.Len(t, p.outstanding, 3)
 }
 
-// A session whose time is over acknowledges what the broker has confirmed, or the next one would publish it once more.
+// At its deadline, a session acknowledges what the broker has confirmed, or the next one would publish it once more.
 func TestAcceptedIsSettledAtTheDeadline(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
