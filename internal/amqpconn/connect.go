@@ -8,6 +8,7 @@ package amqpconn
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -56,7 +57,21 @@ func connect(
 // Bounded is a connection that can stop reading when too many bytes are not released.
 type Bounded struct {
 	*amqp.Connection
-	below *frame.Conn
+	below  *frame.Conn
+	dialed net.Conn
+}
+
+// Cut ends the TCP connection at once. The broker neither sends what waits for the connection, nor reads what is on its way.
+// It logs a warning.
+func (b Bounded) Cut() {
+	conn := b.dialed
+	if secured, is := conn.(*tls.Conn); is {
+		conn = secured.NetConn()
+	}
+	if tcp, is := conn.(*net.TCPConn); is {
+		_ = tcp.SetLinger(0) // an error says that the connection is closed
+	}
+	_, _ = conn.Close(), b.below.Close()
 }
 
 // ConnectBounded is [Connect] for large deliveries. While more bytes of bodies than the limit are not released, the

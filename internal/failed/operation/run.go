@@ -1,11 +1,13 @@
 package operation
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -44,6 +46,8 @@ type Run struct {
 	ID string
 	// Limited says that the queue can delete messages after too many looks.
 	Limited bool
+	// takes is how many messages the queue hands over, 0 for all.
+	takes int
 	// Progress is called every second; it can be nil.
 	Progress func(transfer.Progress)
 
@@ -65,8 +69,9 @@ func (t *Target) Guard(ctx context.Context, o Options, looks bool) (*Run, error)
 	if err := t.recognize(ctx, conn); err != nil {
 		return nil, err
 	}
-	if o.Scan == 0 && t.Pipeline == "" && t.Delayed == "" {
-		r.Scan = foreignScan
+	if t.Pipeline == "" && t.Delayed == "" {
+		r.Scan = cmp.Or(o.Scan, foreignScan)
+		r.takes = r.Scan
 	}
 	if !looks || t.isKept() || o.Force && t.OfWorkQueues() {
 		return r, nil // with Force, the user says that the pipeline declares the queue
@@ -134,8 +139,12 @@ func (r *Run) Look(ctx context.Context, filter failed.Filter, visit func(*failed
 	return look, err
 }
 
+// countsNacks matches releases of RabbitMQ that count basic.nack against a delivery limit.
+var countsNacks = regexp.MustCompile(`^(3|4\.[0-2])\.`)
+
 func (r *Run) goOver(ctx context.Context, job transfer.Job) (transfer.Result, error) {
-	job.Progress = r.Progress
+	job.Progress, job.Takes = r.Progress, r.takes
+	job.Nacks = r.Limited && !countsNacks.MatchString(r.release)
 	return transfer.Run(ctx, r.queue(), job)
 }
 

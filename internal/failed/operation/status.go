@@ -104,7 +104,7 @@ func (c *Counting) Count(ctx context.Context, subjects []Subject, look bool) ([]
 		for _, queue := range s.queues {
 			status, err := s.status(ctx, conn, queue)
 			if err == nil && look && queue.Role == Parks {
-				err = status.look(ctx, conn)
+				err = status.look(ctx, s.Target.queue())
 			}
 			if err != nil {
 				return summaries, err
@@ -168,11 +168,12 @@ func (s Subject) status(ctx context.Context, conn amqpconn.Raw, status QueueStat
 }
 
 // look finds out when the first message failed. It skips queues that could delete a message after too many looks.
-func (q *QueueStatus) look(ctx context.Context, conn amqpconn.Raw) error {
+func (q *QueueStatus) look(ctx context.Context, queue transfer.Queue) error {
 	if q.Ready == nil || *q.Ready == 0 || !q.kept {
 		return nil
 	}
-	err := transfer.Queue{Name: q.Queue}.First(ctx, conn, func(e *failed.Entry) { q.Oldest = e.FailedAt })
+	queue.Name = q.Queue
+	err := queue.First(ctx, func(e *failed.Entry) { q.Oldest = e.FailedAt })
 	if errors.Is(err, transfer.ErrMayNotRead) {
 		q.Note = needsRead(q.Queue)
 		return nil

@@ -52,7 +52,11 @@ func newBench(t *testing.T, queueType string) bench {
 	t.Helper()
 	b := bench{Broker: brokertest.New(t)}
 	b.uri = b.URI
-	b.DeclareQueue(t, source, queueType, nil)
+	limit := map[string]any{} // as pipelines declare it
+	if queueType == "quorum" {
+		limit["x-delivery-limit"] = 1_000_000
+	}
+	b.DeclareQueue(t, source, queueType, limit)
 	b.DeclareQueue(t, target, queueType, nil)
 	b.Queue = transfer.Queue{Name: source, Open: b.open}
 	return b

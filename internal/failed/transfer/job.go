@@ -1,10 +1,13 @@
 // Package transfer goes over a queue once. It reads each message, publishes or drops the selected messages, and puts the
 // others back.
 //
+// A run that acknowledges nothing takes all messages at once, and ends by cutting the connection. So the queue keeps its order,
+// also if the run ends early or is killed.
+//
 // A message is acknowledged only after the broker has confirmed its copy, so no message is lost. A broker drops
-// acknowledgements that are on their way when the channel or the connection ends. So a run ends its consumers and waits until
-// the queue no longer counts them. If the connection is cut earlier, some messages can be in both queues; the run then
-// reports how many at most.
+// acknowledgements that are on their way when the channel or the connection ends. So a run with acknowledgements ends its
+// consumers and waits until the queue no longer counts them. If the connection is cut earlier, some messages can be in both
+// queues; the run then reports how many at most.
 package transfer
 
 import (
@@ -37,6 +40,11 @@ type Job struct {
 	Keep func() error
 	// Scan is how many messages are read, Limit how many are published or dropped. 0 means all.
 	Scan, Limit int
+	// Takes is how many messages the queue hands over, 0 for all. If it is less than for an earlier run, the queue's first
+	// messages move behind others.
+	Takes int
+	// Nacks says that RabbitMQ 4.3 counts a cut connection against a delivery limit of the queue, but not basic.nack.
+	Nacks bool
 	// OneFirst has one message delivered before all others. A run that ends at this message has touched no other message.
 	OneFirst bool
 	// Rate is how many messages are published per second at most, 0 for no limit.
@@ -60,16 +68,18 @@ const (
 func (j Job) prefetch(ready int) int {
 	prefetch := ready
 	switch {
+	case j.Takes > 0:
+		prefetch = min(j.Takes, ready)
 	case j.Rate > 0:
 		prefetch = int(j.Rate * rateAhead)
-	case j.Publishes || j.Drops:
+	case j.acts():
 		prefetch = defaultPrefetch
-	}
-	if j.Scan > 0 {
-		prefetch = min(prefetch, j.Scan)
 	}
 	return max(prefetch, 1)
 }
+
+// acts reports whether the job acknowledges messages.
+func (j Job) acts() bool { return j.Publishes || j.Drops }
 
 // Progress is how far a run is.
 type Progress struct {

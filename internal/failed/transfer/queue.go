@@ -94,22 +94,52 @@ func ask(ctx context.Context, conn amqpconn.Raw, what string, question func(*amq
 	return answer, nil
 }
 
-// First passes the first message, if there is one, to visit and puts it back.
-func (q Queue) First(ctx context.Context, conn amqpconn.Raw, visit func(*failed.Entry)) error {
-	answer, err := ask(ctx, conn, fmt.Sprintf("look at queue %q", q.Name), func(channel *amqp.Channel) error {
-		const autoAck, multiple, requeue = false, false, true
-		d, found, err := channel.Get(q.Name, autoAck)
-		if err != nil || !found {
-			return err
-		}
-		e := failed.Read(q.message(conn, &d))
-		visit(&e)
-		return channel.Nack(d.DeliveryTag, multiple, requeue)
-	})
-	if amqpconn.IsCode(answer, amqp.InternalError) {
-		answer = &UnreadableError{Err: answer}
+// First passes the first message, if there is one, to visit and puts it back. It looks like any run, since to take less would
+// change the order.
+func (q Queue) First(ctx context.Context, visit func(*failed.Entry)) error {
+	_, err := Run(ctx, q, Job{Scan: 1, Decide: func(e *failed.Entry) Verdict {
+		visit(e)
+		return Verdict{Last: true}
+	}})
+	return err
+}
+
+// holds reports whether a queue that counts no messages has some. It takes all of them for a moment.
+func (q Queue) holds(ctx context.Context) (bool, error) {
+	conn, err := q.Open(ctx, "look")
+	if err != nil {
+		return false, err
 	}
-	return errors.Join(err, q.explain(answer))
+	defer conn.Cut()
+	conn.Limit(unread)
+	in, err := openReceiver(ctx, q, conn, mostOrdered*mostPerLane, false)
+	if err != nil {
+		return false, err
+	}
+	defer close(in.quit)
+	_, err = in.whileTaking(ctx, func() (Count, error) {
+		time.Sleep(idle)
+		return in.assigned(ctx)
+	})
+	return in.held.Load() > 0, err
+}
+
+// back counts the messages after a connection that held some of them was cut.
+func (q Queue) back(ctx context.Context, held int) (c Count, err error) {
+	conn, err := q.Open(ctx, "count")
+	if err != nil {
+		return c, err
+	}
+	defer amqpconn.HangUp(conn.Connection)
+	patience := returning + time.Duration(held)*returningEach
+	for began := time.Now(); ; time.Sleep(settlingPoll) {
+		c, err = q.CountOver(ctx, conn)
+		late := time.Since(began)
+		isShared := c.Consumers > 0 && late > sharing
+		if err != nil || c.Ready >= held || c.Ready > 0 && c.Consumers == 0 || isShared || late > patience {
+			return c, err
+		}
+	}
 }
 
 // message is a delivery as it came.
@@ -122,7 +152,7 @@ func (q Queue) message(conn amqpconn.Raw, d *amqp.Delivery) failed.Message {
 
 // settled counts the messages once the count is stable. Messages that were just put back return bit by bit, and the queue
 // counts their consumer for a moment longer. A quorum queue counts 0 if its leader is too busy to answer, so it is also
-// asked for a message.
+// asked for messages.
 func (q Queue) settled(ctx context.Context, conn amqpconn.Raw) (Count, error) {
 	began := time.Now()
 	for before := 0; ; {
@@ -133,8 +163,7 @@ func (q Queue) settled(ctx context.Context, conn amqpconn.Raw) (Count, error) {
 		case err != nil, isStable, late > sharing && !looksEmpty:
 			return count, err
 		case late > settling && looksEmpty:
-			holds := false
-			if err := q.First(ctx, conn, func(*failed.Entry) { holds = true }); err != nil || !holds {
+			if holds, err := q.holds(ctx); err != nil || !holds {
 				return count, err
 			}
 			began = time.Now()
@@ -175,7 +204,7 @@ func (q Queue) KindOver(ctx context.Context, conn amqpconn.Raw) (string, error) 
 		if err := channel.Qos(1, 0, false); err != nil {
 			return err
 		}
-		_, err := channel.Consume(q.Name, consumerTag, false, false, false, false, amqp.Table{"x-stream-offset": "next"})
+		_, err := channel.Consume(q.Name, consumerTag(0), false, false, false, false, amqp.Table{"x-stream-offset": "next"})
 		return err
 	})
 	reason, is := errors.AsType[*amqp.Error](answer)

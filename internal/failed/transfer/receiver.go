@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,6 +19,8 @@ import (
 const (
 	// mostPerLane is a little less than AMQP's largest prefetch. Without a prefetch, a quorum queue would use 2,000.
 	mostPerLane = 65_000
+	// mostOrdered is how many consumers on one channel give back their messages in a known order: those of a small Erlang map.
+	mostOrdered = 32
 	// closing is how long putting back can take.
 	closing = 2 * time.Minute
 )
@@ -39,14 +42,22 @@ type arrival struct {
 func (a arrival) size() int { return len(a.Properties) + len(a.Body) }
 
 // acknowledge returns no error, since it would only say that the channel is closed, which is reported elsewhere.
-func (a arrival) acknowledge() { _ = a.lane.channel.Ack(a.tag, false) }
+func (a arrival) acknowledge() {
+	a.lane.acknowledged++
+	_ = a.lane.channel.Ack(a.tag, false)
+}
 
 // receiver consumes the queue with as many consumers as it needs to hold all messages that stay.
+//
+// A quorum queue first delivers what came back, and takes back behind what came back before. So a run that takes fewer
+// messages than an earlier one moves the first ones behind others. If a connection ends, the queue takes back what one
+// channel holds in the order of its consumers, and keeps the order of each (rabbit_fifo, 3.10 to 4.3). If more than 32
+// messages come back by one basic.nack, RabbitMQ 3.10 shuffles them.
 type receiver struct {
 	queue Queue
 	conn  amqpconn.Raw
 	lanes []*lane
-	// prefetch is the sum of all lanes' prefetches. next is the prefetch of the second lane, 0 for as much as all lanes have.
+	// prefetch is the sum of all lanes' prefetches. next is the prefetch of the first lane's second consumer, 0 for none.
 	prefetch, next int
 
 	arriving chan arrival
@@ -58,25 +69,31 @@ type receiver struct {
 	opened   chan *lane
 	widening bool
 	// held is how many messages the run holds until it puts them back.
-	held atomic.Int64
-
+	held       atomic.Int64
 	quit       chan struct{}
 	forwarding sync.WaitGroup
 }
 
-// lane is a consumer on its own channel. For each acknowledgement, the broker searches all messages that the channel holds,
-// so each lane holds a limited number.
+// lane is a channel with one or more consumers. For each acknowledgement, the broker searches all messages that the channel
+// holds, so a run that acknowledges opens several lanes.
 type lane struct {
 	channel *amqp.Channel
 	// asking is locked during a request, since a channel can wait for one answer at a time.
-	asking     sync.Mutex
-	prefetch   int
-	deliveries <-chan amqp.Delivery
-	closed     chan *amqp.Error
-	cancelled  chan string
+	asking sync.Mutex
+	// consumers is how many were started, and prefetch the sum of their prefetches.
+	consumers, prefetch int
+	// received is how many messages came, and acknowledged how many of them were acknowledged.
+	received     atomic.Int64
+	acknowledged int
+	// delivered has the messages of all consumers until pumping is done.
+	delivered chan amqp.Delivery
+	pumping   sync.WaitGroup
+	closed    chan *amqp.Error
+	cancelled chan string
 }
 
-const consumerTag = "rabbitmq-retry-failed"
+// consumerTag sorts as the consumers were started, which is the order in which RabbitMQ 3.10 takes back their messages.
+func consumerTag(n int) string { return fmt.Sprintf("rabbitmq-retry-failed-%03d", n) }
 
 // openReceiver begins to consume. Further lanes open while messages are taken, since the broker's answer can come behind more
 // messages than fit the buffer.
@@ -87,7 +104,7 @@ func openReceiver(ctx context.Context, queue Queue, conn amqpconn.Raw, prefetch 
 		hungUp: conn.NotifyClose(make(chan *amqp.Error, 1)),
 	}
 	if oneFirst {
-		i.next, prefetch = prefetch, 1
+		i.next, prefetch = prefetch-1, 1
 	}
 	first, err := i.openLane(ctx, prefetch)
 	if err != nil {
@@ -103,34 +120,84 @@ func (i *receiver) openLane(ctx context.Context, prefetch int) (*lane, error) {
 		return nil, err
 	}
 	l := &lane{
-		channel: channel, prefetch: min(prefetch, mostPerLane),
+		channel: channel, delivered: make(chan amqp.Delivery, 1),
 		closed:    channel.NotifyClose(make(chan *amqp.Error, 1)),
 		cancelled: channel.NotifyCancel(make(chan string, 1)),
 	}
-	l.deliveries, err = amqpconn.Await(ctx, fmt.Sprintf("consume queue %q", i.queue.Name), func() (<-chan amqp.Delivery, error) {
-		if err := channel.Qos(l.prefetch, 0, false); err != nil {
+	return l, i.consume(ctx, l, prefetch)
+}
+
+// consume starts as many consumers as it takes for the prefetch, each with the same one. A quorum queue assigns messages to
+// one after the other, before it delivers any.
+func (i *receiver) consume(ctx context.Context, l *lane, prefetch int) error {
+	n := (prefetch + mostPerLane - 1) / mostPerLane
+	each := (prefetch + n - 1) / n
+	_, err := amqpconn.Await(ctx, fmt.Sprintf("consume queue %q", i.queue.Name), func() (any, error) {
+		l.asking.Lock()
+		defer l.asking.Unlock()
+		if err := l.channel.Qos(each, 0, false); err != nil {
 			return nil, err
 		}
-		return channel.Consume(i.queue.Name, consumerTag, false, false, false, false, nil)
-	}, func(<-chan amqp.Delivery) {})
-	return l, err
+		for more := range n { // only the first one's answer comes before messages
+			deliveries, err := l.channel.Consume(i.queue.Name, consumerTag(l.consumers), false, false, false, more > 0, nil)
+			if err != nil {
+				return nil, err
+			}
+			l.consumers++
+			l.prefetch += each
+			l.pumping.Go(func() { i.pump(deliveries, l.delivered) })
+		}
+		return nil, nil
+	}, func(any) {})
+	return err
+}
+
+func (i *receiver) pump(deliveries <-chan amqp.Delivery, to chan<- amqp.Delivery) {
+	for d := range deliveries {
+		select {
+		case to <- d:
+		case <-i.quit:
+			return
+		}
+	}
 }
 
 func (i *receiver) add(l *lane) {
 	i.widening = false
-	i.lanes = append(i.lanes, l)
-	i.prefetch += l.prefetch
-	i.forwarding.Go(func() { i.forward(l) })
-	go i.watch(l)
+	if !slices.Contains(i.lanes, l) {
+		i.lanes = append(i.lanes, l)
+		i.forwarding.Go(func() { i.forward(l) })
+		go i.watch(l)
+	}
+	i.prefetch = 0
+	for _, l := range i.lanes {
+		i.prefetch += l.prefetch
+	}
 }
 
+// forward hands over the messages of a lane's consumers in the order of delivery.
 func (i *receiver) forward(l *lane) {
-	for d := range l.deliveries {
-		a := arrival{lane: l, tag: d.DeliveryTag, Message: i.queue.message(i.conn, &d)}
+	early := map[uint64]amqp.Delivery{}
+	next := uint64(1)
+	for {
 		select {
-		case i.arriving <- a:
+		case d, ok := <-l.delivered:
+			if !ok {
+				return
+			}
+			early[d.DeliveryTag] = d
 		case <-i.quit:
 			return
+		}
+		for d, came := early[next]; came; d, came = early[next] {
+			delete(early, next)
+			next++
+			l.received.Add(1)
+			select {
+			case i.arriving <- arrival{lane: l, tag: d.DeliveryTag, Message: i.queue.message(i.conn, &d)}:
+			case <-i.quit:
+				return
+			}
 		}
 	}
 }
@@ -158,20 +225,21 @@ func (i *receiver) breaks(reason error) {
 	}
 }
 
-// widenIfFull opens another lane if the run holds more than half of its prefetch.
+// widenIfFull adds a consumer if the run holds more than half of its prefetch.
 func (i *receiver) widenIfFull(ctx context.Context) {
 	if i.widening || int(i.held.Load())*2 <= i.prefetch {
 		return
 	}
 	i.widening = true
-	prefetch, first := cmp.Or(i.next, i.prefetch), i.lanes[0]
-	oneCame := i.next > 0
+	prefetch, l, oneCame := cmp.Or(i.next, i.prefetch), i.lanes[0], i.next > 0
 	i.next = 0
 	go func() {
-		if oneCame { // otherwise it would keep a single active consumer from becoming active
-			_ = first.cancel() // an error means that the channel is closed
+		var err error
+		if oneCame { // it ends first: otherwise it would keep a single active consumer from becoming active
+			err = errors.Join(l.cancel(), i.consume(ctx, l, prefetch))
+		} else {
+			l, err = i.openLane(ctx, min(prefetch, mostPerLane))
 		}
-		l, err := i.openLane(ctx, prefetch)
 		if err != nil {
 			i.breaks(err)
 			return
@@ -183,32 +251,23 @@ func (i *receiver) widenIfFull(ctx context.Context) {
 	}()
 }
 
-// putBack cancels the consumers and then returns the messages, since the reverse order counts twice against a delivery limit.
-// It waits until the queue has these messages and all acknowledgements, and counts the rest. Messages that come meanwhile
-// also count as held.
-func (i *receiver) putBack(ctx context.Context) (Count, error) {
-	ctx, cancel := context.WithTimeout(ctx, closing)
-	defer cancel()
-	defer close(i.quit)
-	if i.widening {
+// whileTaking runs do, and meanwhile takes messages, which also count as held.
+func (i *receiver) whileTaking(ctx context.Context, do func() (Count, error)) (Count, error) {
+	var answer Count
+	done := make(chan error, 1)
+	begin := func() {
+		var err error
+		answer, err = do()
+		done <- err
+	}
+	if !i.widening {
+		go begin()
+	}
+	for {
 		select {
 		case l := <-i.opened:
 			i.add(l)
-		case err := <-i.broken:
-			return Count{}, err
-		case <-ctx.Done():
-			return Count{}, ctx.Err()
-		}
-	}
-	var left Count
-	done := make(chan error, 1)
-	go func() {
-		var err error
-		left, err = i.settle(ctx)
-		done <- err
-	}()
-	for {
-		select {
+			go begin()
 		case a := <-i.arriving:
 			i.held.Add(1)
 			i.conn.Release(a.size())
@@ -217,15 +276,39 @@ func (i *receiver) putBack(ctx context.Context) (Count, error) {
 		case <-ctx.Done():
 			return Count{}, errAcksLate
 		case err := <-done:
-			return left, err
+			return answer, err
 		}
 	}
 }
 
-// settle is the part of putBack that runs while putBack takes messages.
-func (i *receiver) settle(ctx context.Context) (left Count, err error) {
+// assigned returns once the queue has assigned messages to all consumers. Then the connection can end.
+func (i *receiver) assigned(ctx context.Context) (c Count, err error) {
+	if i.lanes[0].consumers > 1 { // otherwise it has, since the consumer's start was answered
+		c, err = count(ctx, i.lanes, i.queue)
+	}
+	return c, err
+}
+
+// refilled reports whether the only consumer has again as many messages as it can hold. Then the queue has all
+// acknowledgements, since it delivers a message for each one.
+func (i *receiver) refilled() bool {
+	l := i.lanes[0]
+	full := func() bool { return int(l.received.Load()) == l.prefetch+l.acknowledged }
+	for began := time.Now(); len(i.lanes) == 1 && !full() && time.Since(began) < settling; {
+		time.Sleep(settlingPoll)
+	}
+	return len(i.lanes) == 1 && full()
+}
+
+// requeued cancels the consumers and then returns the messages, since the reverse order counts twice against a delivery limit.
+// It waits until the queue has these messages and all acknowledgements, and counts the rest.
+func (i *receiver) requeued(ctx context.Context) (left Count, err error) {
 	ended := make(chan error, 1)
-	err = amqpconn.AwaitAcks(len(i.lanes), func() (int, error) {
+	own := 0
+	for _, l := range i.lanes {
+		own += l.consumers
+	}
+	err = amqpconn.AwaitAcks(own, func() (int, error) {
 		count, err := i.known(ctx)
 		return count.Consumers, err
 	}, func() { ended <- i.requeue() })
@@ -253,7 +336,12 @@ func (i *receiver) known(ctx context.Context) (c Count, err error) {
 func (l *lane) cancel() error {
 	l.asking.Lock()
 	defer l.asking.Unlock()
-	return l.channel.Cancel(consumerTag, false)
+	for n := range l.consumers {
+		if err := l.channel.Cancel(consumerTag(n), false); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // count asks for the queue's count over each lane's channel, so that the answer comes after all messages that were on their
@@ -280,6 +368,8 @@ func (i *receiver) requeue() error {
 		if err := l.cancel(); err != nil {
 			return fmt.Errorf("cancel: %w", err)
 		}
+		l.pumping.Wait()
+		close(l.delivered)
 	}
 	i.forwarding.Wait()
 	for _, l := range i.lanes {

@@ -88,7 +88,7 @@ func (r *run) begin(ctx context.Context) (err error) {
 	if r.job.Scan > 0 {
 		atMost = min(atMost, r.job.Scan)
 	}
-	in, err := openReceiver(ctx, r.queue, conn, r.job.prefetch(atMost), r.job.OneFirst)
+	in, err := openReceiver(ctx, r.queue, conn, r.job.prefetch(count.Ready), r.job.OneFirst)
 	if err != nil {
 		return err
 	}
@@ -153,16 +153,59 @@ func (r *round) explain(err error) error {
 	return err
 }
 
-// end puts back the messages that it holds and closes the connection.
+// end puts back the messages that it holds and closes the connection. It cuts the connection if no acknowledgement can be lost:
+// that keeps the order, and does not wait for messages that are on their way.
 func (r *run) end(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, closing)
+	defer cancel()
 	defer amqpconn.HangUp(r.in.conn.Connection)
+	defer close(r.in.quit)
 	if r.lost != nil {
-		close(r.in.quit)
 		return r.lost
 	}
-	left, err := r.in.putBack(ctx)
-	if err == nil && left.Consumers == 0 {
+	cuts, stays := !r.job.Nacks, r.seen < r.atMost
+	left, err := r.in.whileTaking(ctx, func() (Count, error) {
+		if !r.job.acts() {
+			return r.in.assigned(ctx)
+		}
+		cuts = cuts && stays && r.in.refilled()
+		return Count{}, nil
+	})
+	if err != nil {
+		return err
+	}
+	others := 0
+	if r.job.acts() && stays && r.job.Takes == 0 {
+		var free func()
+		others, free = r.takeRest(ctx)
+		defer free()
+	}
+	if cuts {
+		r.in.conn.Cut()
+		left, err = r.queue.back(ctx, int(r.in.held.Load()))
+	} else {
+		left, err = r.in.whileTaking(ctx, func() (Count, error) { return r.in.requeued(ctx) })
+	}
+	if err == nil && left.Consumers == others {
 		r.result.NotBack = max(0, int(r.in.held.Load())-left.Ready)
 	}
 	return err
+}
+
+// takeRest has another connection take the messages that the run has not read, until it is cut. Otherwise they would come
+// before the messages that the run puts back. An error costs no more than the order.
+func (r *run) takeRest(ctx context.Context) (consumers int, cut func()) {
+	conn, err := r.queue.Open(ctx, "take the rest")
+	if err != nil {
+		return 0, func() {}
+	}
+	conn.Limit(unread)
+	if count, err := r.queue.CountOver(ctx, conn); err == nil && count.Ready > 0 {
+		if rest, err := openReceiver(ctx, r.queue, conn, count.Ready, false); err == nil {
+			_, _ = rest.whileTaking(ctx, func() (Count, error) { return rest.assigned(ctx) })
+			close(rest.quit)
+			consumers = rest.lanes[0].consumers
+		}
+	}
+	return consumers, conn.Cut
 }

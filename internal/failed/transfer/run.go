@@ -137,12 +137,7 @@ func (r *run) take(ctx context.Context, a arrival) error {
 	r.note(a)
 	s := selected{arrival: a, id: entry.ID, messageID: entry.MessageID, position: r.seen}
 	verdict := r.job.Decide(&entry)
-	if verdict.Last {
-		r.ended = true
-		for _, l := range r.in.lanes {
-			_ = l.channel.Cancel(consumerTag, true) // an error means that the channel is closed, which is reported
-		}
-	}
+	r.ended = verdict.Last
 	if verdict.Publish == nil && !verdict.Drop {
 		r.hold(ctx)
 		return nil
@@ -165,7 +160,9 @@ func (r *run) take(ctx context.Context, a arrival) error {
 // hold keeps a message until the round ends.
 func (r *run) hold(ctx context.Context) {
 	r.in.held.Add(1)
-	r.in.widenIfFull(ctx)
+	if r.job.acts() || r.in.next > 0 { // otherwise the queue has handed over all
+		r.in.widenIfFull(ctx)
+	}
 }
 
 // pace sets when the next message can be published. It makes up for a late timer, up to lateness.
