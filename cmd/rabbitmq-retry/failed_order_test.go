@@ -44,3 +44,22 @@ func TestLooksKeepTheOrder(t *testing.T) {
 		})
 	}
 }
+
+// The same holds for somebody else's queue, of which only the first messages are taken.
+func TestLooksAtOthersKeepTheOrder(t *testing.T) {
+	t.Parallel()
+	o := newOrders(t, "quorum")
+	const queue, messages = "billing_error", 150
+	o.DeclareQueue(t, queue, "quorum", nil)
+	for i := range messages {
+		o.Publish(t, "", queue, parked("exhausted", fmt.Sprint(i)))
+	}
+	for _, command := range []string{"failed list --queue ", "failed list -o id --queue ", "failed delete --message-id 0 --discard --yes --queue "} {
+		o.run(t, exitOK, command+queue)
+	}
+	o.holds(t, queue, messages-1)
+	for i := range messages - 1 {
+		d, _ := o.Get(t, queue)
+		require.Equal(t, fmt.Sprint(i+1), d.MessageId)
+	}
+}

@@ -70,7 +70,7 @@ func TestKilledLooksKeepTheOrder(t *testing.T) {
 			require.NoError(t, child.Start())
 			_, err = out.Read(make([]byte, 1)) // it has begun
 			require.NoError(t, err)
-			time.Sleep(time.Duration(rand.IntN(150)) * time.Millisecond) //nolint:forbidigo,gosec // any moment
+			time.Sleep(time.Duration(rand.IntN(150)) * time.Millisecond) //nolint:gosec // any moment
 			_ = child.Process.Kill()
 			_ = child.Wait()
 			brokertest.Eventually(t, func() error {

@@ -168,7 +168,7 @@ func (r *run) end(ctx context.Context) error {
 		if !r.job.acts() {
 			return r.in.assigned(ctx)
 		}
-		cuts = cuts && stays && r.in.refilled()
+		cuts = stays && r.in.refilled() && cuts // a consumer that ends at once gives back first what is on its way
 		return Count{}, nil
 	})
 	if err != nil {
