@@ -58,6 +58,8 @@ type Job struct {
 
 const (
 	defaultPrefetch = 2000
+	// fewStay is how many messages must stay for their order to be worth a smaller prefetch.
+	fewStay = 100
 	defaultInterval = 90 * time.Second
 	// rateAhead is for how many seconds a run with a rate prefetches messages.
 	rateAhead = 4
@@ -74,6 +76,9 @@ func (j Job) prefetch(ready int) int {
 		prefetch = int(j.Rate * rateAhead)
 	case j.acts():
 		prefetch = defaultPrefetch
+		if stay := ready - j.Limit; j.Limit > 0 && stay >= fewStay { // so that messages remain to refill the consumer
+			prefetch = min(prefetch, stay)
+		}
 	}
 	return max(prefetch, 1)
 }
