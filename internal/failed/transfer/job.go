@@ -59,7 +59,7 @@ type Job struct {
 const (
 	defaultPrefetch = 2000
 	// fewStay is how many messages must stay for their order to be worth a smaller prefetch.
-	fewStay = 100
+	fewStay         = 100
 	defaultInterval = 90 * time.Second
 	// rateAhead is for how many seconds a run with a rate prefetches messages.
 	rateAhead = 4
