@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,14 +17,14 @@ import (
 )
 
 // act goes over the queue until it has found all chosen messages, since messages that were put back can lie behind others. It
-// stops at a message that was put back too often, apart from the look of this run.
+// stops at a message that was put back too often.
 func (r *Run) act(ctx context.Context, job transfer.Job, chosen Chosen, do func(*failed.Entry) transfer.Verdict) (transfer.Result, error) {
-	job.Limit = chosen.Total()
+	job.Limit = cmp.Or(job.Limit, chosen.Total())
 	job.Decide = func(e *failed.Entry) transfer.Verdict {
 		if chosen.take(e) {
 			return do(e)
 		}
-		return transfer.Verdict{Last: r.Limited && e.DeliveryCount > mostLooks}
+		return transfer.Verdict{Last: r.Limited && e.DeliveryCount >= mostLooks+r.looks}
 	}
 	return r.goOver(ctx, job)
 }
@@ -87,6 +88,8 @@ type Record struct {
 	Filter any    `json:"filter,omitempty"`
 	// ReplayID is in the header replay-id of replayed messages.
 	ReplayID string `json:"replay_id,omitempty"`
+	// IDs are the messages that a replay with a limit has chosen, and at the end those that it has sent.
+	IDs []string `json:"ids,omitempty"`
 	// Counts are the planned numbers at the beginning, and the numbers of finished messages at the end.
 	Counts map[string]int `json:"counts"`
 	Error  string         `json:"error,omitempty"`

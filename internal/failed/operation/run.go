@@ -23,7 +23,7 @@ const foreignScan = 100
 // AMQP tells a queue's delivery limit only to users with the permission configure, and never tells a policy's limit. A quorum
 // queue deletes or dead-letters messages that were put back more often.
 const (
-	// mostLooks is how often a message can have been put back before a run refuses to read it again.
+	// mostLooks is how often a message can have been put back before a run refuses to read it again, apart from the run's own looks.
 	mostLooks = 3
 	// usualLimit is the default delivery limit of quorum queues in RabbitMQ 4.
 	usualLimit = 20
@@ -54,7 +54,9 @@ type Run struct {
 	// serving is the connected broker, frameMax its largest frame in bytes, and release its version.
 	serving  amqpconn.URI
 	frameMax int
-	release  string
+	// looks is how often the run has gone over the queue.
+	looks   int64
+	release string
 }
 
 // Guard begins a run. If the run looks at messages, Guard finds out whether the queue can delete them after too many looks.
@@ -116,7 +118,7 @@ func (r *Run) Look(ctx context.Context, filter failed.Filter, visit func(*failed
 	var look Look
 	var refused error
 	job := transfer.Job{Scan: r.Scan, OneFirst: r.Limited, Decide: func(e *failed.Entry) transfer.Verdict {
-		if r.Limited && e.DeliveryCount >= mostLooks { // if it is the first message, no other one was delivered
+		if r.Limited && e.DeliveryCount >= mostLooks+r.looks { // if it is the first message, no other one was delivered
 			refused = fmt.Errorf("a message of %q was put back %d times already, and %w. AMQP does not tell the delivery limit; "+
 				"%d, the default of RabbitMQ 4, leaves %d looks. Set delivery-limit to -1 in a policy (RabbitMQ 4)",
 				r.Name, e.DeliveryCount, ErrTooOften, usualLimit, max(0, usualLimit-e.DeliveryCount-1))
@@ -145,6 +147,7 @@ var countsNacks = regexp.MustCompile(`^(3|4\.[0-2])\.`)
 func (r *Run) goOver(ctx context.Context, job transfer.Job) (transfer.Result, error) {
 	job.Progress, job.Takes = r.Progress, r.takes
 	job.Nacks = r.Limited && !countsNacks.MatchString(r.release)
+	defer func() { r.looks++ }()
 	return transfer.Run(ctx, r.queue(), job)
 }
 

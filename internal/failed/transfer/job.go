@@ -38,7 +38,9 @@ type Job struct {
 	Drops bool
 	// Keep makes the dropped messages durable before they are acknowledged; it can be nil.
 	Keep func() error
-	// Scan is how many messages are read, Limit how many are published or dropped. 0 means all.
+	// Before is the result of an earlier run over the queue, which this run continues.
+	Before Result
+	// Scan is how many messages are read, Limit how many are published or dropped in all runs. 0 means all.
 	Scan, Limit int
 	// Takes is how many messages the queue hands over, 0 for all. If it is less than for an earlier run, the queue's first
 	// messages move behind others.
@@ -105,6 +107,8 @@ type Phase string
 const (
 	Reading   Phase = "reading"
 	Finishing Phase = "finishing"
+	// Awaiting is for callers that wait for messages which can come back.
+	Awaiting Phase = "waiting for messages that come back"
 )
 
 // Result counts a run's work.
@@ -115,6 +119,8 @@ type Result struct {
 	Consumers int
 	Seen      int
 	Selected  int
+	// Arrived is how many messages came into the queue meanwhile, at least.
+	Arrived int
 	// Vanished were counted and did not come, because the queue was purged or they expired.
 	Vanished int
 	// NotBack were put back and are missing in the queue, as far as is known.

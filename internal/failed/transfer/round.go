@@ -51,6 +51,9 @@ type round struct {
 	atMost, seen int
 
 	began time.Time
+	// older is how many messages were in the queue at the beginning, without those that had arrived. asked is what seen was at the
+	// last question for the count.
+	older, asked int
 	// dropped are messages to acknowledge once [Job.Keep] has made them durable.
 	dropped []selected
 	// again says that another round follows.
@@ -93,7 +96,7 @@ func (r *run) begin(ctx context.Context) (err error) {
 		return err
 	}
 	now := time.Now()
-	r.round = &round{in: in, atMost: atMost, counts: make(chan Count, 1), last: now, began: now}
+	r.round = &round{in: in, atMost: atMost, older: count.Ready - r.result.Arrived, counts: make(chan Count, 1), last: now, began: now}
 	return nil
 }
 
@@ -109,7 +112,7 @@ func (r *round) count(ctx context.Context) {
 	if r.counting {
 		return
 	}
-	r.counting = true
+	r.counting, r.asked = true, r.seen
 	lanes := slices.Clone(r.in.lanes)
 	go func() {
 		count, err := count(ctx, lanes, r.in.queue)
@@ -126,6 +129,7 @@ func (r *run) counted(c Count) {
 	if c.Ready < 0 {
 		return
 	}
+	r.result.Arrived = max(r.result.Arrived, r.asked+c.Ready-r.older)
 	if !r.in.widening {
 		r.result.Consumers = max(r.result.Consumers, c.Consumers-len(r.in.lanes))
 	}

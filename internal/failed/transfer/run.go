@@ -45,7 +45,7 @@ type selected struct {
 // Run goes over the queue once. The result counts the finished work even if there is an error. If the context ends, Run
 // finishes in good order and sets [Result.Interrupted].
 func Run(ctx context.Context, queue Queue, job Job) (Result, error) {
-	r := &run{queue: queue, job: job, out: &publisher{}}
+	r := &run{queue: queue, job: job, out: &publisher{}, result: job.Before}
 	if job.Publishes {
 		var err error
 		if r.out, err = openPublisher(ctx, queue, &r.result, job.Done); err != nil {
