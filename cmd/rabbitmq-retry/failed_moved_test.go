@@ -24,6 +24,7 @@ import (
 // movable is a vhost where pipelines come and go around the work queue "created", whose consumer rejects everything.
 type movable struct {
 	orders
+	work       pipeline.WorkQueue
 	deliveries chan amqp.Delivery
 }
 
@@ -32,9 +33,8 @@ const attempts = 2
 
 func newMovable(t *testing.T) movable {
 	t.Helper()
-	m := movable{orders: orders{Broker: brokertest.New(t)}, deliveries: make(chan amqp.Delivery, 100)}
-	m.env = map[string]string{cli.EnvURI: m.URI}
-	m.DeclareQueue(t, "created", topology.Quorum, nil)
+	m := newMovableAround(t, pipeline.WorkQueue{Type: topology.Quorum}, nil)
+	m.deliveries = make(chan amqp.Delivery, 100)
 	deliveries, err := m.Channel(t).Consume("created", "", false, false, false, false, nil)
 	require.NoError(t, err)
 	go func() {
@@ -46,13 +46,28 @@ func newMovable(t *testing.T) movable {
 	return m
 }
 
+// newMovableAround has a work queue without a consumer.
+func newMovableAround(t *testing.T, work pipeline.WorkQueue, arguments map[string]any) movable {
+	t.Helper()
+	m := movable{orders: orders{Broker: brokertest.New(t)}, work: work}
+	m.env = map[string]string{cli.EnvURI: m.URI}
+	m.DeclareQueue(t, "created", work.Type, arguments)
+	return m
+}
+
 // create creates a pipeline around the work queue, and starts its worker.
 func (m movable) create(t *testing.T, name string) {
+	t.Helper()
+	m.startWorker(t, m.createIdle(t, name))
+}
+
+// createIdle creates a pipeline around the work queue, and returns its worker's configuration.
+func (m movable) createIdle(t *testing.T, name string) string {
 	t.Helper()
 	spec := pipeline.Pipeline{
 		Name: name, Vhost: m.Vhost, MaxAttempts: attempts, QueueType: topology.Quorum, PolicyPriority: pipeline.DefaultPolicyPriority,
 		Delays: []pipeline.Delay{{Wait: 100 * time.Millisecond, Spelling: "100ms"}}, RetryOn: []string{pipeline.ReasonRejected},
-		WorkQueues: map[string]pipeline.WorkQueue{"created": {Type: topology.Quorum}},
+		WorkQueues: map[string]pipeline.WorkQueue{"created": m.work},
 	}
 	client, err := broker.New(broker.Config{Endpoint: m.Endpoint, Username: m.Username, Password: m.Password})
 	require.NoError(t, err)
@@ -61,7 +76,7 @@ func (m movable) create(t *testing.T, name string) {
 	m.awaitPolicy(t, name)
 	config, err := json.Marshal(map[string]any{"pipelines": []pipeline.Worker{spec.Worker()}})
 	require.NoError(t, err)
-	m.startWorker(t, string(config))
+	return string(config)
 }
 
 // awaitPolicy waits until the work queue dead-letters to this pipeline.
@@ -141,7 +156,7 @@ func TestReplayToWhatHasMoved(t *testing.T) {
 			}
 			m.create(t, "shop")
 			m.run(t, exitOK, "failed import shop "+file+" --yes")
-			m.says(t, exitOK, "failed replay shop --all --yes", "replayed 1 of 1 to created")
+			m.says(t, exitError, "failed replay shop --all --yes --wait=5s", "replayed 1 of 1 to created", "After 5s: 1 back in shop.failed. 1 exhausted.")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -64,7 +64,7 @@ func TestDuplicatesInSummaryAndRecord(t *testing.T) {
 			r := &replayOptions{options: options, Replay: options.guarded.NewReplay("", 0, nil)}
 			r.Meant["orders.created"] = total
 			r.report(c.result)
-			require.Error(t, r.recordEnd(operation.Record{}, r.Counts(c.result, 0), c.result, nil, r.Unfinished(c.result, 0)))
+			require.Error(t, r.recordEnd(operation.Record{}, r.Counts(c.result), c.result, nil, r.Unfinished(c.result)))
 			for _, want := range c.want {
 				assert.Contains(t, said.String(), want)
 			}

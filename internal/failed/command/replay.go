@@ -22,6 +22,10 @@ const replayHelp = `Sends failed messages back to the work queue that they faile
 acknowledged only after the broker has confirmed its copy. SIGTERM ends a replay in good order, and the same command
 continues it.
 
+It first says how many messages and consumers each target has, and which limits, if you give the address of the
+management API. It sends 20 messages, and waits until refused ones would be back. If more than --stop-if-back percent
+of the sent messages are back, it stops, and leaves the rest where it was.
+
 If a work queue has no binding to the pipeline's return exchange, its messages go to the inbox. The worker sends them
 to the queue by name, or parks them again as unknown_queue.
 
@@ -34,12 +38,13 @@ the queue that the message failed in. --export FILE keeps the original messages.
 
 If a message in the unrouted queue of a delayed exchange (--queue <name>.delay.unrouted) is due, it goes to
 <name>.deliver. Otherwise it goes to <name> with the rest of its delay. With --to, it goes to that queue at once. The
-broker brings back messages that it still cannot route. The command counts them even without --wait.
+broker brings back messages that it still cannot route.
 
 Needs: read on <pipeline>.failed, write on <pipeline>.return. With --to: write on amq.default instead. With --queue:
 read on the queue, write on amq.default, and on <pipeline>.return for messages that a worker has parked there.
 For an unrouted queue: read on the queue, write on <name>.deliver and <name>. --wait needs no other permission. On
-RabbitMQ 4.3, the command needs read on <pipeline>.inbox to warn that no worker consumes that queue.`
+RabbitMQ 4.3, the command needs read on <pipeline>.inbox to warn that no worker consumes that queue, and read on a
+target to count it. The management API needs the tag management.`
 
 const replayExample = `  # Try one message, and see whether it fails again.
   rabbitmq-retry failed replay orders --reason exhausted --limit 1 --wait --config worker.json --yes
@@ -60,6 +65,8 @@ type replayOptions struct {
 	rate, to string
 	// until is how long to wait for messages to come back, or untilGivenUp.
 	until string
+	// stopIfBack is a percentage.
+	stopIfBack int
 
 	// perSecond is the parsed rate, and wait the parsed until.
 	perSecond float64
@@ -89,6 +96,9 @@ func newReplay(target targetFlags) *cobra.Command {
 	flags.StringVar(&o.to, "to", "", "`queue` to send the messages to, instead of the queues that they failed in")
 	flags.StringVar(&o.until, "wait", "", "wait until the pipeline has given up, or for this `duration`; say how many messages came back")
 	flags.Lookup("wait").NoOptDefVal = untilGivenUp
+	const tenth = 10
+	flags.IntVar(&o.stopIfBack, "stop-if-back", tenth, "stop once more than this `percentage` of the sent messages is back; 100 never stops")
+	o.addEndpoint(cmd)
 	o.addTakingFlags(cmd, "original messages", "replayed")
 	return cmd
 }
@@ -114,6 +124,7 @@ func (o *replayOptions) replay(ctx context.Context, saved *operation.Sink) error
 		return err
 	}
 	o.Replay = o.guarded.NewReplay(o.to, o.perSecond, saved)
+	o.StopIfBack = o.stopIfBack
 	look, err := o.Look(ctx, o.filter)
 	if err != nil {
 		return o.failed(err)
@@ -127,7 +138,12 @@ func (o *replayOptions) replay(ctx context.Context, saved *operation.Sink) error
 		return cli.RuntimeError{Err: errors.New("no message can be replayed")}
 	case total == 0:
 		return errors.Join(o.sayNone(look.Result), unfound)
-	case o.dryRun:
+	}
+	if err := o.survey(ctx); err != nil {
+		return err
+	}
+	o.sayIDs("chosen", o.IDs)
+	if o.dryRun {
 		o.terminal.say("would replay %s", plan)
 		o.sayLost()
 		o.saySkipped()
@@ -146,7 +162,7 @@ func (o *replayOptions) replay(ctx context.Context, saved *operation.Sink) error
 			return cli.RuntimeError{Err: err}
 		}
 	}
-	record := operation.Record{Command: o.command, To: o.to, Filter: o.filter, ReplayID: o.ID}
+	record := operation.Record{Command: o.command, To: o.to, Filter: o.filter, ReplayID: o.ID, IDs: o.IDs}
 	if err := o.recordBegin(record, total); err != nil {
 		return err
 	}
@@ -154,9 +170,21 @@ func (o *replayOptions) replay(ctx context.Context, saved *operation.Sink) error
 	o.Progress = o.progress(func(p transfer.Progress) string { return progressLine(p, total, time.Since(began)) })
 	result, err := o.Publish(ctx)
 	o.report(result)
-	again, unseen := o.waitAndCount(ctx, result)
-	ended := o.recordEnd(record, o.Counts(result, again), result, errors.Join(err, unseen), o.Unfinished(result, again))
+	unseen := o.waitAndCount(ctx, result)
+	record.IDs = o.Sent
+	if len(o.Sent) < len(o.IDs) {
+		o.sayIDs("sent", o.Sent)
+	}
+	ended := o.recordEnd(record, o.Counts(result), result, errors.Join(err, unseen), o.Unfinished(result))
 	return cmp.Or(ended, unfound)
+}
+
+// sayIDs names messages. The record has all of them.
+func (o *replayOptions) sayIDs(done string, ids []string) {
+	const most = 100
+	if o.guarded.Limit > 0 {
+		o.terminal.say("%s: %s", done, cmp.Or(strings.Join(ids[:min(most, len(ids))], " "), "none"))
+	}
 }
 
 // sayLost names the facts that messages lose by --to.

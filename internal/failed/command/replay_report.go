@@ -14,6 +14,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/operation"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
 func (o *replayOptions) destination() string {
@@ -34,9 +35,12 @@ func (o *replayOptions) report(p transfer.Result) {
 	if p.Unverified {
 		duplicated = fmt.Sprintf("up to %d", p.MostDoubled())
 	}
-	if p.Interrupted && stay > 0 {
+	switch {
+	case o.Stopped:
+		o.terminal.say("stopped: %d replayed, %d left (replay-id %s)", p.Confirmed, stay, o.ID)
+	case p.Interrupted && stay > 0:
 		o.terminal.say("stopped: %d replayed, %d left, %s duplicated. Run the same command again to continue.", p.Confirmed, stay, duplicated)
-	} else {
+	default:
 		o.terminal.say("replayed %d of %d to %s (replay-id %s)", p.Confirmed, o.Found(), o.destination(), o.ID)
 	}
 	if o.keep != "" {
@@ -114,37 +118,58 @@ func (o *replayOptions) sayUnknown(others int) {
 	}
 }
 
-// waitAndCount waits, and then counts the messages of this run that came back.
-func (o *replayOptions) waitAndCount(ctx context.Context, result transfer.Result) (again int, err error) {
-	// If a delayed exchange cannot route a message, the broker brings it back at once, so no wait is needed.
-	if o.wait <= 0 && o.target.Delayed == "" || result.Interrupted || result.Confirmed == 0 {
-		return 0, nil
+// waitAndCount waits if the user wants it, and tells how many messages came back.
+func (o *replayOptions) waitAndCount(ctx context.Context, result transfer.Result) error {
+	if result.Interrupted || result.Confirmed+result.Refused == 0 {
+		return nil
 	}
-	if o.until == untilGivenUp {
-		o.terminal.say("waiting for %s, since the pipeline gives up after %s", o.wait, o.target.Worker.GivesUpAfter())
+	if o.Stopped {
+		o.wait = 0
 	}
-	select {
-	case <-time.After(o.wait):
-	case <-ctx.Done():
-		return 0, errors.New("stopped while waiting: it is not known whether messages came back")
+	if o.wait > 0 {
+		if o.until == untilGivenUp {
+			o.terminal.say("waiting for %s, since the pipeline gives up after %s", o.wait, o.target.Worker.GivesUpAfter())
+		}
+		select {
+		case <-time.After(o.wait):
+		case <-ctx.Done():
+			return operation.ErrUnknown
+		}
+		o.Progress = o.progress(seen)
+		if err := o.Back(ctx); err != nil {
+			return fmt.Errorf("look for messages that came back after %s: %w", o.wait, err)
+		}
 	}
-	o.Progress = o.progress(seen)
-	again, reasons, err := o.Back(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("look for messages that came back after %s: %w", o.wait, err)
+	o.sayBack(result)
+	o.sayUnknown(result.Confirmed - o.Again)
+	if o.Again < result.Confirmed {
+		return o.consumed(ctx)
 	}
-	o.terminal.say("After %s: %d back in %s.%s", o.wait, again, o.target.Name, explainReasons(reasons))
-	o.sayUnknown(result.Confirmed - again)
-	if n := o.target.Delayed; n != "" && reasons[delaying.ReasonUnroutable] > 0 {
+	return nil
+}
+
+// sayBack tells how many messages came back, and what to do about it.
+func (o *replayOptions) sayBack(p transfer.Result) {
+	if o.wait > 0 || o.Again > 0 {
+		o.terminal.say("After %s: %d back in %s.%s", o.wait, o.Again, o.target.Name, explainReasons(o.Reasons))
+	}
+	missing := o.Missing()
+	if missing > 0 {
+		o.terminal.say("%s neither in %s nor back: dropped, expired, or taken by a client.", failed.Messages(missing), o.destination())
+	}
+	if n := o.target.Delayed; n != "" && o.Reasons[delaying.ReasonUnroutable] > 0 {
 		o.terminal.say("Bind a queue to %s for the routing keys of the unroutable messages, or write --to.", n.DeliverExchange())
 	}
-	if n := o.target.Delayed; n != "" && reasons[failed.ReasonNoInbox] > 0 {
+	if n := o.target.Delayed; n != "" && o.Reasons[failed.ReasonNoInbox] > 0 {
 		o.terminal.say("%s is not bound to %s: run terraform apply.", n.Inbox(), n.Exchange())
 	}
-	if again < result.Confirmed {
-		return again, o.consumed(ctx)
+	remedy := "Find the cause: rabbitmq-retry failed list " + o.argument(o.target) + "."
+	if o.Reasons[pipeline.ReasonMaxLength]+o.Reasons[operation.Displaced]+missing+p.Refused > 0 {
+		remedy = "A queue is full: start consumers, or raise its max-length."
 	}
-	return again, nil
+	if o.Stopped {
+		o.terminal.say("%s Then run the same command again. --stop-if-back 100 sends the rest regardless.", remedy)
+	}
 }
 
 func explainReasons(reasons map[string]int) string {

@@ -36,9 +36,8 @@ const statusExample = `  # All pipelines and delayed exchanges of the worker's c
 // statusOptions are the options of "status".
 type statusOptions struct {
 	targetFlags
-	// endpoint is the address of the management API, "" for the address in the environment.
-	endpoint, format string
-	look, levels     bool
+	format       string
+	look, levels bool
 	// file is the file of a page.
 	file string
 	// notes name elements of the configuration that are not shown.
@@ -78,7 +77,7 @@ management. Its user is the user of AMQP, or $RABBITMQ_USERNAME with $RABBITMQ_P
 	flags.StringVar(&o.file, "file", "", "`file` of the page, which must not exist; needs -o html")
 	flags.BoolVar(&o.look, "look", false, "show when the first message of each failed queue failed, and put it back")
 	flags.BoolVar(&o.levels, "levels", false, "with a name, write a line for each level of the delayed exchange")
-	flags.StringVar(&o.endpoint, "endpoint", "", "`URL` of the management API (default: $"+cli.EnvEndpoint+")")
+	o.addEndpoint(cmd)
 	complete(cmd, "output", cli.Table, cli.JSON, asHTML)
 	return cmd
 }
@@ -197,11 +196,6 @@ func (o *statusOptions) subjectsOfVhosts(ctx context.Context, vhosts []string) (
 		return nil, fmt.Errorf("there is no pipeline or delayed exchange in the vhost %q (--vhost)", strings.Join(vhosts, ", "))
 	}
 	return all, nil
-}
-
-// managed reports whether the user gave the management API's address.
-func (o *statusOptions) managed() bool {
-	return cmp.Or(o.endpoint, o.source.Getenv(cli.EnvEndpoint)) != ""
 }
 
 // subjectsOfVhost are the pipelines and delayed exchanges that the broker has.

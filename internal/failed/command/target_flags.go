@@ -26,6 +26,8 @@ type targetFlags struct {
 	connection   cli.Connection
 	source       cli.Config
 	vhost, queue string
+	// endpoint is the address of the management API, "" for the address in the environment.
+	endpoint string
 }
 
 func newTarget(getenv func(string) string, version string) targetFlags {
@@ -40,6 +42,15 @@ func (t *targetFlags) addFlags(cmd *cobra.Command) {
 	t.source.AddFlags(cmd, "the worker's configuration, for the vhost")
 	t.connection.AddFlags(cmd)
 	cmd.ValidArgsFunction = t.completePipelines
+}
+
+func (t *targetFlags) addEndpoint(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&t.endpoint, "endpoint", "", "`URL` of the management API (default: $"+cli.EnvEndpoint+")")
+}
+
+// managed reports whether the user gave the management API's address.
+func (t *targetFlags) managed() bool {
+	return cmp.Or(t.endpoint, t.source.Getenv(cli.EnvEndpoint)) != ""
 }
 
 // completePipelines offers the names in the configuration.

@@ -6,8 +6,8 @@
 //   - [Run.Look] shows the messages that a filter selects, and puts all back. [Run.Find] searches one message.
 //   - The caller chooses among the shown messages: [Chosen] has their identities. A run acts only on these, and applies no filter again.
 //   - [Run.Remove] takes the chosen messages out of the queue, into a [Sink] or for good.
-//   - [Run.NewReplay] sends the chosen messages back to work with [Replay.Look] and [Replay.Publish]. [Replay.Back] then counts the
-//     messages that failed again.
+//   - [Run.NewReplay] sends the chosen messages back to work with [Replay.Look], [Replay.Survey] and [Replay.Publish], and stops if
+//     too many come back. [Replay.Back] later counts the messages that failed again.
 //   - [Run.NewImport] puts messages of a file into the queue: [Import.Check], [Import.Compare],
 //     [Import.Publish] and [Import.RemoveReplaced].
 //   - [Run.Repair] replaces messages that AMQP 0-9-1 cannot carry.

@@ -1,6 +1,7 @@
 package operation_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -99,7 +100,7 @@ func TestChosenMessagesAlone(t *testing.T) {
 		result, err := r.Publish(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, 1, result.Confirmed)
-		require.Error(t, r.Unfinished(result, 0))
+		require.Error(t, r.Unfinished(result))
 		assert.ElementsMatch(t, []string{"equal", "later"}, b.left(t))
 	})
 	t.Run("remove", func(t *testing.T) {
@@ -245,4 +246,94 @@ func TestCountingOfAnUnreadableMessage(t *testing.T) {
 	var unreadable *transfer.UnreadableError
 	require.ErrorAs(t, err, &unreadable)
 	b.has(t, 1)
+}
+
+// If a replay is stopped while it waits for refused messages, it says that it does not know them, and leaves the rest.
+func TestInterruptedWhileAwaitingRefused(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for i := range 30 {
+		b.park(t, fmt.Sprint(i))
+	}
+	_, _ = b.Consume(t, "work", 0)
+	run := b.guard(t, operation.Options{})
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	run.Progress = func(p transfer.Progress) {
+		if p.Phase == transfer.Awaiting {
+			stop()
+		}
+	}
+	r := run.NewReplay("work", 0, nil)
+	_, err := r.Look(ctx, exhausted)
+	require.NoError(t, err)
+	result, err := r.Publish(ctx)
+	require.ErrorIs(t, err, operation.ErrUnknown)
+	assert.Truef(t, result.Interrupted && result.Confirmed == 20 && !r.Stopped, "result %+v", result)
+	assert.Len(t, b.left(t), 10)
+}
+
+// Messages that fail meanwhile for other reasons do not stop a replay, and are not counted.
+func TestOtherFailuresDoNotStopAReplay(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for i := range 60 {
+		b.park(t, fmt.Sprint(i))
+	}
+	_, _ = b.Consume(t, "work", 0)
+	run := b.guard(t, operation.Options{})
+	run.Progress = func(p transfer.Progress) {
+		if p.Phase == transfer.Awaiting {
+			b.park(t, "another", "another", "another", "another", "another")
+		}
+	}
+	r := run.NewReplay("work", 0, nil)
+	r.StopIfBack = 10
+	_, err := r.Look(t.Context(), exhausted)
+	require.NoError(t, err)
+	result, err := r.Publish(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, r.Unfinished(result))
+	assert.Truef(t, result.Confirmed == 60 && r.Again == 0, "result %+v", result)
+	b.has(t, 10)
+}
+
+// A stream never counts its messages, so none of them seems to be missing.
+func TestReplayToAStream(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.DeclareQueue(t, "log", "stream", nil)
+	b.park(t, "first")
+	r := b.guard(t, operation.Options{}).NewReplay("log", 0, nil)
+	_, err := r.Look(t.Context(), exhausted)
+	require.NoError(t, err)
+	result, err := r.Publish(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, r.Unfinished(result))
+}
+
+// A slow replay notices that its target has become full, although the first messages had room.
+func TestReplayStopsOnTheWay(t *testing.T) {
+	t.Parallel()
+	for _, queueType := range []string{"quorum", "classic"} {
+		t.Run(queueType, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.DeclareQueue(t, "small", queueType, map[string]any{
+				"x-max-length": 30, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "orders.failed",
+			})
+			const total = 1000
+			for i := range total {
+				b.park(t, fmt.Sprint(i))
+			}
+			r := b.guard(t, operation.Options{}).NewReplay("small", 100, nil)
+			r.StopIfBack = 10
+			_, err := r.Look(t.Context(), exhausted)
+			require.NoError(t, err)
+			result, err := r.Publish(t.Context())
+			require.NoError(t, err)
+			assert.Truef(t, r.Stopped && result.Confirmed > 30 && result.Confirmed < total && r.Again == result.Confirmed-30, "%d back, result %+v", r.Again, result)
+			b.has(t, total-30)
+		})
+	}
 }

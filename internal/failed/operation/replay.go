@@ -1,13 +1,16 @@
 package operation
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // Replay sends messages back to work.
@@ -16,11 +19,31 @@ type Replay struct {
 	// Meant counts the messages that the look found, by work queue, or by the exchange that messages of a delayed exchange go
 	// to. Skipped counts the messages that cannot be replayed, by reason.
 	Meant, Skipped map[string]int
+	// IDs are the ids of the chosen messages, and Sent of the replayed ones, if there is a limit.
+	IDs, Sent []string
+	// Limits are the queues' settings, nil if they are not known: only the management API tells them.
+	Limits *topology.Lookup
+	// Destinations are the queues to send the chosen messages to, after [Replay.Survey].
+	Destinations []Destination
+	// StopIfBack stops the replay if a greater percentage of the sent messages is back; 100 never does. Stopped says that it has.
+	StopIfBack int
+	Stopped    bool
+	// Again are the messages that were back at the last look, by Reasons.
+	Again   int
+	Reasons map[string]int
 
-	rate   float64
-	how    failed.Replay
-	saved  *Sink
-	chosen Chosen
+	// meant counts the chosen messages by destination. ids has IDs by digest.
+	meant map[string]int
+	ids   map[string]string
+	// began is when the replay began, with ready messages in the queue. last is when the broker last answered a publish.
+	began, last time.Time
+	ready       int
+	// looked is how many messages had come into the queue at the last look. absent is the last result of lacking.
+	looked, absent int
+	rate           float64
+	how            failed.Replay
+	saved          *Sink
+	chosen         Chosen
 }
 
 // NewReplay prepares a replay to the queue named to, or to the queues where the messages failed if that is "". The rate is in
@@ -28,6 +51,7 @@ type Replay struct {
 func (r *Run) NewReplay(to string, rate float64, saved *Sink) *Replay {
 	return &Replay{
 		Run: r, Meant: map[string]int{}, Skipped: map[string]int{}, rate: rate, saved: saved, chosen: Chosen{},
+		meant: map[string]int{}, ids: map[string]string{},
 		how: failed.Replay{Pipeline: r.Pipeline, Delayed: r.Delayed, To: to, ID: r.ID, FrameMax: r.frameMax},
 	}
 }
@@ -49,10 +73,20 @@ func (r *Replay) Look(ctx context.Context, filter failed.Filter) (Look, error) {
 			r.Meant[strings.Clone(e.WorkQueue)]++
 		}
 		if n++; (r.Limit == 0 || n <= r.Limit) && (r.saved == nil || r.saved.Write(e)) {
-			r.chosen.Add(e)
+			r.choose(e)
 		}
 		return false
 	})
+}
+
+func (r *Replay) choose(e *failed.Entry) {
+	r.chosen.Add(e)
+	if r.Limit > 0 {
+		r.IDs, r.ids[e.Digest] = append(r.IDs, e.ID), e.ID
+	}
+	if r.how.To != "" || r.Delayed == "" {
+		r.meant[strings.Clone(cmp.Or(r.how.To, e.WorkQueue))]++
+	}
 }
 
 // onward tells where and when a message of a delayed exchange goes on.
@@ -80,42 +114,6 @@ func (r *Replay) Total() int {
 	return r.Found()
 }
 
-// Publish replays the chosen messages, after the sink has made them durable.
-func (r *Replay) Publish(ctx context.Context) (transfer.Result, error) {
-	if r.saved != nil {
-		if err := r.saved.Keep(); err != nil {
-			return transfer.Result{}, err
-		}
-	}
-	job := transfer.Job{Publishes: true, Rate: r.rate, Done: func(p failed.Publishing, confirmed bool) {
-		if !confirmed {
-			r.chosen[p.Of]++ // the message comes again in the next round
-		}
-	}}
-	return r.act(ctx, job, r.chosen, func(e *failed.Entry) transfer.Verdict {
-		publishing, err := r.how.Publishing(e, time.Now())
-		if err != nil {
-			r.Skipped[err.Error()]++
-			return transfer.Verdict{}
-		}
-		publishing.Of = e.Digest
-		return transfer.Verdict{Publish: &publishing}
-	})
-}
-
-// Back counts the messages of this replay that are in the queue again, by reason.
-func (r *Replay) Back(ctx context.Context) (again int, reasons map[string]int, err error) {
-	reasons = map[string]int{}
-	_, err = r.Run.Look(ctx, failed.Filter{}, func(e *failed.Entry) (enough bool) {
-		if e.Replays > 0 && e.ReplayID == r.ID {
-			again++
-			reasons[e.Reason]++
-		}
-		return false
-	})
-	return again, reasons, err
-}
-
 // Idle is the inbox, with its number of messages, if no worker consumes it: then no message can fail again. It is "" if a
 // worker consumes it, or if the user may not count the consumers.
 func (r *Replay) Idle(ctx context.Context) (inbox string, ready int) {
@@ -131,16 +129,19 @@ func (r *Replay) Idle(ctx context.Context) (inbox string, ready int) {
 }
 
 // Counts are the record's counts.
-func (r *Replay) Counts(p transfer.Result, again int) map[string]int {
+func (r *Replay) Counts(p transfer.Result) map[string]int {
 	return map[string]int{
 		"selected": p.Selected, "replayed": p.Confirmed, "returned": p.Returned, "refused": p.Refused, "too_large": len(p.Oversized),
-		"unconfirmed": p.Uncertain, "duplicated": 0, "back": again,
+		"unconfirmed": p.Uncertain, "duplicated": 0, "back": r.Again, "missing": r.Missing(),
 	}
 }
 
 // Unfinished is an error unless all messages were replayed for good.
-func (r *Replay) Unfinished(p transfer.Result, again int) error {
-	if p.Confirmed < r.Total() || p.Unverified || again > 0 || len(r.Skipped) > 0 {
+func (r *Replay) Unfinished(p transfer.Result) error {
+	if r.Stopped {
+		return fmt.Errorf("stopped, since more than %d %% of the sent messages are back", r.StopIfBack)
+	}
+	if p.Confirmed < r.Total() || p.Unverified || r.Again+r.Missing() > 0 || len(r.Skipped) > 0 {
 		return errors.New("not all messages were replayed for good")
 	}
 	return nil
