@@ -73,9 +73,7 @@ func (g graph) reachable(n pipeline.Names, workQueues []string) map[string]bool 
 	}
 	next = append(next, workQueues...)
 	for _, exchange := range n.Exchanges() {
-		to := g.route(exchange, unknown)
-		next = slices.AppendSeq(next, maps.Keys(to.sure))
-		next = slices.AppendSeq(next, maps.Keys(to.possible))
+		next = append(next, g.route(exchange, unknown).queues...)
 	}
 	reached := map[string]bool{}
 	for ; len(next) > 0; next = next[1:] {

@@ -187,7 +187,7 @@ func destination(b topology.Binding) string {
 func deadEnds(g graph, d delayedExchange, report func(message, remedy string)) {
 	var ends []string
 	for _, b := range g.bindings[d.DeliverExchange()] {
-		if b.ToExchange && !g.surelyRoutes(b.Destination, g.keyThrough(b)) {
+		if b.ToExchange && !g.surelyRoutes(b.Destination, g.keysThrough(b)) {
 			ends = append(ends, quoted("exchange", b.Destination))
 		}
 	}

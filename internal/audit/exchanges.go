@@ -3,6 +3,7 @@ package audit
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -73,39 +74,65 @@ func unroutableExchanges(g graph, report func(Finding)) {
 
 // unboundKeys finds routing keys that messages arrive with but that lead nowhere when the messages die.
 func unboundKeys(g graph, report func(Finding)) {
-	lost, keys := queuesBy{}, map[string][]string{}
-	for _, queue := range g.deadLettering() {
-		if keys[queue] = g.lostKeys(queue); len(keys[queue]) > 0 && g.lasting(queue) {
-			exchange, _ := g.settings[queue].Text("dead-letter-exchange")
-			lost[exchange] = append(lost[exchange], queue)
-		}
-	}
-	for _, exchange := range lost.keys() {
-		for _, group := range g.byOrigin(lost[exchange], "dead-letter-exchange") {
-			var all []string
-			for _, queue := range group.queues {
-				all = append(all, keys[queue]...)
+	for _, c := range []struct {
+		whole           bool
+		message, remedy string
+	}{{true, keyUnbound, keyUnboundRemedy}, {false, keySometimesUnbound, keySometimesUnboundRemedy}} {
+		lost, keys := queuesBy{}, map[string][]string{}
+		for _, queue := range g.deadLettering() {
+			if keys[queue] = g.keysLostFrom(queue, c.whole); len(keys[queue]) > 0 && g.lasting(queue) && !g.isOfDelayedExchange(queue) {
+				exchange, _ := g.settings[queue].Text("dead-letter-exchange")
+				lost[exchange] = append(lost[exchange], queue)
 			}
-			report(group.finding(
-				fmt.Sprintf(keyUnbound, queueList(group.queues), quotedList(topology.Distinct(all)), exchange, g.consequence(group.queues)),
-				keyUnboundRemedy))
+		}
+		for _, exchange := range lost.keys() {
+			for _, group := range g.byOrigin(lost[exchange], "dead-letter-exchange") {
+				var all []string
+				for _, queue := range group.queues {
+					all = append(all, keys[queue]...)
+				}
+				report(group.finding(
+					fmt.Sprintf(c.message, queueList(group.queues), quotedList(topology.Distinct(all)), exchange, g.consequence(group.queues)), c.remedy))
+			}
 		}
 	}
 }
 
-// lostKeys lists the arrival keys of a queue that its dead-letter exchange does not route.
-func (g graph) lostKeys(queue string) []string {
+// keysLostFrom lists the arrival keys of a queue that its dead-letter exchange does not route: whole sets, or an example
+// of each set with some of them.
+func (g graph) keysLostFrom(queue string, whole bool) []string {
 	exchange, next, _ := g.afterDeath(queue, unknown)
 	if !g.exists(exchange) || next.known || g.route(exchange, unknown).nowhere {
 		return nil
 	}
-	var lost []string
+	var found []string
 	for _, arrived := range g.sortedArrivalKeys(queue) {
-		if arrived.known && g.route(exchange, arrived).nowhere {
-			lost = append(lost, arrived.text)
+		if text, all, lost := g.lostKeys(exchange, arrived); lost && all == whole {
+			found = append(found, text)
 		}
 	}
-	return lost
+	return found
+}
+
+// lostKeys returns the keys that an exchange routes nowhere: the whole set, or an example.
+func (g graph) lostKeys(exchange string, k key) (text string, whole, lost bool) {
+	r := g.route(exchange, k)
+	if r.nowhere || k == unknown || k.known || len(r.sure) > 0 {
+		return k.String(), true, r.nowhere
+	}
+	const longest, most = 6, 500
+	k.samples(longest, most, func(sample string) bool {
+		text, lost = strings.ReplaceAll(sample, otherWord, "other"), g.route(exchange, known(sample)).nowhere && g.leaves(k.past, sample)
+		return !lost
+	})
+	return text, false, lost
+}
+
+// leaves reports whether no binding of an exchange matches a key, so that the alternate exchange gets it.
+func (g graph) leaves(exchange, text string) bool {
+	return !slices.ContainsFunc(g.matching(exchange, known(text)), func(b topology.Binding) bool {
+		return exchange != "" && matches(g.vhost.Exchanges[exchange], b, known(text)) != no
+	})
 }
 
 // consequence says what happens to messages that die in these queues and cannot be routed.

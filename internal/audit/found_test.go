@@ -46,6 +46,49 @@ func TestFound(t *testing.T) {
 				classic("retry", args{"x-dead-letter-exchange": "back", "x-message-ttl": number(9)}), exchange("back", "direct", nil), bind("back", "work", "work")),
 			[]string{"dead-letter-key-unbound"},
 		},
+		"topic for some of the keys": {
+			all(exchange("shop", "topic", nil), bind("shop", "work", "order.*"), exchange("dead", "topic", nil), bind("dead", "parked", "order.created"), parked, classic("work", args{"x-dead-letter-exchange": "dead"})),
+			[]string{"dead-letter-key-unbound"},
+		},
+		"topic for none of the keys": {ordersTo("order.*", "direct", "work"), []string{"dead-letter-key-unbound"}},
+		"topic for longer keys":      {ordersTo("order.*", "topic", "order.*.#.*"), []string{"dead-letter-key-unbound"}},
+		"topic for keys with words":  {ordersTo("#", "topic", "*.#"), []string{"dead-letter-key-unbound"}},
+		"all keys to a direct one":   {ordersTo("#", "direct", "work"), []string{"dead-letter-key-unbound"}},
+		"the default exchange for any key": {
+			all(exchange("shop", "fanout", nil), bind("shop", "work", ""), parked, classic("work", args{"x-dead-letter-exchange": ""})),
+			[]string{"dead-letter-key-unbound"},
+		},
+		"the default exchange for a pattern": {
+			all(exchange("shop", "topic", nil), bind("shop", "work", "order.#"), parked, classic("work", args{"x-dead-letter-exchange": ""})),
+			[]string{"dead-letter-key-unbound"},
+		},
+		"another key behind two exchanges": {
+			all(ordersTo("*.work", "topic", "none.at.all"), exchange("more", "topic", nil), through("dead", "more", "#.work"), bind("more", "parked", "work")),
+			[]string{"dead-letter-key-unbound"},
+		},
+		"two exchanges for disjoint keys": {
+			all(ordersTo("order.#", "direct", "order.paid"), exchange("in", "topic", nil), through("in", "shop", "*.created")),
+			[]string{"dead-letter-key-unbound"},
+		},
+		"keys past an alternate exchange": {
+			all(exchange("in", "direct", args{"alternate-exchange": "rest"}), bind("in", "parked", "paid"), exchange("rest", "fanout", nil), bind("rest", "work", ""),
+				exchange("dead", "direct", nil), bind("dead", "parked", "paid"), parked, classic("work", args{"x-dead-letter-exchange": "dead"})),
+			[]string{"dead-letter-key-unbound"},
+		},
+		"headers that match nothing": {
+			all(exchange("dead", "headers", nil), bindWith("dead", "parked", args{"x-match": "any", "x-death-reason": "a"}), parked, classic("work", args{"x-dead-letter-exchange": "dead"})),
+			[]string{"dead-letter-headers-ignored", "dead-letter-unroutable"},
+		},
+		"headers that match all": {
+			all(exchange("dead", "headers", nil), bindWith("dead", "parked", args{"x-death-reason": "a"}), parked, classic("work", args{"x-dead-letter-exchange": "dead"})),
+			[]string{"dead-letter-headers-ignored"},
+		},
+		"exchange that is not durable": {all(ordersTo("#", "topic", "#"), changed("dead", func(e *topology.Exchange) { e.Transient = true })), []string{"dead-letter-route-temporary"}},
+		"exchange that is deleted without bindings": {
+			all(ordersTo("#", "topic", "order.#"), exchange("more", "fanout", nil), through("dead", "more", "#"), bind("more", "parked", ""), changed("more", func(e *topology.Exchange) { e.AutoDelete = true })),
+			[]string{"dead-letter-route-temporary"},
+		},
+		"exclusive target":                 {all(classic("work", toQueue("reply", nil)), passing("reply")), []string{"dead-letter-route-temporary"}},
 		"delay queue that leads to itself": {classic("delay", args{"x-dead-letter-exchange": "", "x-message-ttl": number(9)}), []string{"dead-letter-cycle"}},
 		"cycle through a topic": {
 			all(quorum("work", args{"x-dead-letter-exchange": "dead", "x-max-length": number(9)}), exchange("dead", "topic", nil), bind("dead", "retry", "#"), classic("retry", toQueue("work", args{"x-message-ttl": number(9)}))),
@@ -93,6 +136,26 @@ func TestFound(t *testing.T) {
 			t.Parallel()
 			expectRules(t, audit.Vhost(vhost(c.vhost)), c.rules...)
 		})
+	}
+}
+
+// ordersTo publishes to the queue "work" through a topic exchange. Dead letters keep their key.
+func ordersTo(in, kind, out string) part {
+	return all(exchange("shop", "topic", nil), bind("shop", "work", in), exchange("dead", kind, nil), bind("dead", "parked", out),
+		parked, classic("work", args{"x-dead-letter-exchange": "dead"}))
+}
+
+func through(source, destination, key string) part {
+	return func(v *topology.Vhost) {
+		v.Bindings = append(v.Bindings, topology.Binding{Source: source, Destination: destination, ToExchange: true, RoutingKey: key})
+	}
+}
+
+func changed(name string, change func(*topology.Exchange)) part {
+	return func(v *topology.Vhost) {
+		e := v.Exchanges[name]
+		change(&e)
+		v.Exchanges[name] = e
 	}
 }
 
@@ -187,7 +250,16 @@ func TestQuiet(t *testing.T) {
 		"a retry loop of exchanges": all(classic("work", args{"x-dead-letter-exchange": "retry"}), exchange("retry", "direct", nil), exchange("shop", "direct", nil), bind("shop", "work", "k"), bind("retry", "retry", "k"), classic("retry", args{"x-dead-letter-exchange": "shop", "x-message-ttl": number(1)})),
 		"keys of headers":           all(exchange("dead", "headers", nil), bind("dead", "parked", ""), parked, classic("work", args{"x-dead-letter-exchange": "dead"})),
 		"keys of a hash":            all(exchange("dead", "x-consistent-hash", nil), bind("dead", "parked", "1"), parked, classic("work", args{"x-dead-letter-exchange": "dead", "x-dead-letter-routing-key": "k"})),
-		"topic for any key":         all(exchange("shop", "topic", nil), bind("shop", "work", "order.*"), exchange("dead", "topic", nil), bind("dead", "parked", "order.created"), parked, classic("work", args{"x-dead-letter-exchange": "dead"})),
+		"the same topic":            ordersTo("order.#", "topic", "order.#"),
+		"a wider topic":             ordersTo("order.*.paid", "topic", "order.#"),
+		"topics together":           all(ordersTo("#", "topic", "*.#"), bind("dead", "parked", "")),
+		"a key through two":         all(ordersTo("#", "direct", "order.created"), exchange("in", "direct", nil), through("in", "shop", "order.created")),
+		"keys that come back":       all(ordersTo("order.created", "topic", "none"), bind("dead", "retry", "#"), classic("retry", args{"x-dead-letter-exchange": "back", "x-message-ttl": number(9)}), exchange("back", "fanout", nil), bind("back", "work", "")),
+		"keys of a delayed one":     all(exchange("shop", "x-delayed-message", nil), bind("shop", "work", "a"), exchange("dead", "direct", nil), bind("dead", "parked", "a"), parked, classic("work", args{"x-dead-letter-exchange": "dead"})),
+		"headers by reason":         all(exchange("dead", "headers", nil), bindWith("dead", "parked", args{"x-match": "any-with-x", "x-first-death-reason": "rejected"}), parked, classic("work", args{"x-dead-letter-exchange": "dead"})),
+		"headers of others":         all(exchange("shop", "headers", nil), bindWith("shop", "work", args{"x-kind": "a"}), classic("work", nil)),
+		"temporary targets besides": all(classic("work", args{"x-dead-letter-exchange": "dead"}), deadFanout, passing("tap"), bind("dead", "tap", "")),
+		"temporary sources":         all(passing("reply"), policy("all", "^reply$", 0, args{"dead-letter-exchange": "dead"}), exchange("dead", "fanout", nil), passing("end"), bind("dead", "end", "")),
 		"alternate exchange":        all(exchange("dead", "direct", args{"alternate-exchange": "all"}), exchange("all", "fanout", nil), bind("all", "parked", ""), parked, classic("work", args{"x-dead-letter-exchange": "dead"})),
 		"alternate by policy":       all(exchange("dead", "direct", nil), exchange("all", "fanout", nil), bind("all", "parked", ""), parked, classic("work", args{"x-dead-letter-exchange": "dead"}), policy("alternate", "^dead$", 0, args{"alternate-exchange": "all"})),
 		"delayed delivery":          all(classic("delay", toQueue("work", args{"x-message-ttl": number(1)})), classic("work", args{"x-message-ttl": number(9), "x-max-length": number(9)})),
@@ -276,6 +348,17 @@ func diamonds(kind string) part {
 	return all(parts...)
 }
 
+// onlyWith has the bindings of diamonds look at a header.
+func onlyWith(header string) part {
+	return func(v *topology.Vhost) {
+		for i, b := range v.Bindings {
+			if b.ToExchange && strings.HasPrefix(b.Source, "x") {
+				v.Bindings[i].Arguments = args{header: "any"}
+			}
+		}
+	}
+}
+
 // Each exchange is followed once, however many routes lead to it.
 func TestWaysThatPartAndMeet(t *testing.T) {
 	t.Parallel()
@@ -291,7 +374,7 @@ func TestWaysThatPartAndMeet(t *testing.T) {
 		"delayed messages":                   {all(delayed, diamonds("fanout"), bind(last, "paid", "")), nil},
 		"delayed messages, nowhere":          {all(delayed, diamonds("fanout")), []string{"delayed-delivery-dead-end"}},
 		"delayed messages, in a circle":      {all(delayed, diamonds("fanout"), toExchange(last, "x0.0")), []string{"delayed-delivery-dead-end"}},
-		"delayed messages, perhaps nowhere":  {all(delayed, diamonds("headers"), bind(last, "paid", "")), []string{"delayed-delivery-dead-end"}},
+		"delayed messages, perhaps nowhere":  {all(delayed, diamonds("headers"), bind(last, "paid", ""), onlyWith("kind")), []string{"delayed-delivery-dead-end"}},
 		"delayed messages, out of a circle":  {all(delayed, diamonds("fanout"), toExchange(last, "x0.0"), bind("x3.0", "paid", "")), nil},
 		"dead letters, out of a long circle": {all(dead, diamonds("fanout"), toExchange(last, "x0.0"), bind("x3.0", "parked", "")), nil},
 	} {

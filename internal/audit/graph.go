@@ -17,10 +17,13 @@ type graph struct {
 	// classicOrQuorum are the queues where messages can die. dying are the ones with a dead-letter exchange.
 	classicOrQuorum, dying []string
 	bindings               map[string][]topology.Binding
+	byHead                 map[string]byHead
 	// alternates maps exchanges to their alternate exchanges.
 	alternates map[string]string
 	// arrivalKeys maps queues to the routing keys that messages arrive with.
 	arrivalKeys map[string]map[key]bool
+	// routes are the routes that were followed so far.
+	routes map[stop]routes
 	// defined are the pipelines with a readable definition.
 	defined map[pipeline.Names]pipeline.Pipeline
 	delayed []delayedExchange
@@ -34,6 +37,7 @@ func newGraph(vhost topology.Vhost) graph {
 		vhost: vhost, lookup: topology.NewLookup(vhost),
 		settings: map[string]topology.Settings{}, bindings: map[string][]topology.Binding{},
 		alternates: map[string]string{}, arrivalKeys: map[string]map[key]bool{}, parking: map[string]bool{},
+		byHead: map[string]byHead{}, routes: map[stop]routes{},
 		defined: map[pipeline.Names]pipeline.Pipeline{},
 	}
 	for name := range vhost.Queues {
@@ -47,9 +51,16 @@ func newGraph(vhost topology.Vhost) graph {
 		}
 	}
 	for _, b := range vhost.Bindings {
-		// Every queue is bound to the default exchange, which routes by queue name.
 		if b.Source != "" {
 			g.bindings[b.Source] = append(g.bindings[b.Source], b)
+		}
+	}
+	for name := range vhost.Queues { // every queue is bound to the default exchange, which routes by queue name
+		g.bindings[""] = append(g.bindings[""], topology.Binding{Destination: name, RoutingKey: name})
+	}
+	for exchange, bindings := range g.bindings {
+		if kind := vhost.Exchanges[exchange].Type; exchange == "" || kind == "direct" || kind == "topic" {
+			g.byHead[exchange] = newByHead(kind, bindings)
 		}
 	}
 	for _, n := range g.pipelines() {
@@ -113,14 +124,15 @@ func (g graph) deadLetter(queue string, arrived key) (routes, key) {
 
 // targets lists the other queues that can get a dead letter of the queue.
 func (g graph) targets(queue string) []string {
-	found := map[string]bool{}
-	for _, arrived := range slices.AppendSeq([]key{unknown}, maps.Keys(g.arrivalKeys[queue])) {
-		to, _ := g.deadLetter(queue, arrived)
-		maps.Copy(found, to.sure)
-		maps.Copy(found, to.possible)
+	to, next := g.deadLetter(queue, unknown)
+	found := slices.Clone(to.queues)
+	if next == unknown && len(to.passed) == 0 { // the default exchange leads somewhere only with a key
+		for arrived := range g.arrivalKeys[queue] {
+			to, _ = g.deadLetter(queue, arrived)
+			found = append(found, to.queues...)
+		}
 	}
-	delete(found, queue)
-	return slices.Sorted(maps.Keys(found))
+	return slices.DeleteFunc(topology.Distinct(found), func(name string) bool { return name == queue })
 }
 
 // diesByItself reports whether messages leave the queue without a rejection.

@@ -45,6 +45,12 @@ func bind(source, queue, key string) part {
 	}
 }
 
+func bindWith(source, queue string, arguments args) part {
+	return func(v *topology.Vhost) {
+		v.Bindings = append(v.Bindings, topology.Binding{Source: source, Destination: queue, Arguments: arguments})
+	}
+}
+
 func policy(name, pattern string, priority int, definition args) part {
 	return func(v *topology.Vhost) {
 		v.Policies[name] = topology.Policy{Pattern: pattern, ApplyTo: "all", Priority: priority, Definition: definition}

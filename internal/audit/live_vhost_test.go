@@ -30,7 +30,7 @@ func createVhost(t *testing.T, parts ...part) *liveVhost {
 	v := vhost(parts...)
 	for name, e := range v.Exchanges {
 		if name != "" {
-			s.put(s.Path("exchanges", name), map[string]any{"type": e.Type, "durable": true, "arguments": nonNil(e.Arguments)})
+			s.put(s.Path("exchanges", name), map[string]any{"type": e.Type, "durable": !e.Transient, "auto_delete": e.AutoDelete, "arguments": nonNil(e.Arguments)})
 		}
 	}
 	for name, p := range v.Policies {
@@ -42,7 +42,7 @@ func createVhost(t *testing.T, parts ...part) *liveVhost {
 	for name, q := range v.Queues {
 		arguments := args{"x-queue-type": q.Type}
 		maps.Copy(arguments, q.Arguments)
-		s.put(s.Path("queues", name), map[string]any{"durable": true, "arguments": arguments})
+		s.put(s.Path("queues", name), map[string]any{"durable": !q.Transient, "auto_delete": q.AutoDelete, "arguments": arguments})
 		s.queues = append(s.queues, name)
 	}
 	for _, b := range v.Bindings {
@@ -167,9 +167,9 @@ func rejected(n int) func(*liveVhost) {
 	}
 }
 
-func rejectedFrom(exchange, key string) func(*liveVhost) {
+func rejectedFrom(key string) func(*liveVhost) {
 	return func(s *liveVhost) {
-		s.Publish(s.T, exchange, key, persistent())
+		s.Publish(s.T, "shop", key, persistent())
 		s.reject("work")
 	}
 }
@@ -179,6 +179,13 @@ func rejectedFromQueue(queue string) func(*liveVhost) {
 		s.Publish(s.T, "", queue, persistent())
 		s.reject(queue)
 	}
+}
+
+// rejectedAfterALook has a consumer of "parked" come and go first.
+func rejectedAfterALook(s *liveVhost) {
+	ch, _ := s.Consume(s.T, "parked", 1)
+	require.NoError(s.T, ch.Close())
+	rejected(1)(s)
 }
 
 // returned gives a message back to the queue, like a consumer that crashes.

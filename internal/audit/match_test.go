@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -36,36 +35,5 @@ func TestEditDistance(t *testing.T) {
 		want int
 	}{{"", "", 0}, {"", "ab", 2}, {"ab", "", 2}, {"ab", "ab", 0}, {"kitten", "sitting", 3}, {"exhange", "exchange", 1}} {
 		require.Equalf(t, c.want, editDistance(c.a, c.b), "%q and %q", c.a, c.b)
-	}
-}
-
-func TestTopicMatches(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		pattern, key string
-		want         bool
-	}{
-		{"#", "", true},
-		{"#", "a.b", true},
-		{"*", "", false},
-		{"*", "a", true},
-		{"*", "a.b", false},
-		{"a.*", "a.b", true},
-		{"a.*", "a", false},
-		{"a.#", "a", true},
-		{"a.#", "a.b.c", true},
-		{"#.c", "c", true},
-		{"#.c", "a.b.c", true},
-		{"#.c", "a.b", false},
-		{"a.#.c", "a.c", true},
-		{"a.#.c", "a.b.b.c", true},
-		{"a.#.*", "a", false},
-		{"a.#.*", "a.b", true},
-		{"", "", true},
-		{"a", "", false},
-		{"a.", "a.", true},
-		{strings.Repeat("#.", 30) + "x", strings.Repeat("a.", 60) + "b", false},
-	} {
-		require.Equalf(t, c.want, topicMatches(c.pattern, c.key), "%q matches %q", c.pattern, c.key)
 	}
 }

@@ -25,6 +25,20 @@ const (
 	keyUnboundRemedy = "Bind the dead-letter queue with these keys as well, make the exchange a fanout, " +
 		"or set dead-letter-routing-key to a key that is bound."
 
+	keySometimesUnbound = "Messages can arrive in %s with a routing key such as %s. They keep it when they die, " +
+		"and the dead-letter exchange %q routes only other keys. %s"
+	keySometimesUnboundRemedy = keyUnboundRemedy + " If publishers never use such a key, ignore this rule."
+
+	routeTemporary = "The dead letters of %s go through %s. " +
+		"When this is gone, they are dropped silently, or stay pending dead letters."
+	routeTemporaryRemedy = "Declare it again, durable, and neither auto-delete nor exclusive. Or bind a durable queue as well."
+
+	headersIgnored = "In the dead-letter route through exchange %q from %s, the binding to %s matches only headers that begin with x-. " +
+		"The broker ignores these: %s."
+	headersMatchAll      = "the binding matches every message"
+	headersMatchNone     = "the binding matches no message"
+	headersIgnoredRemedy = "Set x-match to all-with-x or any-with-x."
+
 	deadLettersDropped = "Messages that die there are dropped silently."
 	deadLettersPending = "Messages that die there stay in the queue as pending dead letters. " +
 		"The broker tries to deliver them every three minutes."

@@ -54,10 +54,10 @@ func TestFullTargetFreezes(t *testing.T) {
 			s.Publish(t, "", "full", persistent())
 			// More than the 32 dead letters that a queue sends at a time.
 			for range 40 {
-				rejectedFrom("shop", "full")(s)
+				rejectedFrom("full")(s)
 			}
 			for range 5 {
-				rejectedFrom("shop", "ok")(s)
+				rejectedFrom("ok")(s)
 			}
 			s.settles("healthy", func() int { return s.count("healthy") }, c.healthy)
 		})

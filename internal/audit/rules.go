@@ -35,8 +35,23 @@ var rules = []rule{
 	{
 		"dead-letter-key-unbound", Warning, unboundKeys,
 		"Without a dead-letter routing key, a message keeps its own key. " +
-			"The dead-letter exchange has no binding for a key that the queue gets. Keys in the header `CC` can still match.",
+			"The dead-letter exchange has no binding for a key, or for some of the keys, that the queue's bindings let in. " +
+			"It is a warning, because publishers can use other keys. " +
+			"Keys in the header `CC` can match, and the default exchange takes any queue's name.",
 		"Bind the key, make the exchange a fanout, or set a dead-letter routing key.",
+	},
+	{
+		"dead-letter-route-temporary", Warning, temporaryRoutes,
+		"The dead letters of a lasting queue need an exchange or a queue that does not last. " +
+			"It goes with the broker's restart (not durable), its last binding or consumer (auto-delete), or its connection (exclusive). " +
+			"RabbitMQ 4.3 keeps some exchanges that are not durable when a node restarts, and 3.10 does not.",
+		"Declare the exchange or queue as durable, and neither auto-delete nor exclusive. Or bind a durable queue as well.",
+	},
+	{
+		"dead-letter-headers-ignored", Warning, ignoredHeaders,
+		"A binding of a headers exchange looks only at headers that begin with `x-`, such as `x-first-death-reason`. " +
+			"With `x-match` = `all`, or without it, the broker ignores them, and every message matches. With `any`, no message matches.",
+		"Set `x-match` to `all-with-x` or `any-with-x`, which RabbitMQ knows from 3.10 on.",
 	},
 	{
 		"dead-letter-cycle", Error, cycles,

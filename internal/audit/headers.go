@@ -1,0 +1,54 @@
+package audit
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// matchesHeaders reports whether a binding of a headers exchange accepts a message, and whether the broker ignores a header
+// of the binding: unless x-match ends in -with-x, it does not look at those that begin with "x-"
+// (rabbit_exchange_type_headers).
+func matchesHeaders(b topology.Binding) (match answer, ignores bool) {
+	kind, _ := b.Arguments["x-match"].(string)
+	match = yes
+	if strings.HasPrefix(kind, "any") {
+		match = no
+	}
+	for name := range b.Arguments {
+		switch {
+		case name == "x-match":
+		case strings.HasPrefix(name, "x-") && !strings.HasSuffix(kind, "-with-x"):
+			ignores = true
+		default:
+			match = maybe
+		}
+	}
+	return match, ignores
+}
+
+// ignoredHeaders finds bindings on the routes of dead letters that are meant to match headers that the broker ignores.
+func ignoredHeaders(g graph, report func(Finding)) {
+	sources := queuesBy{}
+	for _, queue := range g.deadLettering() {
+		for _, arrived := range g.sortedArrivalKeys(queue) {
+			to, _ := g.deadLetter(queue, arrived)
+			for at := range to.passed {
+				sources[at.exchange] = append(sources[at.exchange], queue)
+			}
+		}
+	}
+	for _, exchange := range sources.keys() {
+		for _, b := range g.bindings[exchange] {
+			match, ignoring := matchesHeaders(b)
+			if g.vhost.Exchanges[exchange].Type != "headers" || match == maybe || !ignoring {
+				continue
+			}
+			effect := map[answer]string{no: headersMatchNone, yes: headersMatchAll}[match]
+			for _, group := range g.byOrigin(topology.Distinct(sources[exchange]), "dead-letter-exchange") {
+				report(group.finding(fmt.Sprintf(headersIgnored, exchange, queueList(group.queues), destination(b), effect), headersIgnoredRemedy))
+			}
+		}
+	}
+}
