@@ -199,6 +199,16 @@ var faults = map[string]fault{
 		fixed:  all(classic("work", nil), parked, policy("dead", "^work$", 0, args{"dead-letter-exchange": "", "dead-letter-routing-key": "parked"})),
 		die:    rejected(1), left: 0, kept: 1,
 	},
+	"policy for exchanges": {
+		rules: []string{"policy-not-applicable"},
+		faulty: all(classic("work", nil), parked, policy("dead", "^work$", 0, toPolicy("parked")), func(v *topology.Vhost) {
+			p := v.Policies["dead"]
+			p.ApplyTo = "exchanges"
+			v.Policies["dead"] = p
+		}),
+		fixed: all(classic("work", nil), parked, policy("dead", "^work$", 0, toPolicy("parked"))),
+		die:   rejected(1), left: 0, kept: 1,
+	},
 	"argument without x": {
 		rules:  []string{"ignored-argument"},
 		faulty: all(classic("work", args{"dead-letter-exchange": "", "dead-letter-routing-key": "parked"}), parked),

@@ -148,10 +148,12 @@ const (
 		"Only one of them applies, and RabbitMQ does not define which one."
 	policyTieRemedy = "Give one of them a higher priority, or make their patterns disjoint."
 
-	policyInapplicable = "Policy %q matches %s and sets a dead-letter exchange, but does not apply at all: " +
-		"%s queues do not support %s. " +
+	policyInapplicable = "Policy %q matches %s and sets a dead-letter exchange, but does not apply at all: %s. " +
 		"Messages rejected there are dropped."
-	policyInapplicableRemedy = "Add a second policy for %s queues without %s, and with a different priority."
+	policyUnsupported        = "%s queues do not support %s"
+	policyUnsupportedRemedy  = "Add a second policy for %s queues without %s, and with a different priority."
+	policyForExchanges       = "it applies to exchanges only"
+	policyForExchangesRemedy = "Let the policy apply to queues (apply-to = queues)."
 
 	policyUnreadable = "The queues that policy %q matches are unknown: " +
 		"the audit cannot evaluate its pattern %q for all names. " +

@@ -31,15 +31,20 @@ func (g graph) withoutDeadLetterExchange() []string {
 	})
 }
 
-// inapplicablePolicies finds policies with a dead-letter exchange that do not apply because the queue's type does not
-// support one of their keys.
+// inapplicablePolicies finds policies with a dead-letter exchange that do not apply because they are for exchanges, or
+// because the queue's type does not support one of their keys.
 func inapplicablePolicies(g graph, report func(Finding)) {
 	members := map[Object][]string{}
 	for _, name := range g.withoutDeadLetterExchange() {
 		for _, policy := range g.settings[name].Inapplicable {
 			if g.wouldDeadLetter(name, policy) {
-				keys := strings.Join(topology.Unsupported(g.settings[name].Type, policy.Definition), ", ")
-				origin := Object{"policy", policy.Name + "\x00" + g.settings[name].Type + "\x00" + keys}
+				kind := g.settings[name].Type
+				keys := strings.Join(topology.Unsupported(kind, policy.Definition), ", ")
+				why, remedy := fmt.Sprintf(policyUnsupported, kind, keys), fmt.Sprintf(policyUnsupportedRemedy, kind, keys)
+				if keys == "" {
+					why, remedy = policyForExchanges, policyForExchangesRemedy
+				}
+				origin := Object{"policy", policy.Name + "\x00" + why + "\x00" + remedy}
 				members[origin] = append(members[origin], name)
 				break
 			}
@@ -48,9 +53,7 @@ func inapplicablePolicies(g graph, report func(Finding)) {
 	for _, group := range groupsOf(members) {
 		parts := strings.Split(group.object.Name, "\x00")
 		group.object.Name = parts[0]
-		report(group.finding(
-			fmt.Sprintf(policyInapplicable, parts[0], queueList(group.queues), parts[1], parts[2]),
-			fmt.Sprintf(policyInapplicableRemedy, parts[1], parts[2])))
+		report(group.finding(fmt.Sprintf(policyInapplicable, parts[0], queueList(group.queues), parts[1]), parts[2]))
 	}
 }
 

@@ -11,12 +11,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/audit"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
 
@@ -46,6 +48,29 @@ func TestStrangers(t *testing.T) {
 		t.Run(s.Name, func(t *testing.T) {
 			t.Parallel()
 			s.play(t, s.build(t))
+		})
+	}
+}
+
+// notFound are losses that depend on why messages die, which bindings of a headers exchange can ask for.
+var notFound = []string{"headers-all-with-x-other-reason"}
+
+// The audit finds where messages are lost, before they are.
+func TestStrangersAreFound(t *testing.T) {
+	t.Parallel()
+	for _, s := range strangers(t) {
+		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
+			found := (&liveVhost{Broker: s.build(t), T: t}).audit()
+			for _, f := range found {
+				t.Logf("%s %s: %s", f.Severity, f.Rule, f.Message)
+			}
+			errors, _ := audit.Count(found)
+			require.False(t, !s.Loses && errors > 0, "a false error")
+			about := slices.DeleteFunc(found, func(f audit.Finding) bool {
+				return !strings.HasPrefix(f.Rule, "dead-letter-") && !strings.HasPrefix(f.Rule, "policy-")
+			})
+			require.False(t, s.Loses && len(about) == 0 && !slices.Contains(notFound, s.Name), s.Why)
 		})
 	}
 }

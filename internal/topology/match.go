@@ -160,11 +160,11 @@ func (l Lookup) typesOfForeignNames() []string {
 // Queue returns the settings of a queue. A policy whose pattern cannot be evaluated counts as not matching.
 func (l Lookup) Queue(name string) Settings {
 	queue := l.vhost.Queues[name]
-	meant := func(p Policy) bool { return p.meant(queue.Type) }
+	meant := func(p Policy) bool { return p.meant(queue.Type) || p.ApplyTo == "exchanges" }
 	s := Settings{Queue: queue, version: l.vhost.Version}
 	matching, _ := l.policies.matching(name, meant)
 	for _, p := range matching {
-		if applicable(queue.Type, p.Definition) {
+		if p.ApplyTo != "exchanges" && applicable(queue.Type, p.Definition) {
 			s.Policies = append(s.Policies, p)
 		} else {
 			s.Inapplicable = append(s.Inapplicable, p)

@@ -20,7 +20,7 @@ type Settings struct {
 	Queue
 	// Policies and Operator are the policies that can apply, strongest first. Only the first one applies.
 	Policies, Operator []NamedPolicy
-	// Inapplicable are policies that match the queue but have a key that its type does not support.
+	// Inapplicable are policies that match the queue but are for exchanges, or have a key that its type does not support.
 	Inapplicable []NamedPolicy
 
 	version Version
