@@ -99,10 +99,11 @@ func unboundKeys(g graph, report func(Finding)) {
 }
 
 // keysLostFrom lists the arrival keys of a queue that its dead-letter exchange does not route: whole sets, or an example
-// of each set with some of them.
+// of each set with some of them. Who has a message wait chooses its key for that, so no example is lost from such a queue.
 func (g graph) keysLostFrom(queue string, whole bool) []string {
 	exchange, next, _ := g.afterDeath(queue, unknown)
-	if !g.exists(exchange) || next.known || g.route(exchange, unknown).nowhere {
+	_, waits := g.settings[queue].Number("message-ttl")
+	if !g.exists(exchange) || next.known || waits && !whole || g.route(exchange, unknown).nowhere {
 		return nil
 	}
 	var found []string

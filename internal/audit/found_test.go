@@ -256,6 +256,7 @@ func TestQuiet(t *testing.T) {
 		"a key through two":         all(ordersTo("#", "direct", "order.created"), exchange("in", "direct", nil), through("in", "shop", "order.created")),
 		"keys that come back":       all(ordersTo("order.created", "topic", "none"), bind("dead", "retry", "#"), classic("retry", args{"x-dead-letter-exchange": "back", "x-message-ttl": number(9)}), exchange("back", "fanout", nil), bind("back", "work", "")),
 		"keys of a delayed one":     all(exchange("shop", "x-delayed-message", nil), bind("shop", "work", "a"), exchange("dead", "direct", nil), bind("dead", "parked", "a"), parked, classic("work", args{"x-dead-letter-exchange": "dead"})),
+		"keys that choose a wait":   all(ordersTo("1.#", "topic", "*.1.#"), classic("work", args{"x-dead-letter-exchange": "dead", "x-message-ttl": number(9)})),
 		"headers by reason":         all(exchange("dead", "headers", nil), bindWith("dead", "parked", args{"x-match": "any-with-x", "x-first-death-reason": "rejected"}), parked, classic("work", args{"x-dead-letter-exchange": "dead"})),
 		"headers of others":         all(exchange("shop", "headers", nil), bindWith("shop", "work", args{"x-kind": "a"}), classic("work", nil)),
 		"temporary targets besides": all(classic("work", args{"x-dead-letter-exchange": "dead"}), deadFanout, passing("tap"), bind("dead", "tap", "")),

@@ -35,19 +35,25 @@ func ignoredHeaders(g graph, report func(Finding)) {
 		for _, arrived := range g.sortedArrivalKeys(queue) {
 			to, _ := g.deadLetter(queue, arrived)
 			for at := range to.passed {
-				sources[at.exchange] = append(sources[at.exchange], queue)
+				if g.vhost.Exchanges[at.exchange].Type == "headers" {
+					sources[at.exchange] = append(sources[at.exchange], queue)
+				}
 			}
 		}
 	}
 	for _, exchange := range sources.keys() {
-		for _, b := range g.bindings[exchange] {
-			match, ignoring := matchesHeaders(b)
-			if g.vhost.Exchanges[exchange].Type != "headers" || match == maybe || !ignoring {
-				continue
+		for match, effect := range map[answer]string{no: headersMatchNone, yes: headersMatchAll} {
+			var to []string
+			for _, b := range g.bindings[exchange] {
+				if matches, ignores := matchesHeaders(b); ignores && matches == match {
+					to = append(to, destination(b))
+				}
 			}
-			effect := map[answer]string{no: headersMatchNone, yes: headersMatchAll}[match]
 			for _, group := range g.byOrigin(topology.Distinct(sources[exchange]), "dead-letter-exchange") {
-				report(group.finding(fmt.Sprintf(headersIgnored, exchange, queueList(group.queues), destination(b), effect), headersIgnoredRemedy))
+				if len(to) > 0 {
+					message := fmt.Sprintf(headersIgnored, exchange, queueList(group.queues), listed(topology.Distinct(to)), effect)
+					report(group.finding(message, headersIgnoredRemedy))
+				}
 			}
 		}
 	}

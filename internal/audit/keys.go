@@ -125,17 +125,15 @@ func (k key) narrow(binding key) key {
 	return unknown
 }
 
-// samples visits keys of the set, shortest first, with otherWord wherever the patterns allow any word, and up to longest words for
-// each "#". If a pattern misses some keys of the set, it misses one of these, if longest is the pattern's length and one. The
-// result reports whether all were visited.
+// samples visits keys of the set, shortest first, with otherWord wherever the patterns allow any word, and up to longest words
+// for each "#". If longest is the length of a pattern and one, and the pattern misses a key of the set, it misses a sample.
+// The result reports whether all were visited, and not more than most.
 func (k key) samples(longest, most int, visit func(sample string) bool) (complete bool) {
 	limit := 0
-	for _, p := range k.patterns() {
-		for _, word := range p {
-			limit++
-			if word == anyWords {
-				limit += longest
-			}
+	for _, word := range slices.Concat(k.patterns()...) {
+		limit++
+		if word == anyWords {
+			limit += longest
 		}
 	}
 	return walkAll(k.patterns(), limit, most, func(w walk) walk { return w }, visit)

@@ -33,10 +33,10 @@ const (
 		"When this is gone, they are dropped silently, or stay pending dead letters."
 	routeTemporaryRemedy = "Declare it again, durable, and neither auto-delete nor exclusive. Or bind a durable queue as well."
 
-	headersIgnored = "In the dead-letter route through exchange %q from %s, the binding to %s matches only headers that begin with x-. " +
-		"The broker ignores these: %s."
-	headersMatchAll      = "the binding matches every message"
-	headersMatchNone     = "the binding matches no message"
+	headersIgnored = "Exchange %q gets dead letters of %s. Its binding to %s looks only at headers that begin with x-, " +
+		"which the broker ignores: it matches %s."
+	headersMatchAll      = "every message"
+	headersMatchNone     = "no message"
 	headersIgnoredRemedy = "Set x-match to all-with-x or any-with-x."
 
 	deadLettersDropped = "Messages that die there are dropped silently."

@@ -3,7 +3,6 @@ package audit
 import (
 	"fmt"
 	"maps"
-	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -67,17 +66,13 @@ func (g graph) temporaryOn(r routes) []string {
 
 // temporary says why an object does not last, or nothing.
 func temporary(transient, autoDelete, exclusive bool) string {
-	var why []string
-	for _, reason := range []struct {
-		is   bool
-		text string
-	}{{transient, "not durable"}, {autoDelete, "auto-delete"}, {exclusive, "exclusive"}} {
-		if reason.is {
-			why = append(why, reason.text)
-		}
+	switch {
+	case exclusive:
+		return " (exclusive)"
+	case autoDelete:
+		return " (auto-delete)"
+	case transient:
+		return " (not durable)"
 	}
-	if why == nil {
-		return ""
-	}
-	return " (" + strings.Join(why, ", ") + ")"
+	return ""
 }
