@@ -32,6 +32,16 @@ func TestLoop(t *testing.T) {
 	fixed.settles("work", func() int { return fixed.count("work") }, 0)
 }
 
+// A dead letter keeps the keys in its header CC. So if no key of a pattern is bound, that is a warning.
+func TestKeysInCCAreBound(t *testing.T) {
+	t.Parallel()
+	s := createVhost(t, ordersTo("order.#", "direct", "work"))
+	expectRules(t, s.audit(), "dead-letter-key-unbound")
+	s.Publish(t, "shop", "order.created", amqp.Publishing{Headers: amqp.Table{"CC": []any{"work"}}})
+	s.reject("work")
+	s.settles("parked", func() int { return s.count("parked") }, 1)
+}
+
 // A full target also holds up dead letters for other queues.
 func TestFullTargetFreezes(t *testing.T) {
 	t.Parallel()

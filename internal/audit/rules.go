@@ -36,6 +36,7 @@ var rules = []rule{
 		"dead-letter-key-unbound", Warning, unboundKeys,
 		"Without a dead-letter routing key, a message keeps its own key. " +
 			"The dead-letter exchange has no binding for a key, or for some of the keys, that the queue's bindings let in. " +
+			"If messages wait in the queue (`message-ttl`), only a set of keys counts of which none is bound. " +
 			"It is a warning, because publishers can use other keys. " +
 			"Keys in the header `CC` can match, and the default exchange takes any queue's name.",
 		"Bind the key, make the exchange a fanout, or set a dead-letter routing key.",
@@ -44,7 +45,8 @@ var rules = []rule{
 		"dead-letter-route-temporary", Warning, temporaryRoutes,
 		"The dead letters of a lasting queue need an exchange or a queue that does not last. " +
 			"It goes with the broker's restart (not durable), its last binding or consumer (auto-delete), or its connection (exclusive). " +
-			"RabbitMQ 4.3 keeps some exchanges that are not durable when a node restarts, and 3.10 does not.",
+			"If all nodes stop, RabbitMQ 3.10 and 4.0 lose exchanges that are not durable, and 4.3 keeps them. " +
+			"Queues that are not durable go with their node.",
 		"Declare the exchange or queue as durable, and neither auto-delete nor exclusive. Or bind a durable queue as well.",
 	},
 	{
