@@ -2,7 +2,8 @@
 //
 // It is pure. From the listing of a vhost it finds dead letters that would be dropped, run in a circle or get stuck.
 // For each fault it says what to do. It follows every route from every queue with a dead-letter exchange, regardless of
-// its owner. It relies only on the broker's listing: if a routing key is unknown, every possible route counts.
+// its owner. It relies only on the broker's listing: if a routing key is unknown, every possible route counts. Of
+// keys, it knows the sets that the patterns of bindings describe.
 package audit
 
 import (

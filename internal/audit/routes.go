@@ -17,7 +17,8 @@ type routes struct {
 	nowhere bool
 	// arrivals has the keys that messages come to each queue with.
 	arrivals map[place]bool
-	passed   map[stop]bool
+	// passed are the exchanges on the way.
+	passed map[stop]bool
 }
 
 // route follows a message through an exchange.

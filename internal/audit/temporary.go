@@ -10,6 +10,9 @@ import (
 // temporaryRoutes finds lasting queues whose dead letters are lost once a temporary exchange or queue is gone.
 func temporaryRoutes(g graph, report func(Finding)) {
 	lasting := g.withoutTemporary()
+	if len(lasting.settings) == len(g.settings) && len(lasting.vhost.Exchanges) == len(g.vhost.Exchanges) {
+		return
+	}
 	through, parts := queuesBy{}, map[string][]string{}
 	for _, queue := range g.deadLettering() {
 		if s := g.settings[queue]; temporary(s.Transient, s.AutoDelete, s.Exclusive) != "" {
