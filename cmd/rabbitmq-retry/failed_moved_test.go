@@ -71,7 +71,7 @@ func (m movable) createIdle(t *testing.T, name string) string {
 	}
 	client, err := broker.New(broker.Config{Endpoint: m.Endpoint, Username: m.Username, Password: m.Password})
 	require.NoError(t, err)
-	wanted := apply.Change{Owner: spec, Vhost: m.Vhost, Wanted: spec.Expand()}
+	wanted := apply.Change{Owner: spec.Owner(), Vhost: m.Vhost, Wanted: spec.Expand()}
 	require.NoError(t, apply.New(client, apply.DefaultTimes()).Create(t.Context(), wanted))
 	m.awaitPolicy(t, name)
 	config, err := json.Marshal(map[string]any{"pipelines": []pipeline.Worker{spec.Worker()}})

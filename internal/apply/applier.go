@@ -120,74 +120,9 @@ func (a *Applier) ForceRemove(ctx context.Context, change Change) error {
 	return a.execution(change).run(ctx, planForce(change))
 }
 
-// Owner is the owner of a change's objects. [Plain] has the answers of an owner without special objects.
-type Owner interface {
-	// Identity returns the objects that identify the owner: its exchange, if it has one, and the objects that belong to
-	// that. They are created first.
-	Identity() topology.Topology
-	// Guard returns the owner's policies, by name, in a form that covers only its own queues and keeps other policies
-	// off them. A removal writes a policy in this form first, and deletes it after the queues.
-	Guard() map[string]topology.Policy
-	// CatchAll returns the owner's queue for messages without another target. It is unbound last.
-	CatchAll() string
-	// Entrance returns the exchange that applications publish to, or "". A removal deletes it before it unbinds the
-	// catch-all queue. Brokers confirm messages that an exchange without bindings drops, and refuse messages to a
-	// deleted exchange. Behind an entrance, messages pass from one of the owner's queues to the next. So an update
-	// deletes all unwanted queues or none, along with the exchanges that lead to them.
-	Entrance() string
-	// Notes returns the exchanges for notes of other owners' bindings. A note is needed while an exchange is re-created.
-	Notes() stored.Notes
-	// ReturnsFrom lists the other owner's queues whose messages come back by its binding. For other bindings it returns
-	// nil. Such a binding keeps a queue only until these queues are proved empty.
-	ReturnsFrom(b topology.Binding, vhost topology.Topology) []string
-	// FallsBack reports whether messages go to another queue of the owner if this binding is missing. If the binding's
-	// key moves to another queue, the old binding is deleted first, because both together would duplicate messages.
-	FallsBack(b topology.Binding) bool
-	// AttachedBy returns the owner that a binding gives its queue to, or "".
-	AttachedBy(b topology.Binding) string
-	// RestoresBindings says that a re-created queue gets the bindings of others back. Otherwise they prevent the
-	// re-creation.
-	RestoresBindings() bool
-	// ForceTakesBindings says that a forced removal also deletes bindings of others to the queues.
-	ForceTakesBindings() bool
-}
-
-// Plain is an owner without special objects.
-type Plain struct{}
-
-// Identity implements [Owner].
-func (Plain) Identity() topology.Topology { return topology.Topology{} }
-
-// Guard implements [Owner].
-func (Plain) Guard() map[string]topology.Policy { return nil }
-
-// CatchAll implements [Owner].
-func (Plain) CatchAll() string { return "" }
-
-// Entrance implements [Owner].
-func (Plain) Entrance() string { return "" }
-
-// Notes implements [Owner].
-func (Plain) Notes() stored.Notes { return nil }
-
-// ReturnsFrom implements [Owner].
-func (Plain) ReturnsFrom(topology.Binding, topology.Topology) []string { return nil }
-
-// FallsBack implements [Owner].
-func (Plain) FallsBack(topology.Binding) bool { return false }
-
-// AttachedBy implements [Owner].
-func (Plain) AttachedBy(topology.Binding) string { return "" }
-
-// RestoresBindings implements [Owner].
-func (Plain) RestoresBindings() bool { return false }
-
-// ForceTakesBindings implements [Owner].
-func (Plain) ForceTakesBindings() bool { return false }
-
 // Change is a change of the objects of one owner in a vhost.
 type Change struct {
-	Owner
+	stored.Owner
 	Vhost string
 	// All is the whole vhost, read at the start of the change.
 	All topology.Vhost

@@ -106,7 +106,7 @@ func (c Change) moved(deleted, created []topology.Binding) []topology.Binding {
 		leadsElsewhere := func(other topology.Binding) bool {
 			return other.Source == b.Source && other.RoutingKey == b.RoutingKey && other.Destination != b.Destination
 		}
-		return !c.FallsBack(b) || !slices.ContainsFunc(created, leadsElsewhere)
+		return c.FallsBack == nil || !c.FallsBack(b) || !slices.ContainsFunc(created, leadsElsewhere)
 	})
 }
 
@@ -171,7 +171,7 @@ func (c Change) bound(going topology.Topology, bindings []topology.Binding) *Bou
 	for _, b := range bindings {
 		if leadsInto(b, going) && c.foreign(b) {
 			found.Bindings = append(found.Bindings, b)
-			found.releasable = found.releasable || !b.ToExchange && !c.RestoresBindings() && slices.Contains(c.SharedQueues, b.Destination)
+			found.releasable = found.releasable || !b.ToExchange && !c.RestoresBindings && slices.Contains(c.SharedQueues, b.Destination)
 		}
 	}
 	if !c.takesBindings() {
@@ -184,7 +184,7 @@ func (c Change) bound(going topology.Topology, bindings []topology.Binding) *Bou
 }
 
 // takesBindings reports whether the change also deletes bindings of others.
-func (c Change) takesBindings() bool { return c.Forced && c.ForceTakesBindings() }
+func (c Change) takesBindings() bool { return c.Forced && c.ForceTakesBindings }
 
 // leftUnbound lists other owners' bindings to the owner's exchanges that a killed apply recorded in notes and left
 // unbound. A removal would lose them with their notes.
@@ -194,7 +194,7 @@ func (c Change) leftUnbound() []topology.Binding {
 	}
 	var found []topology.Binding
 	for _, note := range c.Live.Bindings {
-		b, isNote := c.Notes().Noted(note)
+		b, isNote := c.Notes.Noted(note)
 		_, hasSource := c.All.Exchanges[b.Source]
 		_, exists := c.All.Exchanges[b.Destination]
 		_, own := c.Live.Exchanges[b.Destination]
@@ -214,7 +214,7 @@ func (c Change) foreign(b topology.Binding) bool {
 
 // returnsFrom calls ReturnsFrom for a binding that existed when the proof began.
 func (c Change) returnsFrom(b topology.Binding) []string {
-	if !slices.ContainsFunc(c.All.Bindings, b.Equal) {
+	if c.ReturnsFrom == nil || !slices.ContainsFunc(c.All.Bindings, b.Equal) {
 		return nil
 	}
 	return c.ReturnsFrom(b, c.All.Topology)
@@ -224,7 +224,7 @@ func (c Change) returnsFrom(b topology.Binding) []string {
 func (c Change) going() topology.Topology {
 	changes := topology.Diff(c.Wanted, c.Live)
 	queues := maps.Clone(changes.Delete.Queues)
-	if !c.RestoresBindings() {
+	if !c.RestoresBindings {
 		maps.Copy(queues, changes.Replace.Queues)
 	}
 	return topology.Topology{Exchanges: changes.Delete.Exchanges, Queues: queues}

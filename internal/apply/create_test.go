@@ -104,7 +104,7 @@ func holdOne(t *testing.T, b *brokertest.Broker) {
 	c := newApplier(t, b, b.Endpoint)
 	all := list(t, c, b.Vhost)
 	targets := map[string]topology.Queue{"orders.inbox": {}, "orders.failed": {}}
-	e := c.execution(Change{Owner: Plain{}, Vhost: b.Vhost, All: all, Live: small(b).Owned(all.Topology)})
+	e := c.execution(Change{Vhost: b.Vhost, All: all, Live: small(b).Owned(all.Topology)})
 	require.NoError(t, e.unbindAll(t.Context(), e.bindingsTo(targets), targets))
 	rejectSlowly(t, b, "work", 1)
 	brokertest.Eventually(t, func() error {
@@ -128,7 +128,7 @@ func TestLoserOfTwoThatGoOnDeletesNothing(t *testing.T) {
 	p, a := small(b), quickApplier(t, b, b.Endpoint)
 	left := p.Identity()
 	identity := topology.Topology{Exchanges: left.Exchanges, Queues: left.Queues}
-	require.NoError(t, a.Create(t.Context(), Change{Owner: Plain{}, Vhost: p.Vhost, All: list(t, a, p.Vhost), Wanted: identity}))
+	require.NoError(t, a.Create(t.Context(), Change{Vhost: p.Vhost, All: list(t, a, p.Vhost), Wanted: identity}))
 	ready, start, won := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	var first, late sync.Once
 	var winnerErr error
@@ -243,7 +243,7 @@ func TestSecondCreateMakesNothing(t *testing.T) {
 	both.Go(func() {
 		defer close(goOn)
 		<-begun
-		change := Change{Owner: p, Vhost: p.Vhost, Wanted: p.Expand()} // listed before the first run began
+		change := Change{Owner: p.Owner(), Vhost: p.Vhost, Wanted: p.Expand()} // listed before the first run began
 		if err := second.Create(t.Context(), change); err == nil || !strings.Contains(err.Error(), "already exists") {
 			t.Errorf("the second got %v", err)
 		}
@@ -269,7 +269,7 @@ func TestCreatorThatMeetsAnotherRemovesNothing(t *testing.T) {
 			answer.Code = http.StatusCreated
 		}
 	}))
-	change := Change{Owner: p, Vhost: p.Vhost, Wanted: p.Expand()} // listed before the other run began
+	change := Change{Owner: p.Owner(), Vhost: p.Vhost, Wanted: p.Expand()} // listed before the other run began
 	require.ErrorContains(t, late.Create(t.Context(), change), "already exists")
 	requireLive(t, newApplier(t, b, b.Endpoint), p, p.Expand())
 }
@@ -320,7 +320,7 @@ func TestQueueThatTwoAttachAtOnce(t *testing.T) {
 				Pipeline: "orders", Vhost: b.Vhost, Queue: "work", WorkQueue: pipeline.WorkQueue{Type: topology.Quorum}, PolicyPriority: 1000,
 			}
 			return a.Create(t.Context(), Change{
-				Owner: attachmentOwner{}, Vhost: b.Vhost, All: list(t, a, b.Vhost), Wanted: attachment.Expand(),
+				Owner: attachment.Owner(), Vhost: b.Vhost, All: list(t, a, b.Vhost), Wanted: attachment.Expand(),
 			})
 		},
 	} {
@@ -361,7 +361,3 @@ func attaching(t *testing.T, a *Applier, b *brokertest.Broker) Change {
 	p.WorkQueues = map[string]pipeline.WorkQueue{"work": {Type: topology.Quorum}}
 	return creation(t, a, p)
 }
-
-type attachmentOwner struct{ Plain }
-
-func (attachmentOwner) AttachedBy(b topology.Binding) string { return pipeline.AttachedBy(b) }

@@ -15,7 +15,7 @@ import (
 // removeBinding records the binding before it deletes it, because the deletion can take effect even if its answer is
 // lost. To restore an existing binding changes nothing. The same is true for policies.
 func (e *execution) removeBinding(ctx context.Context, b topology.Binding) error {
-	if noted, isNote := e.Notes().Noted(b); isNote && e.unrestored[noted.String()] && e.RestoresBindings() {
+	if noted, isNote := e.Notes.Noted(b); isNote && e.unrestored[noted.String()] && e.RestoresBindings {
 		return nil // the other end is still missing, and restores the binding when it comes back
 	}
 	e.undo.add("restore binding "+b.String(), func(ctx context.Context) error { return e.rebind(ctx, []topology.Binding{b}) })

@@ -197,7 +197,7 @@ func TestDeletionOfAnApplicationsQueueIsNotRepeated(t *testing.T) {
 		}
 		return true, r.Method != http.MethodDelete
 	})
-	e := c.execution(Change{Owner: Plain{}, Vhost: b.Vhost, SharedQueues: []string{"work"}})
+	e := c.execution(Change{Vhost: b.Vhost, SharedQueues: []string{"work"}})
 	if err := e.removeQueue(t.Context(), "work", topology.Queue{Type: topology.Quorum}, false); err != nil || deletions.Load() != 1 {
 		t.Errorf("%d deletions, %v", deletions.Load(), err)
 	}
@@ -216,7 +216,7 @@ func TestDeletionStaysInDoubtAfterARefusal(t *testing.T) {
 		}
 		w.WriteHeader([]int{http.StatusBadGateway, http.StatusForbidden}[min(deletions.Add(1), 2)-1])
 	})))
-	e := a.execution(Change{Owner: Plain{}, Vhost: b.Vhost})
+	e := a.execution(Change{Vhost: b.Vhost})
 	err := e.removeQueue(t.Context(), "orders.retry.5s", topology.Queue{Type: topology.Quorum}, false)
 	if err == nil || !strings.Contains(err.Error(), "stays unbound") || !e.deletionUnknown["orders.retry.5s"] || deletions.Load() != 2 {
 		t.Errorf("%d deletions, %v", deletions.Load(), err)

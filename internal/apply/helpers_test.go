@@ -95,7 +95,7 @@ func declaring(t *testing.T, b *brokertest.Broker) pipeline.Pipeline {
 func changeTo(t *testing.T, a *Applier, p pipeline.Pipeline, wanted *pipeline.Pipeline) Change {
 	t.Helper()
 	all := list(t, a, p.Vhost)
-	c := Change{Owner: p, Vhost: p.Vhost, All: all, Live: p.Owned(all.Topology), SharedQueues: []string{"declared"}}
+	c := Change{Owner: p.Owner(), Vhost: p.Vhost, All: all, Live: p.Owned(all.Topology), SharedQueues: []string{"declared"}}
 	if wanted != nil {
 		c.Wanted = wanted.Expand()
 	}

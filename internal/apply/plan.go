@@ -14,10 +14,10 @@ import (
 func planCreate(c Change) []step {
 	changes := topology.Diff(c.Wanted, c.Live)
 	missing := changes.Create
-	identity := topology.Diff(c.Identity(), c.Live).Create
+	identity := topology.Diff(c.Identity, c.Live).Create
 	attach := step{do: put, policies: c.writeOrder(topology.Merge(missing, changes.Update).Policies)}
 	steps := slices.Concat([]step{attach}, putAll(missing), []step{c.attaching(missing.Bindings)})
-	if len(c.Identity().Exchanges) > 0 {
+	if len(c.Identity.Exchanges) > 0 {
 		steps = slices.Concat(
 			[]step{{do: put, exchanges: identity.Exchanges}, {do: put, policies: c.guardFirst(missing)}},
 			putAll(topology.Topology{Queues: identity.Queues, Bindings: identity.Bindings}),
@@ -44,8 +44,7 @@ func (c Change) guardFirst(missing topology.Topology) []topology.NamedPolicy {
 	if !c.coveredByOthers(own) {
 		return nil
 	}
-	guard := c.Guard()
-	maps.DeleteFunc(guard, func(name string, _ topology.Policy) bool { _, isMissing := missing.Policies[name]; return !isMissing })
+	guard, _ := divide(c.Guard, func(name string, _ topology.Policy) bool { _, isMissing := missing.Policies[name]; return isMissing })
 	return c.writeOrder(guard)
 }
 
@@ -91,7 +90,7 @@ func planUpdate(c Change) ([]step, error) {
 	deleted := maps.Clone(changes.Delete.Queues)
 	maps.Copy(deleted, replacement.queues)
 	ifNotEmpty := keep
-	if c.Entrance() != "" {
+	if c.Entrance != "" {
 		ifNotEmpty = keepAll
 	}
 	return inOrder(slices.Concat(
@@ -135,7 +134,7 @@ func (c Change) replaceQueues(wanted map[string]topology.Queue) step {
 		live[name] = c.All.Queues[name]
 	}
 	s := step{do: replace, ifFails: refuse, queues: live, recreated: wanted, bindings: c.bindingsTo(wanted), checks: c.contentChecks(wanted)}
-	if c.RestoresBindings() {
+	if c.RestoresBindings {
 		others := func(b topology.Binding) bool { return b.Source == "" || !leadsTo(b, wanted) }
 		s.bindings = slices.DeleteFunc(slices.Clone(c.All.Bindings), others)
 	}
@@ -170,9 +169,9 @@ func planDrain(c Change) []step {
 func planRemove(c Change, ifUnanswered failure) ([]step, error) {
 	shared, own := c.split(c.Live.Queues)
 	early := maps.Clone(own)
-	delete(early, c.CatchAll())
+	delete(early, c.CatchAll)
 	last := without(c.Live.Queues, early)
-	entrance, others := divide(c.Live.Exchanges, func(name string, _ topology.Exchange) bool { return name == c.Entrance() })
+	entrance, others := divide(c.Live.Exchanges, func(name string, _ topology.Exchange) bool { return name == c.Entrance })
 	if err := c.requireReadableOf(topology.Topology{Exchanges: entrance}); err != nil {
 		return nil, err
 	}
@@ -234,9 +233,8 @@ func (c Change) allChecks() emptinessChecks {
 // others. If a guarding policy covers other queues now, it must first be narrowed.
 func (c Change) dividePolicies() (guard, narrowed, attaching map[string]topology.Policy) {
 	guard, narrowed, attaching = map[string]topology.Policy{}, map[string]topology.Policy{}, map[string]topology.Policy{}
-	forms := c.Guard()
 	for name, live := range c.Live.Policies {
-		form, guards := forms[name]
+		form, guards := c.Guard[name]
 		if !guards {
 			attaching[name] = live
 			continue

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -65,31 +66,13 @@ func around(live topology.Topology) topology.Vhost {
 	return topology.Vhost{Topology: topology.Merge(live, others), Version: topology.Version{Major: 4}}
 }
 
-// owner is an owner whose answers the test sets.
-type owner struct {
-	Plain
-	identity      topology.Topology
-	entrance      string
-	takesBindings bool
-	returns       bool
-}
-
-func (o owner) Identity() topology.Topology { return o.identity }
-func (owner) Guard() map[string]topology.Policy {
-	return map[string]topology.Policy{"own": atLeastOnce(narrow)}
-}
-func (owner) CatchAll() string           { return "caught" }
-func (o owner) Entrance() string         { return o.entrance }
-func (o owner) ForceTakesBindings() bool { return o.takesBindings }
-func (o owner) ReturnsFrom(b topology.Binding, _ topology.Topology) []string {
-	if !o.returns {
-		return nil
-	}
-	return []string{"before " + b.Source}
+// owner guards its own queues, and has one for messages without another target.
+func owner() stored.Owner {
+	return stored.Owner{Guard: map[string]topology.Policy{"own": atLeastOnce(narrow)}, CatchAll: "caught"}
 }
 
 func change(live, wanted topology.Topology) Change {
-	return Change{Owner: owner{}, Vhost: "v", All: around(live), Live: live, Wanted: wanted}
+	return Change{Owner: owner(), Vhost: "v", All: around(live), Live: live, Wanted: wanted}
 }
 
 func stepsOf(t *testing.T) func([]step, error) []step {
@@ -142,7 +125,7 @@ func TestPlanCreate(t *testing.T) {
 		"put: policy own " + wide + ", policy own/other ^other$",
 	}
 	c := change(topology.New(), owned())
-	c.Owner = owner{identity: identity(c.Wanted)}
+	c.Identity = identity(c.Wanted)
 	assertSteps(t, planCreate(c), append([]string{"put: exchange dlx"}, rest...)...)
 
 	// While another owner's policy covers a queue to create, the owner's own policy is written first.
@@ -382,10 +365,11 @@ func TestBound(t *testing.T) {
 		"removal":     {topology.Topology{}, nil, "foreign -> in"},
 		"replacement": {replaced, nil, "foreign -> in"},
 		"it stays":    {kept, nil, ""},
-		"by force":    {topology.Topology{}, func(c *Change) { c.Owner, c.Forced = owner{takesBindings: true}, true }, ""},
+		"by force":    {topology.Topology{}, func(c *Change) { c.ForceTakesBindings, c.Forced = true, true }, ""},
 		"forced, but": {topology.Topology{}, func(c *Change) { c.Forced = true }, "foreign -> in"},
 		"on its way back": {topology.Topology{}, func(c *Change) {
-			c.SharedQueues, c.Owner = []string{"in"}, owner{returns: true}
+			c.SharedQueues = []string{"in"}
+			c.ReturnsFrom = func(b topology.Binding, _ topology.Topology) []string { return []string{"before " + b.Source} }
 		}, ""},
 	} {
 		c := change(owned(), test.wanted)
@@ -436,7 +420,7 @@ func TestPlansRefuseWhatCannotBeRead(t *testing.T) {
 func TestPlanCreateGoesOnAfterAnInterruption(t *testing.T) {
 	t.Parallel()
 	c := change(topology.New(), owned())
-	c.Owner = owner{identity: identity(c.Wanted)}
+	c.Identity = identity(c.Wanted)
 	c.Live.Exchanges["dlx"] = c.Wanted.Exchanges["dlx"]
 	c.Live.Policies["own"] = atLeastOnce(narrow)
 	delete(c.Wanted.Policies, "own/other")

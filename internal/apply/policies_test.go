@@ -92,7 +92,7 @@ func TestPoliciesNeverOvertakeEachOther(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := Change{Owner: Plain{}, Live: topology.Topology{Policies: test.live}}
+			c := Change{Live: topology.Topology{Policies: test.live}}
 			require.Equal(t, test.want, names(c.writeOrder(test.wanted)))
 		})
 	}
@@ -111,7 +111,7 @@ func TestPoliciesAreWrittenInTheOrderOfTheirStep(t *testing.T) {
 	t.Parallel()
 	b, a, written := electing(t)
 	live := map[string]topology.Policy{"a": policyOf(1), "b": policyOf(1)}
-	e := a.execution(Change{Owner: Plain{}, Vhost: b.Vhost, Live: topology.Topology{Policies: live}, All: topology.Vhost{Version: topology.Version{Major: 4}}})
+	e := a.execution(Change{Vhost: b.Vhost, Live: topology.Topology{Policies: live}, All: topology.Vhost{Version: topology.Version{Major: 4}}})
 	order := []topology.NamedPolicy{{Name: "b", Policy: policyOf(2)}, {Name: "a", Policy: policyOf(2)}}
 	require.NoError(t, e.run(t.Context(), []step{{do: put, policies: order}}))
 	require.NoError(t, e.undo.rollback(t.Context()))
@@ -127,7 +127,7 @@ func TestPoliciesAreWrittenInTheOrderOfTheirStep(t *testing.T) {
 func TestPolicyOfAQueueTakenOverGoesLast(t *testing.T) {
 	t.Parallel()
 	live := map[string]topology.Policy{"common": policyOf(10), "own": policyOf(10), "taken over": policyOf(11)}
-	c := Change{Owner: Plain{}, Live: topology.Topology{Policies: live}, Wanted: topology.Topology{Policies: policies(10, "common")}}
+	c := Change{Live: topology.Topology{Policies: live}, Wanted: topology.Topology{Policies: policies(10, "common")}}
 	early, late := c.overtaking(map[string]topology.Policy{"own": live["own"], "taken over": live["taken over"]})
 	if len(early) > 0 || len(late) != 2 {
 		t.Errorf("first go %v, last go %v", early, late)
@@ -150,7 +150,7 @@ func TestPoliciesThatWouldOvertakeGoFirst(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			wanted := policies(test.priority, "back", "front")
-			c := Change{Owner: Plain{}, Live: topology.Topology{Policies: live}, Wanted: topology.Topology{Policies: wanted}}
+			c := Change{Live: topology.Topology{Policies: live}, Wanted: topology.Topology{Policies: wanted}}
 			early, late := c.overtaking(map[string]topology.Policy{"back/1": live["back/1"], "own": live["own"]})
 			require.Equal(t, test.early, slices.Sorted(maps.Keys(early)))
 			require.Equal(t, test.late, slices.Sorted(maps.Keys(late)))
@@ -179,7 +179,7 @@ func TestPoliciesOfClustersAreWrittenUntilTheyTakeEffect(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b, a, written := electing(t, test.leaders...)
-			e := a.execution(Change{Owner: Plain{}, Vhost: b.Vhost, All: test.vhost})
+			e := a.execution(Change{Vhost: b.Vhost, All: test.vhost})
 			// A creation must be the first writer, but can repeat its own writes.
 			e.onlyNew = true
 			require.NoError(t, e.run(t.Context(), []step{{do: put, policies: byName(map[string]topology.Policy{"p": policyOf(1)})}}))
@@ -199,7 +199,7 @@ func TestPolicyThatLetsGoIsWidenedBetweenElections(t *testing.T) {
 	live, wanted := policyOf(1), policyOf(1)
 	live.Pattern, wanted.Pattern = "^(own|q)$", "^own$"
 	old := topology.Vhost{Version: topology.Version{Major: 3, Minor: 13}, Nodes: 3}
-	change := Change{Owner: Plain{}, Vhost: b.Vhost, All: old, Live: topology.Topology{Policies: map[string]topology.Policy{"p": live}}}
+	change := Change{Vhost: b.Vhost, All: old, Live: topology.Topology{Policies: map[string]topology.Policy{"p": live}}}
 	steps := []step{{do: put, policies: byName(map[string]topology.Policy{"p": wanted})}}
 	require.NoError(t, a.execution(change).run(t.Context(), steps))
 	var got []string

@@ -204,7 +204,7 @@ func TestDeadLettersThatPassAreNoReasonToRefuse(t *testing.T) {
 			t.Parallel()
 			b := brokertest.New(t)
 			a := reported(t, b, "work", func(look int) (messages, pending int) { return 0, held(look) })
-			err := a.execution(Change{Owner: Plain{}, Vhost: b.Vhost}).run(t.Context(), []step{
+			err := a.execution(Change{Vhost: b.Vhost}).run(t.Context(), []step{
 				{do: proveNonePending, ifFails: refuse, checks: checksOf(pendingDeadLetters, "work")},
 			})
 			var kept *KeptError
@@ -226,7 +226,7 @@ func TestLateReportOfWhatIsGoneIsNoReasonToRefuse(t *testing.T) {
 		}
 		return 0, 0
 	})
-	change := Change{Owner: Plain{}, Vhost: b.Vhost}
+	change := Change{Vhost: b.Vhost}
 	steps := []step{change.removeIfEmpty(map[string]topology.Queue{"paid": {Type: topology.Quorum}}, refuse)}
 	require.NoError(t, a.execution(change).run(t.Context(), steps))
 	require.Empty(t, list(t, a, b.Vhost).Queues)
@@ -242,7 +242,7 @@ func TestWhatIsGoneIsNotStuck(t *testing.T) {
 		}
 		return 0, 0
 	})
-	e := a.execution(Change{Owner: Plain{}, Vhost: b.Vhost})
+	e := a.execution(Change{Vhost: b.Vhost})
 	found, err := e.lastingContents(t.Context(), checksOf(use, "paid"))
 	require.NoError(t, err)
 	require.Empty(t, found)
@@ -264,13 +264,14 @@ func TestQueuesGoTogetherOrNotAtAll(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := brokertest.New(t)
-			c := Change{Owner: owner{entrance: "high"}, Vhost: b.Vhost, Wanted: topology.Topology{
+			c := Change{Owner: owner(), Vhost: b.Vhost, Wanted: topology.Topology{
 				Exchanges: map[string]topology.Exchange{"high": {Type: "fanout"}, "low": {Type: "fanout"}},
 				Queues:    map[string]topology.Queue{"high": quorum("low"), "low": quorum("due")},
 				Bindings: []topology.Binding{
 					binding("high", "high"), binding("low", "low"), {Source: "high", Destination: "low", ToExchange: true},
 				},
 			}}
+			c.Entrance = "high"
 			var unbound atomic.Bool
 			counting := &brokertest.Broker{Vhost: b.Vhost, Endpoint: b.Before(t, func(r *http.Request) {
 				if r.Method == http.MethodDelete && strings.HasPrefix(r.URL.Path, "/api/bindings/") {
@@ -343,7 +344,7 @@ func TestRemovalThatFailsLateRestoresItsQueues(t *testing.T) {
 	a := newApplier(t, b, b.Endpoint)
 	change := func(wanted topology.Topology) Change {
 		all := list(t, a, b.Vhost)
-		return Change{Owner: x, Vhost: b.Vhost, All: all, Live: x.Owned(all.Topology), Wanted: wanted}
+		return Change{Owner: x.Owner(), Vhost: b.Vhost, All: all, Live: x.Owned(all.Topology), Wanted: wanted}
 	}
 	require.NoError(t, a.Create(t.Context(), change(x.Expand())))
 	before := list(t, a, b.Vhost)

@@ -21,10 +21,7 @@ import (
 )
 
 // recreating is an owner of objects that are re-created with all their bindings.
-type recreating struct{ Plain }
-
-func (recreating) Notes() stored.Notes    { return stored.Notes{"amq.direct"} }
-func (recreating) RestoresBindings() bool { return true }
+var recreating = stored.Owner{Notes: stored.Notes{"amq.direct"}, RestoresBindings: true}
 
 // recreation declares an exchange and two queues with bindings, and returns a change of all three.
 func recreation(t *testing.T, b *brokertest.Broker, a *Applier) func() Change {
@@ -45,7 +42,7 @@ func recreation(t *testing.T, b *brokertest.Broker, a *Applier) func() Change {
 			awaitStatistics(t, a, b.Vhost, queue)
 		}
 		c := Change{
-			Owner: recreating{}, Vhost: b.Vhost, All: list(t, a, b.Vhost), Live: topology.New(), Wanted: topology.New(),
+			Owner: recreating, Vhost: b.Vhost, All: list(t, a, b.Vhost), Live: topology.New(), Wanted: topology.New(),
 			SharedQueues: []string{"first", "second"},
 		}
 		c.Wanted.Exchanges["events"], c.Live.Exchanges["events"] = topology.Exchange{Type: "topic"}, c.All.Exchanges["events"]

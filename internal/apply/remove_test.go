@@ -167,7 +167,7 @@ func foreignPolicyOverEverything(t *testing.T) Change {
 	t.Helper()
 	c := change(topology.New(), owned())
 	delete(c.Wanted.Policies, "own/other")
-	c.Owner = owner{identity: identity(c.Wanted)}
+	c.Identity = identity(c.Wanted)
 	c.All.Policies["all"] = topology.Policy{Pattern: ".*", ApplyTo: "all", Priority: 9, Definition: topology.Arguments{"expires": int64(1000), "message-ttl": int64(1)}}
 	return c
 }

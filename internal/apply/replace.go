@@ -168,7 +168,7 @@ func (e *execution) note(ctx context.Context, exchange string, bindings []topolo
 		if e.owns(b) {
 			continue
 		}
-		if err := e.client.Bind(ctx, e.Vhost, e.Notes().Of(b, exchange)); err != nil {
+		if err := e.client.Bind(ctx, e.Vhost, e.Notes.Of(b, exchange)); err != nil {
 			return fmt.Errorf("note binding %q before it is deleted: %w", b, err)
 		}
 	}
@@ -181,7 +181,7 @@ func (e *execution) deleteNotes(ctx context.Context, exchange string, bindings [
 		var failed []error
 		for _, b := range bindings {
 			if !e.owns(b) && !e.unrestored[b.String()] {
-				failed = append(failed, e.client.Unbind(ctx, e.Vhost, e.Notes().Of(b, exchange)))
+				failed = append(failed, e.client.Unbind(ctx, e.Vhost, e.Notes.Of(b, exchange)))
 			}
 		}
 		return errors.Join(failed...)
@@ -210,7 +210,7 @@ func fromFirst(exchange string, bindings []topology.Binding) []topology.Binding 
 func (c Change) noted() []topology.Binding {
 	var found []topology.Binding
 	for _, note := range c.Live.Bindings {
-		b, isNote := c.Notes().Noted(note)
+		b, isNote := c.Notes.Noted(note)
 		_, from := c.Wanted.Exchanges[b.Source]
 		if isNote && (from || leadsInto(b, c.Wanted)) && !slices.ContainsFunc(c.All.Bindings, b.Equal) {
 			found = append(found, b)
@@ -228,6 +228,6 @@ func (e *execution) restore(ctx context.Context, b topology.Binding) error {
 }
 
 func (c Change) isNote(b topology.Binding) bool {
-	_, is := c.Notes().Noted(b)
+	_, is := c.Notes.Noted(b)
 	return is
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -21,7 +22,7 @@ import (
 func TestRemovalWithoutARightChangesNothing(t *testing.T) {
 	t.Parallel()
 	type owner interface {
-		Owner
+		Owner() stored.Owner
 		Expand() topology.Topology
 		Owned(vhost topology.Topology) topology.Topology
 	}
@@ -47,7 +48,7 @@ func TestRemovalWithoutARightChangesNothing(t *testing.T) {
 					change := func(wanted topology.Topology) Change {
 						all := list(t, newApplier(t, b, b.Endpoint), b.Vhost)
 						return Change{
-							Owner: of(b), Vhost: b.Vhost, All: all, Live: of(b).Owned(all.Topology), Wanted: wanted, SharedQueues: []string{"declared"},
+							Owner: of(b).Owner(), Vhost: b.Vhost, All: all, Live: of(b).Owned(all.Topology), Wanted: wanted, SharedQueues: []string{"declared"},
 						}
 					}
 					require.NoError(t, newApplier(t, b, b.Endpoint).Create(t.Context(), change(of(b).Expand())))

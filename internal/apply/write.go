@@ -177,7 +177,7 @@ func (e *execution) rebind(ctx context.Context, bindings []topology.Binding) err
 
 // attaching selects the bindings that make a queue the owner's.
 func (c Change) attaching(bindings []topology.Binding) step {
-	attaches := func(b topology.Binding) bool { return c.AttachedBy(b) != "" }
+	attaches := func(b topology.Binding) bool { return c.AttachedBy != nil && c.AttachedBy(b) != "" }
 	return step{do: confirm, bindings: slices.DeleteFunc(slices.Clone(bindings), func(b topology.Binding) bool { return !attaches(b) })}
 }
 

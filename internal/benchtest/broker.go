@@ -36,7 +36,7 @@ func New(t *testing.T, name string, expand func(vhost string) topology.Topology)
 	b := Broker{Broker: brokertest.NewNamed(t, "bench-"+strings.ReplaceAll(name, " ", "-"))}
 	client, err := broker.New(broker.Config{Endpoint: b.Endpoint, Username: b.Username, Password: b.Password})
 	require.NoError(t, err)
-	wanted := apply.Change{Owner: apply.Plain{}, Vhost: b.Vhost, Wanted: expand(b.Vhost)}
+	wanted := apply.Change{Vhost: b.Vhost, Wanted: expand(b.Vhost)}
 	require.NoError(t, apply.New(client, apply.DefaultTimes()).Create(t.Context(), wanted))
 	b.Control = b.Channel(t)
 	return b

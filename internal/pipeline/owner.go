@@ -8,17 +8,22 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// CatchAll returns the name of the pipeline's own failed queue.
-func (p Pipeline) CatchAll() string { return p.Names().FailedQueue() }
+// Owner describes the pipeline to a change. Bindings of others are deleted with its queues if that is forced.
+func (p Pipeline) Owner() stored.Owner {
+	n := p.Names()
+	return stored.Owner{
+		Identity: p.Identity(), Guard: p.Guard(), CatchAll: n.FailedQueue(), Notes: n.Notes(),
+		ReturnsFrom: returnsFrom, FallsBack: n.Parks, AttachedBy: AttachedBy, ForceTakesBindings: true,
+	}
+}
 
-// Entrance returns "", because applications do not publish to a pipeline's exchanges.
-func (Pipeline) Entrance() string { return "" }
+// Owner describes the attachment to a change. It has no objects of its own.
+func (a Attachment) Owner() stored.Owner {
+	return stored.Owner{FallsBack: a.Names().Parks, AttachedBy: AttachedBy}
+}
 
-// Notes returns the exchanges that keep the pipeline's notes.
-func (p Pipeline) Notes() stored.Notes { return p.Names().Notes() }
-
-// ReturnsFrom lists the queues whose messages come back by a return binding. It returns nil for other bindings.
-func (Pipeline) ReturnsFrom(b topology.Binding, vhost topology.Topology) []string {
+// returnsFrom lists the queues whose messages come back by a return binding. It returns nil for other bindings.
+func returnsFrom(b topology.Binding, vhost topology.Topology) []string {
 	n, returns := ReturnedBy(b)
 	if !returns {
 		return nil
@@ -31,18 +36,6 @@ func (Pipeline) ReturnsFrom(b topology.Binding, vhost topology.Topology) []strin
 	}
 	return queues
 }
-
-// FallsBack reports whether failed messages go to the pipeline's own failed queue if the binding is missing.
-func (p Pipeline) FallsBack(b topology.Binding) bool { return p.Names().Parks(b) }
-
-// AttachedBy calls the function [AttachedBy].
-func (Pipeline) AttachedBy(b topology.Binding) string { return AttachedBy(b) }
-
-// RestoresBindings returns false: bindings of others prevent the re-creation of a queue.
-func (Pipeline) RestoresBindings() bool { return false }
-
-// ForceTakesBindings returns true: bindings of others are deleted with the pipeline's queues.
-func (Pipeline) ForceTakesBindings() bool { return true }
 
 // SharedQueues lists the declared work queues and their failed queues. Others publish to the work queues and empty the
 // failed queues.

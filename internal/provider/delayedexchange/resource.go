@@ -8,7 +8,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
@@ -39,7 +38,6 @@ func kind() owner.Kind[delayed.Exchange] {
 
 		Remedy:      remedy,
 		Found:       found,
-		Owner:       func(e delayed.Exchange) apply.Owner { return e },
 		Check:       preflight.CheckDelayedExchange,
 		CheckPlan:   checkPlan,
 		CheckLive:   preflight.CheckLiveDelayedExchange,

@@ -21,6 +21,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -40,8 +41,6 @@ type Kind[S any] struct {
 	Remedy func(spec S, queue string) string
 	// Found lists the resources in a vhost, each by the values of the kind's parts without the vhost.
 	Found func(topology.Topology) [][]string
-	// Owner is the owner of a specification's objects.
-	Owner func(S) apply.Owner
 	// Check checks combinations of attributes.
 	Check func(S) []problem.Problem
 	// Warn returns warnings that do not depend on the broker; it can be nil. Here and below, prior is nil for a new resource.
@@ -64,6 +63,8 @@ type Spec[S any] interface {
 	Expand() topology.Topology
 	// Owned selects the resource's objects in a vhost.
 	Owned(vhost topology.Topology) topology.Topology
+	// Owner says what a change must know of the resource.
+	Owner() stored.Owner
 	// SharedQueues are queues of the resource that others publish to and consume.
 	SharedQueues() []string
 	// RetiredQueues are queues that a change keeps only until they are drained.
@@ -159,7 +160,7 @@ func (o owned[M, S, P]) change(prior, next *S, vhost topology.Vhost) apply.Chang
 	change := apply.Change{Vhost: vhost.Name, All: vhost, Live: topology.New()}
 	for _, spec := range []*S{prior, next} {
 		if spec != nil {
-			change.Owner = o.Owner(*spec)
+			change.Owner = (*spec).Owner()
 			change.Live = topology.Merge(change.Live, (*spec).Owned(vhost.Topology))
 			change.SharedQueues = append(change.SharedQueues, (*spec).SharedQueues()...)
 		}

@@ -51,7 +51,7 @@ func (r Recreated[M, O, P]) interrupted(ctx context.Context, id []string) (bool,
 		vhost, err := r.Run.Near(ctx, id[0], nil, nil)
 		names := map[string]bool{}
 		for _, b := range vhost.Bindings {
-			if original, isNote := (recreating{}).Notes().Noted(b); isNote {
+			if original, isNote := notes.Noted(b); isNote {
 				names["exchange "+original.Source], names[destinationKind(original)+" "+original.Destination] = true, true
 			}
 		}
@@ -128,12 +128,13 @@ func (r Recreated[M, O, P]) Create(ctx context.Context, plan *M) diag.Diagnostic
 // restored makes the object as planned, with all bindings that it has, or had before a re-creation was killed.
 func (r Recreated[M, O, P]) restored(ctx context.Context, plan M, all topology.Vhost) diag.Diagnostics {
 	name := r.ID(plan)[1]
-	change := apply.Change{Owner: recreating{}, Vhost: all.Name, All: all, Live: topology.New(), Wanted: topology.New()}
+	owner := stored.Owner{Notes: notes, RestoresBindings: true}
+	change := apply.Change{Owner: owner, Vhost: all.Name, All: all, Live: topology.New(), Wanted: topology.New()}
 	r.Want(&change, name, P(&plan).Object())
 	change.Live.Bindings = notesOf(name, len(change.Wanted.Exchanges) > 0, all)
 	// A resource whose binding was not there for the plan creates it again.
 	for _, note := range change.Live.Bindings {
-		original, _ := recreating{}.Notes().Noted(note)
+		original, _ := notes.Noted(note)
 		turn := r.Run.BindingTurn(all.Name, original)
 		turn.Lock()
 		if turn.Last == "" {
@@ -154,21 +155,14 @@ func (r Recreated[M, O, P]) restored(ctx context.Context, plan M, all topology.V
 // noteExchange keeps the notes of bindings whose exchange or queue is re-created. Every vhost has it, and it cannot be deleted.
 const noteExchange = "amq.direct"
 
-// recreating owns a single object that is re-created with all its bindings.
-type recreating struct{ apply.Plain }
-
-// Notes implements [apply.Owner].
-func (recreating) Notes() stored.Notes { return stored.Notes{noteExchange} }
-
-// RestoresBindings implements [apply.Owner].
-func (recreating) RestoresBindings() bool { return true }
+var notes = stored.Notes{noteExchange}
 
 // hasNotes reports whether re-creations before this apply have left notes of bindings in a vhost.
 func hasNotes(ctx context.Context, run *configured.Provider, vhost string) (bool, error) {
 	return configured.Once(ctx, run, configured.Lasting+"notes "+vhost, func(ctx context.Context) (bool, error) {
 		bindings, err := run.Client.BindingsFrom(ctx, vhost, noteExchange)
 		return slices.ContainsFunc(bindings, func(b topology.Binding) bool {
-			_, isNote := recreating{}.Notes().Noted(b)
+			_, isNote := notes.Noted(b)
 			return isNote
 		}), err
 	})
@@ -178,7 +172,7 @@ func hasNotes(ctx context.Context, run *configured.Provider, vhost string) (bool
 func (r Recreated[M, O, P]) Unrestored(name string, vhost topology.Vhost) []topology.Binding {
 	var found []topology.Binding
 	for _, note := range notesOf(name, r.Name == configured.Exchange, vhost) {
-		b, _ := recreating{}.Notes().Noted(note)
+		b, _ := notes.Noted(note)
 		_, from := vhost.Exchanges[b.Source]
 		_, exchange := vhost.Exchanges[b.Destination]
 		_, queue := vhost.Queues[b.Destination]
@@ -204,7 +198,7 @@ func (r Recreated[M, O, P]) KeepUnrestored(m M, vhost topology.Vhost) diag.Diagn
 // notesOf are the notes of an object's bindings, from a re-creation that was killed.
 func notesOf(name string, exchange bool, vhost topology.Vhost) []topology.Binding {
 	return slices.DeleteFunc(slices.Clone(vhost.Bindings), func(b topology.Binding) bool {
-		original, isNote := recreating{}.Notes().Noted(b)
+		original, isNote := notes.Noted(b)
 		return !isNote || original.Source != name && (original.Destination != name || original.ToExchange != exchange)
 	})
 }

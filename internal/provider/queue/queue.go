@@ -164,7 +164,7 @@ func (q queues) Delete(ctx context.Context, state model) diag.Diagnostics {
 	if diags := q.KeepUnrestored(state, all); diags.HasError() {
 		return diags
 	}
-	change := apply.Change{Owner: apply.Plain{}, Vhost: vhost, All: all, Live: topology.New(), SharedQueues: []string{name}}
+	change := apply.Change{Vhost: vhost, All: all, Live: topology.New(), SharedQueues: []string{name}}
 	change.Live.Queues[name] = all.Queues[name]
 	for _, b := range all.Bindings {
 		// What still waits in the pipeline comes back to its worker, which parks it.

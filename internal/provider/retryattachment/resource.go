@@ -9,7 +9,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
@@ -43,25 +42,12 @@ func kind() owner.Kind[pipeline.Attachment] {
 
 		Remedy:    remedy,
 		Found:     found,
-		Owner:     func(a pipeline.Attachment) apply.Owner { return attachment{names: a.Names()} },
 		Check:     preflight.CheckAttachment,
 		Warn:      warn,
 		CheckPlan: checkPlan,
 		CheckLive: preflight.CheckLiveAttachment,
 	}
 }
-
-// attachment tells an apply how messages flow through an attachment's bindings.
-type attachment struct {
-	apply.Plain
-	names pipeline.Names
-}
-
-// AttachedBy is the pipeline that a binding attaches a queue to.
-func (attachment) AttachedBy(b topology.Binding) string { return pipeline.AttachedBy(b) }
-
-// FallsBack reports whether failed messages go to the pipeline's own failed queue without this binding.
-func (a attachment) FallsBack(b topology.Binding) bool { return a.names.Parks(b) }
 
 // found lists the attachments of a vhost, by pipeline.
 func found(vhost topology.Topology) [][]string {

@@ -8,7 +8,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
@@ -42,7 +41,6 @@ func kind() owner.Kind[pipeline.Pipeline] {
 
 		Remedy:      remedy,
 		Found:       found,
-		Owner:       func(p pipeline.Pipeline) apply.Owner { return p },
 		Check:       checkSpecification,
 		Warn:        warn,
 		CheckPlan:   checkPlan,
