@@ -195,7 +195,7 @@ func (e *execution) removeEmpty(ctx context.Context, s step) (map[string]string,
 	if err != nil || len(candidates) == 0 || len(kept) > 0 && s.allOrNone() {
 		return kept, errors.Join(err, e.bindAgain(ctx, s.bindings, unbound))
 	}
-	if s.do == replace {
+	if len(s.recreated) > 0 {
 		if s.bindings, err = e.present(ctx, s.bindings, candidates); err != nil {
 			return kept, err
 		}

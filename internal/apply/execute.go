@@ -74,52 +74,19 @@ func (e *execution) run(ctx context.Context, steps []step) error {
 // attempt carries out a step. If the step refuses, it tries again while there is time to drain.
 func (e *execution) attempt(ctx context.Context, s step) error {
 	if s.ifFails == refuse {
-		return e.untilDrained(func() error { return e.once(ctx, s) })
+		return e.untilDrained(func() error { return s.do.run(e, ctx, s) })
 	}
-	return e.once(ctx, s)
+	return s.do.run(e, ctx, s)
 }
 
 func (e *execution) clean(ctx context.Context, after failure) error {
-	switch after {
-	case rollBack, goOn:
+	switch {
+	case after == rollBack || after == goOn:
 		return e.undo.rollback(ctx)
-	case removeMade:
-		if e.contested {
-			return nil
-		}
+	case after == removeMade && !e.contested:
 		return e.removeMade(ctx)
-	default:
-		return nil
 	}
-}
-
-// once carries out a step.
-func (e *execution) once(ctx context.Context, s step) error {
-	return map[action]func() error{
-		drain:            func() error { return e.drain(ctx, s.checks) },
-		proveNonePending: func() error { return e.proveNonePending(ctx, s.checks) },
-		prove:            func() error { return e.prove(ctx, s.checks) },
-		ask:              func() error { return keptUnless(e.answers(ctx, s.queues)) },
-		requireUnbound: func() error {
-			return e.requireUnbound(ctx, topology.Topology{Exchanges: s.exchanges, Queues: s.queues})
-		},
-		requireRights: func() error {
-			return e.requireRights(ctx, topology.Topology{Exchanges: s.exchanges, Queues: s.queues, Bindings: s.bindings})
-		},
-		requireUnused:    func() error { return e.Unused(ctx) },
-		unbind:           func() error { return each(ctx, s.bindings, e.removeBinding) },
-		shut:             func() error { return each(ctx, slices.Sorted(maps.Keys(s.exchanges)), e.shut) },
-		confirm:          func() error { return e.confirm(ctx, s.bindings) },
-		put:              func() error { return e.put(ctx, s) },
-		remove:           func() error { return e.delete(ctx, s) },
-		removeForced:     func() error { return e.delete(ctx, s) },
-		removeUnlessKept: func() error { return e.delete(ctx, s) },
-		removeIfEmpty:    func() error { return e.removeIfEmpty(ctx, s) },
-		try:              func() error { return e.try(ctx, s) },
-		replace:          func() error { return e.replace(ctx, s) },
-		restore:          func() error { return each(ctx, s.bindings, e.restore) },
-		alter:            func() error { return each(ctx, s.policies, e.putChanged) },
-	}[s.do]()
+	return nil
 }
 
 // remove deletes everything or nothing. While there is time to drain, it starts again.
@@ -151,7 +118,6 @@ func (e *execution) remove(ctx context.Context, ifUnanswered failure) error {
 	})
 }
 
-// put creates objects in parallel, and writes policies in their order.
 func (e *execution) put(ctx context.Context, s step) error {
 	createExchange := func(ctx context.Context, name string) error { return e.createExchange(ctx, name, s.exchanges[name]) }
 	if err := forEachParallel(ctx, slices.Sorted(maps.Keys(s.exchanges)), createExchange); err != nil {
@@ -167,11 +133,7 @@ func (e *execution) put(ctx context.Context, s step) error {
 	return e.withStableLeaders(ctx, s.policies, func(ctx context.Context) error { return e.writePolicies(ctx, s.policies) })
 }
 
-// delete deletes objects one by one.
 func (e *execution) delete(ctx context.Context, s step) error {
-	if s.do == removeUnlessKept && len(e.kept) > 0 {
-		return nil
-	}
 	tolerate := func(err error) error {
 		if err == nil || s.ifFails != goOn || !broker.IsUnanswered(err) || isBound(err) {
 			return err
@@ -180,11 +142,7 @@ func (e *execution) delete(ctx context.Context, s step) error {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.queues)) {
-		queue := s.queues[name]
-		if s.do == removeForced {
-			queue.Type = "" // otherwise the broker would refuse to delete a classic queue with messages
-		}
-		if err := tolerate(e.removeQueue(ctx, name, queue, false)); err != nil {
+		if err := tolerate(e.removeQueue(ctx, name, s.queues[name], false)); err != nil {
 			return err
 		}
 	}
@@ -198,6 +156,15 @@ func (e *execution) delete(ctx context.Context, s step) error {
 		}
 	}
 	return nil
+}
+
+func (e *execution) deleteForced(ctx context.Context, s step) error {
+	s.queues = maps.Clone(s.queues)
+	for name, queue := range s.queues {
+		queue.Type = "" // otherwise the broker would refuse to delete a classic queue with messages
+		s.queues[name] = queue
+	}
+	return e.delete(ctx, s)
 }
 
 func each[T any](ctx context.Context, objects []T, call func(context.Context, T) error) error {

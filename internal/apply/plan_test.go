@@ -102,7 +102,7 @@ func (s step) String() string {
 	for _, queue := range slices.Sorted(maps.Keys(s.checks)) {
 		objects = append(objects, string(s.checks[queue])+" of "+queue)
 	}
-	return string(s.do) + ": " + strings.Join(objects, ", ")
+	return s.do.name + ": " + strings.Join(objects, ", ")
 }
 
 func assertSteps(t *testing.T, steps []step, want ...string) {

@@ -40,17 +40,12 @@ func TimesFor(statistics time.Duration) Times {
 	}
 }
 
-// prove proves that queues without new messages are empty, or fails with *KeptError.
-func (e *execution) prove(ctx context.Context, checks emptinessChecks) error {
-	return keptUnless(e.settleAndProve(ctx, checks, true))
-}
-
-// proveNonePending proves that no dead letters stay in the queues, or fails with *KeptError. Dead letters can pass
-// through, so each inspection waits for a moment without any.
-func (e *execution) proveNonePending(ctx context.Context, checks emptinessChecks) error {
-	against, err := e.lastingContents(ctx, checks)
+// proveNonePending fails with *KeptError if dead letters stay in the queues. They can pass through, so each inspection
+// waits for a moment without any.
+func (e *execution) proveNonePending(ctx context.Context, s step) error {
+	against, err := e.lastingContents(ctx, s.checks)
 	if err == nil && len(against) == 0 {
-		against, err = e.proveEmpty(ctx, checks, true)
+		against, err = e.proveEmpty(ctx, s.checks, true)
 	}
 	return keptUnless(against, err)
 }
@@ -136,11 +131,6 @@ func pause(ctx context.Context, length time.Duration) error {
 	case <-time.After(length):
 		return nil
 	}
-}
-
-// drain waits until no contents are visible in the queues, or fails with *KeptError.
-func (e *execution) drain(ctx context.Context, checks emptinessChecks) error {
-	return keptUnless(e.lastingContents(ctx, checks))
 }
 
 // lastingContents returns the contents that remain after the change's time to drain, and after at least Times.Stale. If

@@ -1,6 +1,8 @@
 package apply
 
 import (
+	"context"
+	"maps"
 	"slices"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -10,7 +12,7 @@ import (
 // bindings of one step are written in parallel. Policies are written and deleted in their order, and all objects are
 // deleted one by one.
 type step struct {
-	do      action
+	do      *action
 	ifFails failure
 
 	exchanges map[string]topology.Exchange
@@ -25,48 +27,66 @@ type step struct {
 	checks emptinessChecks
 }
 
-// action is the kind of a step.
-type action string
+// action is what a step does.
+type action struct {
+	name string
+	run  func(e *execution, ctx context.Context, s step) error
+}
 
-const (
+var (
 	// drain waits until no contents are visible in queues that still receive messages.
-	drain action = "drain"
-	// proveNonePending proves that no dead letters are pending, except those that pass through.
-	proveNonePending action = "prove none pending"
+	drain = &action{"drain", func(e *execution, ctx context.Context, s step) error {
+		return keptUnless(e.lastingContents(ctx, s.checks))
+	}}
+	// proveNonePending proves that no dead letters stay in the queues. They can pass through.
+	proveNonePending = &action{"prove none pending", (*execution).proveNonePending}
 	// prove proves that queues without new messages are empty.
-	prove action = "prove"
+	prove = &action{"prove", func(e *execution, ctx context.Context, s step) error {
+		return keptUnless(e.settleAndProve(ctx, s.checks, true))
+	}}
 	// ask asks quorum queues themselves whether they are empty.
-	ask action = "ask"
+	ask = &action{"ask", func(e *execution, ctx context.Context, s step) error { return keptUnless(e.answers(ctx, s.queues)) }}
 	// requireRights fails if the user may not delete the objects or restore the bindings.
-	requireRights action = "require rights"
+	requireRights = &action{"require rights", func(e *execution, ctx context.Context, s step) error {
+		return e.requireRights(ctx, topology.Topology{Exchanges: s.exchanges, Queues: s.queues, Bindings: s.bindings})
+	}}
 	// requireUnbound fails if others have bound the exchanges or queues.
-	requireUnbound action = "require unbound"
-	// unbind deletes the owner's bindings.
-	unbind action = "unbind"
-	// shut deletes an exchange. If a later step fails, it comes back with its bindings.
-	shut action = "shut"
+	requireUnbound = &action{"require unbound", func(e *execution, ctx context.Context, s step) error {
+		return e.requireUnbound(ctx, topology.Topology{Exchanges: s.exchanges, Queues: s.queues})
+	}}
 	// requireUnused fails if others have begun to use the removed objects.
-	requireUnused action = "require unused"
+	requireUnused = &action{"require unused", func(e *execution, ctx context.Context, _ step) error { return e.Unused(ctx) }}
+	// unbind deletes the owner's bindings.
+	unbind = &action{"unbind", func(e *execution, ctx context.Context, s step) error { return each(ctx, s.bindings, e.removeBinding) }}
+	// shut deletes exchanges. If a later step fails, they come back with their bindings.
+	shut = &action{"shut", func(e *execution, ctx context.Context, s step) error {
+		return each(ctx, slices.Sorted(maps.Keys(s.exchanges)), e.shut)
+	}}
 	// confirm fails if another owner attached a binding's queue at the same time.
-	confirm action = "confirm"
-	// put creates objects or overwrites policies.
-	put action = "put"
-	// remove deletes objects. Queues must be proved empty and unbound.
-	remove action = "delete"
+	confirm = &action{"confirm", (*execution).confirm}
+	// put creates objects in parallel, and writes policies in their order.
+	put = &action{"put", (*execution).put}
+	// remove deletes objects one by one. Queues must be proved empty and unbound.
+	remove = &action{"delete", (*execution).delete}
 	// removeForced deletes queues with their messages.
-	removeForced action = "delete forced"
+	removeForced = &action{"delete forced", (*execution).deleteForced}
 	// removeIfEmpty unbinds queues, proves that they are empty, asks them, and deletes them.
-	removeIfEmpty action = "delete if empty"
+	removeIfEmpty = &action{"delete if empty", (*execution).removeIfEmpty}
 	// removeUnlessKept deletes exchanges, unless queues of the change were kept.
-	removeUnlessKept action = "delete unless kept"
+	removeUnlessKept = &action{"delete unless kept", func(e *execution, ctx context.Context, s step) error {
+		if len(e.kept) > 0 {
+			return nil
+		}
+		return e.delete(ctx, s)
+	}}
 	// try finds out whether the broker accepts re-created exchanges or queues.
-	try action = "try"
+	try = &action{"try", (*execution).try}
 	// replace deletes exchanges or queues and creates them with other properties.
-	replace action = "replace"
+	replace = &action{"replace", (*execution).replace}
 	// restore makes other owners' bindings that a killed apply left unbound.
-	restore action = "restore"
+	restore = &action{"restore", func(e *execution, ctx context.Context, s step) error { return each(ctx, s.bindings, e.restore) }}
 	// alter writes policies with other content that has no effect.
-	alter action = "alter"
+	alter = &action{"alter", func(e *execution, ctx context.Context, s step) error { return each(ctx, s.policies, e.putChanged) }}
 )
 
 // failure says how the change continues if a step fails.

@@ -184,8 +184,8 @@ func (c Change) attaching(bindings []topology.Binding) step {
 // confirm fails if another owner has attached one of the queues since the vhost was read. Every owner looks after its
 // own write, so at least the last one sees the others. It then deletes its own bindings to these queues, and leaves the
 // others' bindings.
-func (e *execution) confirm(ctx context.Context, bindings []topology.Binding) error {
-	return forEachParallel(ctx, bindings, func(ctx context.Context, own topology.Binding) error {
+func (e *execution) confirm(ctx context.Context, s step) error {
+	return forEachParallel(ctx, s.bindings, func(ctx context.Context, own topology.Binding) error {
 		other, err := e.rival(ctx, own)
 		if err != nil || other == "" {
 			return err
