@@ -151,6 +151,9 @@ type Change struct {
 	Waiting func(contents map[string]string)
 }
 
+// changes are the differences between the live and the wanted objects.
+func (c Change) changes() topology.Changes { return topology.Diff(c.Wanted, c.Live) }
+
 // split divides queues into shared queues and queues that only the owner uses.
 func (c Change) split(queues map[string]topology.Queue) (shared, own map[string]topology.Queue) {
 	return divide(queues, func(name string, _ topology.Queue) bool { return slices.Contains(c.SharedQueues, name) })

@@ -163,7 +163,7 @@ func isBound(err error) bool {
 }
 
 // Bound returns the bindings that will prevent the change, as far as the vhost shows, or nil.
-func (c Change) Bound() *BoundError { return c.bound(c.going(), c.All.Bindings) }
+func (c Change) Bound() *BoundError { return c.bound(c.going(c.changes()), c.All.Bindings) }
 
 // bound returns an error about the bindings of others to deleted objects, or nil.
 func (c Change) bound(going topology.Topology, bindings []topology.Binding) *BoundError {
@@ -221,8 +221,7 @@ func (c Change) returnsFrom(b topology.Binding) []string {
 }
 
 // going returns the deleted exchanges, and the queues that are deleted or re-created, unless their bindings come back.
-func (c Change) going() topology.Topology {
-	changes := topology.Diff(c.Wanted, c.Live)
+func (c Change) going(changes topology.Changes) topology.Topology {
 	queues := maps.Clone(changes.Delete.Queues)
 	if !c.RestoresBindings {
 		maps.Copy(queues, changes.Replace.Queues)

@@ -53,22 +53,23 @@ func (c Change) contentChecks(queues map[string]topology.Queue) emptinessChecks 
 
 // refusingChecks returns the checks that can refuse an update. They are for re-created queues, and for shared queues
 // that it deletes.
-func (c Change) refusingChecks() emptinessChecks {
-	changes := topology.Diff(c.Wanted, c.Live)
+func (c Change) refusingChecks(changes topology.Changes) emptinessChecks {
 	going, _ := c.split(changes.Delete.Queues)
 	maps.Copy(going, changes.Replace.Queues)
-	checks := checksOf(exposed, c.Exposed()...)
+	checks := checksOf(exposed, c.exposed(changes)...)
 	maps.Copy(checks, c.contentChecks(going))
 	return checks
 }
 
 // Exposed lists the queues that stay, lose the owner's policy, and get smaller limits from policies of others. The broker applies these
 // to messages that are in the queues.
-func (c Change) Exposed() []string {
-	after, changes := c.All, topology.Diff(c.Wanted, c.Live)
+func (c Change) Exposed() []string { return c.exposed(c.changes()) }
+
+func (c Change) exposed(changes topology.Changes) []string {
 	if len(changes.Delete.Policies)+len(changes.Update.Policies) == 0 {
 		return nil
 	}
+	after := c.All
 	after.Policies = without(c.All.Policies, c.Live.Policies)
 	maps.Copy(after.Policies, c.Wanted.Policies)
 	own := topology.NewMatcher(c.Live.Policies)
@@ -230,7 +231,7 @@ func (a *Applier) Contents(ctx context.Context, vhost string, queues, pendingIn 
 
 // Refused describes the contents of each queue that prevents an update, by one inspection.
 func (a *Applier) Refused(ctx context.Context, change Change) (map[string]string, error) {
-	found, _, err := a.visible(ctx, change.Vhost, change.refusingChecks())
+	found, _, err := a.visible(ctx, change.Vhost, change.refusingChecks(change.changes()))
 	return found, err
 }
 

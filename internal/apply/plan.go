@@ -12,7 +12,7 @@ import (
 // they exist. Without an exchange, the policy comes first and shows which run is the creator. Objects of an interrupted
 // creation are already in Live.
 func planCreate(c Change) []step {
-	changes := topology.Diff(c.Wanted, c.Live)
+	changes := c.changes()
 	missing := changes.Create
 	identity := topology.Diff(c.Identity, c.Live).Create
 	attach := step{do: put, policies: c.writeOrder(topology.Merge(missing, changes.Update).Policies)}
@@ -62,15 +62,14 @@ func (c Change) coveredByOthers(queues map[string]topology.Queue) bool {
 // planUpdate orders a change. Steps that can be refused come first. Missing objects are created before others are
 // deleted, except for policies that would overtake others. It returns an error if the change is impossible.
 func planUpdate(c Change) ([]step, error) {
-	changes := topology.Diff(c.Wanted, c.Live)
+	changes := c.changes()
 	goingShared, goingOwn := c.split(changes.Delete.Queues)
 	noted := c.noted()
 	c.All.Bindings = slices.Concat(c.All.Bindings, noted)
-	recreated := topology.Topology{Exchanges: changes.Replace.Exchanges, Queues: changes.Replace.Queues}
-	if err := c.requireReadableOf(recreated); err != nil {
+	if err := c.requireReadableOf(changes.Replace); err != nil {
 		return nil, err
 	}
-	if err := c.requireLasting(recreated); err != nil {
+	if err := c.requireLasting(changes.Replace); err != nil {
 		return nil, err
 	}
 	written := topology.Merge(changes.Create, changes.Update).Policies
@@ -84,7 +83,7 @@ func planUpdate(c Change) ([]step, error) {
 	if len(moved)+len(goingShared) > 0 {
 		ifNotMade = rollBack
 	}
-	going := c.going()
+	going := c.going(changes)
 	bound := step{do: requireUnbound, exchanges: going.Exchanges, queues: going.Queues}
 	replacement := c.replaceQueues(changes.Replace.Queues)
 	deleted := maps.Clone(changes.Delete.Queues)
@@ -101,7 +100,7 @@ func planUpdate(c Change) ([]step, error) {
 				bindings: slices.Concat(changes.Delete.Bindings, c.bindingsTo(changes.Replace.Queues)),
 			},
 			{do: try, ifFails: refuse, exchanges: changes.Replace.Exchanges, queues: changes.Replace.Queues},
-			{do: drain, ifFails: refuse, checks: c.refusingChecks()},
+			{do: drain, ifFails: refuse, checks: c.refusingChecks(changes)},
 			{do: proveNonePending, ifFails: refuse, checks: c.pendingChecks(c.Wanted)},
 			bound,
 			c.removeIfEmpty(goingShared, refuse),
