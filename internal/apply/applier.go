@@ -174,11 +174,11 @@ func divide[T any](objects map[string]T, is func(name string, object T) bool) (t
 
 // LeftToOthers lists the shared queues that the owner no longer uses and does not delete.
 func (c Change) LeftToOthers() []string {
-	return slices.DeleteFunc(slices.Clone(c.SharedQueues), func(name string) bool {
+	return only(c.SharedQueues, func(name string) bool {
 		_, exists := c.All.Queues[name]
 		_, wanted := c.Wanted.Queues[name]
 		_, deleted := c.Live.Queues[name]
-		return !exists || wanted || deleted
+		return exists && !wanted && !deleted
 	})
 }
 

@@ -14,21 +14,10 @@ import (
 
 // bindingsTo lists the owner's bindings to the queues.
 func (c Change) bindingsTo(queues map[string]topology.Queue) []topology.Binding {
-	return slices.DeleteFunc(slices.Clone(c.Live.Bindings), func(b topology.Binding) bool { return !leadsTo(b, queues) })
+	return leading(c.Live.Bindings, queues)
 }
 
 func (c Change) owns(b topology.Binding) bool { return slices.ContainsFunc(c.Live.Bindings, b.Equal) }
-
-// bindingsOf lists the bindings from and to an exchange.
-func (c Change) bindingsOf(exchange string) []topology.Binding {
-	var found []topology.Binding
-	for _, b := range c.All.Bindings {
-		if b.Source == exchange || (b.ToExchange && b.Destination == exchange) {
-			found = append(found, b)
-		}
-	}
-	return found
-}
 
 // requireReadable fails if another owner's binding could not be restored exactly. The management API shows arguments as
 // JSON (seen on 3.10.8 and 4.3.6). There, a decimal is a number, and an undefined value is the text "undefined".
@@ -37,13 +26,13 @@ func (c Change) requireReadable(b topology.Binding) error {
 		return nil
 	}
 	for _, key := range slices.Sorted(maps.Keys(b.Arguments)) {
-		value := b.Arguments[key]
-		if text, isText := value.(string); isText && text != "undefined" && !strings.HasPrefix(text, "Not UTF-8, base64 is: ") {
-			continue
-		}
-		switch value.(type) {
+		switch value := b.Arguments[key].(type) {
 		case int64, bool:
 			continue
+		case string:
+			if value != "undefined" && !strings.HasPrefix(value, "Not UTF-8, base64 is: ") {
+				continue
+			}
 		}
 		return fmt.Errorf("the management API does not show the exact type of the argument %q of binding %q, so the binding cannot be "+
 			"restored: remove the binding first", key, b)
@@ -55,8 +44,7 @@ func (c Change) requireReadable(b topology.Binding) error {
 // exactly.
 func (c Change) requireReadableOf(recreated topology.Topology) error {
 	for _, b := range c.All.Bindings {
-		_, from := recreated.Exchanges[b.Source]
-		if !from && !leadsInto(b, recreated) || b.Source == "" {
+		if !recreated.Meets(b) {
 			continue
 		}
 		if err := c.requireReadable(b); err != nil {
@@ -95,27 +83,32 @@ func leadsInto(b topology.Binding, t topology.Topology) bool {
 	return leads && b.ToExchange || leadsTo(b, t.Queues)
 }
 
-// bindingsWithoutQueues lists the deleted bindings whose queues stay.
-func bindingsWithoutQueues(t topology.Topology) []topology.Binding {
-	return slices.DeleteFunc(slices.Clone(t.Bindings), func(b topology.Binding) bool { return leadsTo(b, t.Queues) })
+// leading lists the bindings that lead to one of the queues.
+func leading(bindings []topology.Binding, queues map[string]topology.Queue) []topology.Binding {
+	return only(bindings, func(b topology.Binding) bool { return leadsTo(b, queues) })
 }
 
 // moved lists the deleted bindings whose keys get another queue and whose messages fall back meanwhile.
 func (c Change) moved(deleted, created []topology.Binding) []topology.Binding {
-	return slices.DeleteFunc(slices.Clone(deleted), func(b topology.Binding) bool {
+	return only(deleted, func(b topology.Binding) bool {
 		leadsElsewhere := func(other topology.Binding) bool {
 			return other.Source == b.Source && other.RoutingKey == b.RoutingKey && other.Destination != b.Destination
 		}
-		return c.FallsBack == nil || !c.FallsBack(b) || !slices.ContainsFunc(created, leadsElsewhere)
+		return c.FallsBack != nil && c.FallsBack(b) && slices.ContainsFunc(created, leadsElsewhere)
 	})
 }
 
 // bindingsOfOthers lists the deleted bindings whose exchange and queue stay.
 func bindingsOfOthers(t topology.Topology) []topology.Binding {
-	return slices.DeleteFunc(bindingsWithoutQueues(t), func(b topology.Binding) bool {
+	return only(t.Bindings, func(b topology.Binding) bool {
 		_, withExchange := t.Exchanges[b.Source]
-		return withExchange
+		return !withExchange && !leadsTo(b, t.Queues)
 	})
+}
+
+// only returns the objects that a condition is true for.
+func only[T any](objects []T, is func(T) bool) []T {
+	return slices.DeleteFunc(slices.Clone(objects), func(object T) bool { return !is(object) })
 }
 
 // without returns the objects whose names are not in the other map.

@@ -44,13 +44,9 @@ func (e *execution) removeExchange(ctx context.Context, name string) error {
 // lookUpDeletion is the error of a deletion. If it was not answered, its effect is looked up. If the object came back at once, the late
 // deletion would delete it again.
 func (e *execution) lookUpDeletion(ctx context.Context, what string, err error, exists func(topology.Topology) bool) error {
-	if err == nil {
+	gone := func(now topology.Topology) bool { return !exists(now) }
+	if err == nil || broker.IsUnanswered(err) && e.lookUp(ctx, gone) {
 		return nil
-	}
-	if broker.IsUnanswered(err) {
-		if e.lookUp(ctx, func(now topology.Topology) bool { return !exists(now) }) {
-			return nil
-		}
 	}
 	return fmt.Errorf("%s: %w", what, err)
 }
@@ -65,7 +61,9 @@ func (e *execution) shut(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	e.undo.add("restore exchange "+name, func(ctx context.Context) error { return e.bringBack(ctx, name, exchange, bindings) })
+	e.undo.add("restore exchange "+name, func(ctx context.Context) error {
+		return errors.Join(e.createExchange(ctx, name, exchange), e.bindBack(ctx, name, bindings))
+	})
 	return e.removeExchange(ctx, name)
 }
 
@@ -256,18 +254,12 @@ func (e *execution) removeUnbound(ctx context.Context, s step, candidates, remai
 
 // unbindAll deletes the bindings to the queues.
 func (e *execution) unbindAll(ctx context.Context, bindings []topology.Binding, queues map[string]topology.Queue) error {
-	return each(ctx, bindings, func(ctx context.Context, b topology.Binding) error {
-		if !leadsTo(b, queues) {
-			return nil
-		}
-		return e.removeBinding(ctx, b)
-	})
+	return each(ctx, leading(bindings, queues), e.removeBinding)
 }
 
 // bindAgain restores the bindings of queues that still exist, even after a failure or a cancellation.
 func (e *execution) bindAgain(ctx context.Context, bindings []topology.Binding, queues map[string]topology.Queue) error {
-	lost := slices.DeleteFunc(slices.Clone(bindings), func(b topology.Binding) bool { return !leadsTo(b, queues) })
-	return notUndone(e.restoreAll(ctx, lost))
+	return notUndone(e.restoreAll(ctx, leading(bindings, queues)))
 }
 
 // restoreAll restores bindings, even after a cancellation.

@@ -134,8 +134,7 @@ func (c Change) replaceQueues(wanted map[string]topology.Queue) step {
 	}
 	s := step{do: replace, ifFails: refuse, queues: live, recreated: wanted, bindings: c.bindingsTo(wanted), checks: c.contentChecks(wanted)}
 	if c.RestoresBindings {
-		others := func(b topology.Binding) bool { return b.Source == "" || !leadsTo(b, wanted) }
-		s.bindings = slices.DeleteFunc(slices.Clone(c.All.Bindings), others)
+		s.bindings = only(c.All.Bindings, func(b topology.Binding) bool { return b.Source != "" && leadsTo(b, wanted) })
 	}
 	return s
 }

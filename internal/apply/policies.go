@@ -61,33 +61,19 @@ func harmlesslyChanged(policy topology.Policy) topology.Policy {
 
 // writeOrder sorts the owner's policies so that no queue loses its policy for a moment and no weaker policy takes
 // precedence. Either would delete the queue's pending dead letters. Policies that take over from others come first.
-// Then priorities fall, weakest policy first. Policies that receive queues come before policies that release them. All
-// policies want the same priority, and live ones differ only if a change was interrupted.
+// Then priorities fall, weakest policy first. The higher rank comes first, because it receives the queues that another
+// policy releases. All policies want the same priority, and live ones differ only if a change was interrupted.
 func (c Change) writeOrder(policies map[string]topology.Policy) []topology.NamedPolicy {
 	order := byName(policies)
 	slices.SortStableFunc(order, func(a, b topology.NamedPolicy) int {
 		phaseA, phaseB := c.phase(a), c.phase(b)
 		weakestFirst := 0
-		if phaseA == falling && phaseB == falling {
+		if phaseA == falling {
 			weakestFirst = cmp.Compare(c.Live.Policies[a.Name].Priority, c.Live.Policies[b.Name].Priority)
 		}
-		return cmp.Or(cmp.Compare(phaseA, phaseB), weakestFirst, c.receivingFirst(a, b))
+		return cmp.Or(cmp.Compare(phaseA, phaseB), weakestFirst, cmp.Compare(b.Rank, a.Rank))
 	})
 	return order
-}
-
-// receivingFirst sorts new policies before existing ones, which can release queues. Otherwise, the higher rank receives
-// the queues that the other policy releases.
-func (c Change) receivingFirst(a, b topology.NamedPolicy) int {
-	_, aExists := c.Live.Policies[a.Name]
-	_, bExists := c.Live.Policies[b.Name]
-	switch {
-	case aExists == bExists:
-		return cmp.Compare(b.Rank, a.Rank)
-	case bExists:
-		return -1
-	}
-	return 1
 }
 
 // Phases of writing policies.

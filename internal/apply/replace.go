@@ -91,7 +91,7 @@ func (e *execution) present(
 		}
 		maps.Copy(there, byText(now))
 	}
-	return slices.DeleteFunc(slices.Clone(bindings), func(b topology.Binding) bool { _, is := there[b.String()]; return !is }), nil
+	return only(bindings, func(b topology.Binding) bool { _, is := there[b.String()]; return is }), nil
 }
 
 // replaceExchange replaces an exchange and restores all its bindings, including those that others made.
@@ -188,11 +188,6 @@ func (e *execution) deleteNotes(ctx context.Context, exchange string, bindings [
 	})
 }
 
-// bringBack creates an exchange again with its bindings.
-func (e *execution) bringBack(ctx context.Context, name string, exchange topology.Exchange, bindings []topology.Binding) error {
-	return errors.Join(e.createExchange(ctx, name, exchange), e.bindBack(ctx, name, bindings))
-}
-
 // bindBack restores the bindings of an exchange, and deletes the notes of those that it has restored.
 func (e *execution) bindBack(ctx context.Context, exchange string, bindings []topology.Binding) error {
 	return errors.Join(e.restoreAll(ctx, fromFirst(exchange, bindings)), e.deleteNotes(ctx, exchange, bindings))
@@ -201,8 +196,7 @@ func (e *execution) bindBack(ctx context.Context, exchange string, bindings []to
 // fromFirst sorts bindings from the exchange before bindings to it, so that it never gets messages without a target.
 func fromFirst(exchange string, bindings []topology.Binding) []topology.Binding {
 	leadsOn := func(b topology.Binding) bool { return b.Source == exchange }
-	leadsTo := func(b topology.Binding) bool { return b.Source != exchange }
-	return slices.Concat(slices.DeleteFunc(slices.Clone(bindings), leadsTo), slices.DeleteFunc(slices.Clone(bindings), leadsOn))
+	return slices.Concat(only(bindings, leadsOn), slices.DeleteFunc(slices.Clone(bindings), leadsOn))
 }
 
 // noted returns the bindings that a killed apply left unbound, from their notes. It leaves out bindings that do not
@@ -211,8 +205,7 @@ func (c Change) noted() []topology.Binding {
 	var found []topology.Binding
 	for _, note := range c.Live.Bindings {
 		b, isNote := c.Notes.Noted(note)
-		_, from := c.Wanted.Exchanges[b.Source]
-		if isNote && (from || leadsInto(b, c.Wanted)) && !slices.ContainsFunc(c.All.Bindings, b.Equal) {
+		if isNote && c.Wanted.Meets(b) && !slices.ContainsFunc(c.All.Bindings, b.Equal) {
 			found = append(found, b)
 		}
 	}

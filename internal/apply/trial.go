@@ -43,7 +43,7 @@ func (e *execution) try(ctx context.Context, s step) error {
 
 // tryBindings makes the bindings from an exchange from its trial, which has the new type.
 func (e *execution) tryBindings(ctx context.Context, name, trial string) error {
-	for _, b := range e.bindingsOf(name) {
+	for _, b := range e.All.Bindings {
 		if b.Source != name {
 			continue
 		}
