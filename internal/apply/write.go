@@ -11,32 +11,35 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// write sends one write and reports whether it took effect, or could still do so. Without an answer, it looks up the
-// object on the broker. It never repeats a write blindly.
+// write sends one write, and records the object if it took effect, or could still do so. Without an answer, it looks up
+// the object on the broker. It never repeats a write blindly.
 func (e *execution) write(
-	ctx context.Context, what string, put func() (bool, error), look func(topology.Topology) (same, other bool),
-) (bool, error) {
+	ctx context.Context, what string, put func() (bool, error),
+	look func(topology.Topology) (same, other bool), record func(made *topology.Topology),
+) error {
 	isNew, err := put()
-	if err != nil && broker.IsUnanswered(err) {
-		same, other := false, false
+	switch {
+	case err == nil && e.onlyNew && !isNew:
+		e.remember(func(*topology.Topology) { e.contested = true })
+		return fmt.Errorf("%s: it already exists, because another process created it a moment ago. "+
+			"Nothing is removed, since all objects can belong to that process. Import them, or choose another name", what)
+	case err != nil && !broker.IsUnanswered(err):
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	same, other := err == nil, false
+	if err != nil {
 		e.lookUp(ctx, func(now topology.Topology) bool {
 			same, other = look(now)
 			return same || other
 		})
-		if same {
-			return true, nil
-		}
-		return !other, fmt.Errorf("%s: the broker did not confirm the write, and the object can still appear: %w", what, err)
 	}
-	if err != nil {
-		return false, fmt.Errorf("%s: %w", what, err)
+	if !other {
+		e.remember(record)
 	}
-	if e.onlyNew && !isNew {
-		e.remember(func(*topology.Topology) { e.contested = true })
-		return false, fmt.Errorf("%s: it already exists, because another process created it a moment ago. "+
-			"Nothing is removed, since all objects can belong to that process. Import them, or choose another name", what)
+	if !same {
+		return fmt.Errorf("%s: the broker did not confirm the write, and the object can still appear: %w", what, err)
 	}
-	return true, nil
+	return nil
 }
 
 // lookUp looks for the effect of a write that was not answered for Times.Patience, even after a cancellation.
@@ -67,63 +70,55 @@ func (e *execution) remember(note func(made *topology.Topology)) {
 }
 
 func (e *execution) createExchange(ctx context.Context, name string, exchange topology.Exchange) error {
-	written, err := e.write(ctx, fmt.Sprintf("create exchange %q", name),
+	return e.write(ctx, fmt.Sprintf("create exchange %q", name),
 		func() (bool, error) { return e.client.PutExchange(ctx, e.Vhost, name, exchange) },
-		func(now topology.Topology) (same, other bool) { return compare(now.Exchanges, name, exchange) })
-	if written {
-		e.remember(func(made *topology.Topology) { made.Exchanges[name] = exchange })
-	}
-	return err
+		func(now topology.Topology) (same, other bool) { return compare(now.Exchanges, name, exchange) },
+		func(made *topology.Topology) { made.Exchanges[name] = exchange })
 }
 
 func (e *execution) createQueue(ctx context.Context, name string, queue topology.Queue) error {
 	joined := false
-	written, err := e.write(ctx, fmt.Sprintf("create queue %q", name),
+	return e.write(ctx, fmt.Sprintf("create queue %q", name),
 		func() (bool, error) {
 			isNew, err := e.client.PutQueue(ctx, e.Vhost, name, queue)
 			joined = !isNew && slices.Contains(e.Joined, name) // the broker compared type and arguments
 			return isNew || joined, err
 		},
-		func(now topology.Topology) (same, other bool) { return compare(now.Queues, name, queue) })
-	if written && !joined {
-		e.remember(func(made *topology.Topology) { made.Queues[name] = queue })
-	}
-	return err
+		func(now topology.Topology) (same, other bool) { return compare(now.Queues, name, queue) },
+		func(made *topology.Topology) {
+			if !joined {
+				made.Queues[name] = queue
+			}
+		})
 }
 
 func (e *execution) createBinding(ctx context.Context, b topology.Binding) error {
 	// The broker's answer does not show whether a binding is new.
-	written, err := e.write(ctx, fmt.Sprintf("create binding %q", b),
+	return e.write(ctx, fmt.Sprintf("create binding %q", b),
 		func() (bool, error) { return true, e.client.Bind(ctx, e.Vhost, b) },
 		func(now topology.Topology) (same, other bool) {
 			return slices.ContainsFunc(now.Bindings, b.Equal), false
-		})
-	if written {
-		e.remember(func(made *topology.Topology) { made.Bindings = append(made.Bindings, b) })
-	}
-	return err
+		},
+		func(made *topology.Topology) { made.Bindings = append(made.Bindings, b) })
 }
 
 // writePolicy creates or overwrites a policy. The journal restores an overwritten one.
 func (e *execution) writePolicy(ctx context.Context, policy topology.NamedPolicy) error {
-	if before, exists := e.Live.Policies[policy.Name]; exists {
+	before, left := e.Live.Policies[policy.Name] // also from an interrupted creation
+	if left {
 		e.undo.add("restore policy "+policy.Name, e.putBack(topology.NamedPolicy{Name: policy.Name, Policy: before}))
 	}
-	written, err := e.write(ctx, fmt.Sprintf("write policy %q", policy.Name),
+	return e.write(ctx, fmt.Sprintf("write policy %q", policy.Name),
 		func() (bool, error) {
 			isNew, err := e.client.PutPolicy(ctx, e.Vhost, policy.Name, policy.Policy)
 			_, again := e.made.Policies[policy.Name]
-			_, left := e.Live.Policies[policy.Name] // from an interrupted creation
 			return isNew || again || left, err
 		},
 		func(now topology.Topology) (same, other bool) {
 			same, _ = compare(now.Policies, policy.Name, policy.Policy)
 			return same, false // the write can still change another content
-		})
-	if written {
-		e.remember(func(made *topology.Topology) { made.Policies[policy.Name] = policy.Policy })
-	}
-	return err
+		},
+		func(made *topology.Topology) { made.Policies[policy.Name] = policy.Policy })
 }
 
 // putBack writes a policy's earlier content.
@@ -178,7 +173,7 @@ func (e *execution) rebind(ctx context.Context, bindings []topology.Binding) err
 // attaching selects the bindings that make a queue the owner's.
 func (c Change) attaching(bindings []topology.Binding) step {
 	attaches := func(b topology.Binding) bool { return c.AttachedBy != nil && c.AttachedBy(b) != "" }
-	return step{do: confirm, bindings: slices.DeleteFunc(slices.Clone(bindings), func(b topology.Binding) bool { return !attaches(b) })}
+	return step{do: confirm, bindings: only(bindings, attaches)}
 }
 
 // confirm fails if another owner has attached one of the queues since the vhost was read. Every owner looks after its
