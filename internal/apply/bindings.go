@@ -118,6 +118,11 @@ func without[M ~map[string]T, T, Other any](objects M, names map[string]Other) M
 	return rest
 }
 
+// within returns the objects whose names are in the other map.
+func within[M ~map[string]T, T, Other any](objects M, names map[string]Other) M {
+	return without(objects, without(objects, names))
+}
+
 // BoundError says that objects were not deleted, because others have bound them.
 type BoundError struct {
 	Bindings []topology.Binding
@@ -185,17 +190,12 @@ func (c Change) leftUnbound() []topology.Binding {
 	if len(c.Wanted.Exchanges) > 0 {
 		return nil
 	}
-	var found []topology.Binding
-	for _, note := range c.Live.Bindings {
-		b, isNote := c.Notes.Noted(note)
+	return c.noted(func(b topology.Binding) bool {
 		_, hasSource := c.All.Exchanges[b.Source]
 		_, exists := c.All.Exchanges[b.Destination]
 		_, own := c.Live.Exchanges[b.Destination]
-		if isNote && b.ToExchange && hasSource && (own || !exists) && !slices.ContainsFunc(c.All.Bindings, b.Equal) {
-			found = append(found, b)
-		}
-	}
-	return found
+		return b.ToExchange && hasSource && (own || !exists)
+	})
 }
 
 // foreign reports whether a binding prevents the deletion of its target. Such a binding was made by another owner

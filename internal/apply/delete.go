@@ -20,7 +20,7 @@ func (e *execution) removeBinding(ctx context.Context, b topology.Binding) error
 	}
 	e.undo.add("restore binding "+b.String(), func(ctx context.Context) error { return e.rebind(ctx, []topology.Binding{b}) })
 	return e.lookUpDeletion(ctx, fmt.Sprintf("delete binding %q", b), e.client.Unbind(ctx, e.Vhost, b), func(now topology.Topology) bool {
-		return slices.ContainsFunc(now.Bindings, b.Equal)
+		return !slices.ContainsFunc(now.Bindings, b.Equal)
 	})
 }
 
@@ -29,7 +29,7 @@ func (e *execution) removePolicy(ctx context.Context, policy topology.NamedPolic
 	err := e.client.DeletePolicy(ctx, e.Vhost, policy.Name)
 	return e.lookUpDeletion(ctx, fmt.Sprintf("delete policy %q", policy.Name), err, func(now topology.Topology) bool {
 		_, exists := now.Policies[policy.Name]
-		return exists
+		return !exists
 	})
 }
 
@@ -37,14 +37,13 @@ func (e *execution) removeExchange(ctx context.Context, name string) error {
 	err := e.client.DeleteExchange(ctx, e.Vhost, name)
 	return e.lookUpDeletion(ctx, fmt.Sprintf("delete exchange %q", name), err, func(now topology.Topology) bool {
 		_, exists := now.Exchanges[name]
-		return exists
+		return !exists
 	})
 }
 
 // lookUpDeletion is the error of a deletion. If it was not answered, its effect is looked up. If the object came back at once, the late
 // deletion would delete it again.
-func (e *execution) lookUpDeletion(ctx context.Context, what string, err error, exists func(topology.Topology) bool) error {
-	gone := func(now topology.Topology) bool { return !exists(now) }
+func (e *execution) lookUpDeletion(ctx context.Context, what string, err error, gone func(topology.Topology) bool) error {
 	if err == nil || broker.IsUnanswered(err) && e.lookUp(ctx, gone) {
 		return nil
 	}

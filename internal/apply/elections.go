@@ -46,10 +46,8 @@ func (e *execution) withStableLeaders(ctx context.Context, policies []topology.N
 		if err != nil || maps.Equal(before, after) {
 			return err
 		}
-		if _, err := e.awaitLeaders(ctx, policies, deadline); err != nil {
-			return errors.Join(err, e.putInBetween(ctx, policies))
-		}
-		if err := e.putInBetween(ctx, policies); err != nil {
+		_, err = e.awaitLeaders(ctx, policies, deadline)
+		if err := errors.Join(err, e.putInBetween(ctx, policies)); err != nil {
 			return err
 		}
 		if time.Now().After(deadline) {
@@ -93,11 +91,10 @@ func (e *execution) leaders(ctx context.Context, policies []topology.NamedPolicy
 	for _, policy := range policies {
 		written[policy.Name], live[policy.Name] = policy.Policy, e.Live.Policies[policy.Name]
 	}
-	after, before := topology.NewMatcher(written), topology.NewMatcher(live)
+	matcher := slices.Concat(topology.NewMatcher(written), topology.NewMatcher(live))
 	for _, queue := range queues {
-		covering, _ := after.Queue(queue.Name, queue.Type)
-		covered, _ := before.Queue(queue.Name, queue.Type)
-		if queue.Type == topology.Quorum && len(covering)+len(covered) > 0 {
+		covered, _ := matcher.Queue(queue.Name, queue.Type)
+		if queue.Type == topology.Quorum && len(covered) > 0 {
 			found[queue.Name] = queue.Leader
 		}
 	}

@@ -14,7 +14,7 @@ import (
 func planCreate(c Change) []step {
 	changes := c.changes()
 	missing := changes.Create
-	identity := topology.Diff(c.Identity, c.Live).Create
+	identity := c.Identity.Without(c.Live)
 	attach := step{do: put, policies: c.writeOrder(topology.Merge(missing, changes.Update).Policies)}
 	steps := slices.Concat([]step{attach}, putAll(missing), []step{c.attaching(missing.Bindings)})
 	if len(c.Identity.Exchanges) > 0 {
@@ -44,8 +44,7 @@ func (c Change) guardFirst(missing topology.Topology) []topology.NamedPolicy {
 	if !c.coveredByOthers(own) {
 		return nil
 	}
-	guard, _ := divide(c.Guard, func(name string, _ topology.Policy) bool { _, isMissing := missing.Policies[name]; return isMissing })
-	return c.writeOrder(guard)
+	return c.writeOrder(within(c.Guard, missing.Policies))
 }
 
 // coveredByOthers reports whether another owner's policy matches one of the queues, or cannot be evaluated.
@@ -64,7 +63,7 @@ func (c Change) coveredByOthers(queues map[string]topology.Queue) bool {
 func planUpdate(c Change) ([]step, error) {
 	changes := c.changes()
 	goingShared, goingOwn := c.split(changes.Delete.Queues)
-	noted := c.noted()
+	noted := c.noted(c.Wanted.Meets) // an apply deletes only bindings of the owner's objects
 	c.All.Bindings = slices.Concat(c.All.Bindings, noted)
 	if err := c.requireReadableOf(changes.Replace); err != nil {
 		return nil, err
@@ -230,15 +229,9 @@ func (c Change) allChecks() emptinessChecks {
 // dividePolicies divides the owner's policies into those that guard its queues until the queues are deleted, and all
 // others. If a guarding policy covers other queues now, it must first be narrowed.
 func (c Change) dividePolicies() (guard, narrowed, attaching map[string]topology.Policy) {
-	guard, narrowed, attaching = map[string]topology.Policy{}, map[string]topology.Policy{}, map[string]topology.Policy{}
-	for name, live := range c.Live.Policies {
-		form, guards := c.Guard[name]
-		if !guards {
-			attaching[name] = live
-			continue
-		}
-		guard[name] = live
-		if live.Pattern != form.Pattern {
+	guard, narrowed, attaching = within(c.Live.Policies, c.Guard), map[string]topology.Policy{}, without(c.Live.Policies, c.Guard)
+	for name, live := range guard {
+		if form := c.Guard[name]; live.Pattern != form.Pattern {
 			live.Pattern = form.Pattern
 			guard[name], narrowed[name] = live, live
 		}

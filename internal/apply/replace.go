@@ -32,14 +32,12 @@ func (e *execution) replaceQueues(ctx context.Context, s step) error {
 		sources[b.Source] = true
 	}
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
-		lock := e.lock(e.Vhost, name, true)
+		lock := e.lock(e.Vhost, name, true).RLocker()
 		if e.All.Exchanges[name].AutoDelete { // without any of its bindings, it would delete itself
-			lock.Lock()
-			defer lock.Unlock() //nolint:gocritic // all of them are held to the end
-			continue
+			lock = e.lock(e.Vhost, name, true)
 		}
-		lock.RLock()
-		defer lock.RUnlock() //nolint:gocritic // all of them are held to the end
+		lock.Lock()
+		defer lock.Unlock() //nolint:gocritic // all of them are held to the end
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.queues)) {
 		lock := e.lock(e.Vhost, name, false)
@@ -199,13 +197,11 @@ func fromFirst(exchange string, bindings []topology.Binding) []topology.Binding 
 	return slices.Concat(only(bindings, leadsOn), slices.DeleteFunc(slices.Clone(bindings), leadsOn))
 }
 
-// noted returns the bindings that a killed apply left unbound, from their notes. It leaves out bindings that do not
-// touch the owner's objects, because no apply deletes them.
-func (c Change) noted() []topology.Binding {
+// noted returns the bindings that a killed apply left unbound, from their notes, if they matter.
+func (c Change) noted(matters func(topology.Binding) bool) []topology.Binding {
 	var found []topology.Binding
 	for _, note := range c.Live.Bindings {
-		b, isNote := c.Notes.Noted(note)
-		if isNote && c.Wanted.Meets(b) && !slices.ContainsFunc(c.All.Bindings, b.Equal) {
+		if b, isNote := c.Notes.Noted(note); isNote && matters(b) && !slices.ContainsFunc(c.All.Bindings, b.Equal) {
 			found = append(found, b)
 		}
 	}

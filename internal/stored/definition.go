@@ -1,5 +1,5 @@
 // Package stored reads and writes data that an owner keeps about itself in binding arguments on the broker. These are
-// its definition, and notes of other owners' bindings that it deleted temporarily.
+// its definition, and notes of other owners' bindings that it deleted temporarily. An [Owner] tells a change of them.
 package stored
 
 import (
