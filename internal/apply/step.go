@@ -27,7 +27,7 @@ type step struct {
 	checks emptinessChecks
 }
 
-// action is what a step does.
+// action is what a step does. Its name is for tests and debuggers.
 type action struct {
 	name string
 	run  func(e *execution, ctx context.Context, s step) error

@@ -5,7 +5,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Owner describes the delayed exchange to a change. Due messages would be lost without the bindings of others.
+// Owner describes the delayed exchange to a change. Not even a forced removal takes the bindings of others, because due
+// messages would be lost without them.
 func (e Exchange) Owner() stored.Owner {
 	n := e.Names()
 	return stored.Owner{

@@ -17,7 +17,7 @@ func (p Pipeline) Owner() stored.Owner {
 	}
 }
 
-// Owner describes the attachment to a change. It has no objects of its own.
+// Owner describes the attachment to a change. The objects that identify and guard are its pipeline's.
 func (a Attachment) Owner() stored.Owner {
 	return stored.Owner{FallsBack: a.Names().Parks, AttachedBy: AttachedBy}
 }
