@@ -59,6 +59,22 @@ func waitedIn(level, bits int, key string) func(*liveVhost) {
 	}
 }
 
+// What a consumer publishes to the exchange of its delivery comes at once.
+func TestAnsweredDelivery(t *testing.T) {
+	t.Parallel()
+	s := createVhost(t, events)
+	m := persistent()
+	m.Headers = amqp.Table{"x-delay": int32(3_600_000)}
+	s.Publish(t, "events.deliver", "paid", m)
+	s.settles("paid", func() int { return s.count("paid") }, 1)
+
+	expectRules(t, s.audit(audit.User{Name: "app", Write: ".*", Read: "^paid$"}), "delayed-delivery-answered")
+	expectRules(t, s.audit(
+		audit.User{Name: "app", Write: "^events$", Read: "^paid$"}, audit.User{Name: "sidecar", Write: ".*", Read: `^events\.delay\.inbox$`},
+		audit.User{Name: "reader", Read: ".*"}, audit.User{Name: "unreadable", Write: "(", Read: ".*"},
+	))
+}
+
 // A delayed exchange without faults has no findings, in any vhost.
 func TestQuietDelayedExchanges(t *testing.T) {
 	t.Parallel()

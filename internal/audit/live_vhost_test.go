@@ -73,14 +73,14 @@ func (s *liveVhost) bind(b topology.Binding) {
 	s.Call(s.T, http.MethodPost, path, map[string]any{"routing_key": b.RoutingKey, "arguments": nonNil(b.Arguments)}, nil)
 }
 
-// audit audits the broker's listing of the vhost.
-func (s *liveVhost) audit() []audit.Finding {
+// audit audits the broker's listing of the vhost, with the permissions of these users.
+func (s *liveVhost) audit(users ...audit.User) []audit.Finding {
 	s.Helper()
 	client, err := broker.New(broker.Config{Endpoint: s.Endpoint, Username: s.Username, Password: s.Password})
 	require.NoError(s.T, err)
 	v, err := client.List(s.Context(), s.Vhost)
 	require.NoError(s.T, err)
-	return audit.Vhost(v)
+	return audit.Vhost(v, users...)
 }
 
 // count returns the number of ready messages in a queue. A missing queue has none.

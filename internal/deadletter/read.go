@@ -70,12 +70,12 @@ func (p *Pipeline) Read(d *amqp.Delivery) Letter {
 	return p.readFailed(d)
 }
 
-// isReturning reports whether a worker has sent the message to the return exchange. Only a worker writes the address of
-// a work queue into CC, and only messages that must wait once more have none. All others there come from programs that
-// publish to the exchange that delivered a message to them.
+// isReturning reports whether a worker has sent the message to the return exchange, or an operator has put a failed
+// message there. Only a worker writes the address of a work queue into CC, and only messages that must wait once more
+// have none. All others there come from programs that publish to the exchange that delivered a message to them.
 func isReturning(h amqp.Table) bool {
 	keys, _ := h[HeaderCC].([]any)
-	return has(h, HeaderDueAt) || slices.ContainsFunc(keys, func(key any) bool {
+	return has(h, HeaderDueAt) || has(h, HeaderDeadLetterReason) || slices.ContainsFunc(keys, func(key any) bool {
 		return strings.HasPrefix(asText(key), pipeline.ReturnKey(""))
 	})
 }

@@ -290,14 +290,19 @@ func (i *receiver) assigned(ctx context.Context) (c Count, err error) {
 }
 
 // refilled reports whether the only consumer has again as many messages as it can hold. Then the queue has all
-// acknowledgements, since it delivers a message for each one.
+// acknowledgements, since it delivers a message for each one. It waits while messages still come.
 func (i *receiver) refilled() bool {
-	l := i.lanes[0]
-	full := func() bool { return int(l.received.Load()) == l.prefetch+l.acknowledged }
-	for began := time.Now(); len(i.lanes) == 1 && !full() && time.Since(began) < settling; {
+	l, last, since := i.lanes[0], int64(0), time.Now()
+	for len(i.lanes) == 1 && time.Since(since) < settling {
+		switch received := l.received.Load(); {
+		case int(received) == l.prefetch+l.acknowledged:
+			return true
+		case received > last:
+			last, since = received, time.Now()
+		}
 		time.Sleep(settlingPoll)
 	}
-	return len(i.lanes) == 1 && full()
+	return false
 }
 
 // requeued cancels the consumers and then returns the messages, since the reverse order counts twice against a delivery limit.
