@@ -45,7 +45,7 @@ func TestLooksKeepTheOrder(t *testing.T) {
 	}
 }
 
-// The same holds for somebody else's queue, of which only the first messages are taken.
+// Looks at another team's queue take its first messages alone, and keep their order, too.
 func TestLooksAtOthersKeepTheOrder(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "quorum")

@@ -74,45 +74,55 @@ func unroutableExchanges(g graph, report func(Finding)) {
 
 // unboundKeys finds routing keys that messages arrive with but that lead nowhere when the messages die.
 func unboundKeys(g graph, report func(Finding)) {
-	for _, c := range []struct {
-		whole           bool
-		message, remedy string
-	}{{true, keyUnbound, keyUnboundRemedy}, {false, keySometimesUnbound, keySometimesUnboundRemedy}} {
-		lost, keys := queuesBy{}, map[string][]string{}
-		for _, queue := range g.deadLettering() {
-			if keys[queue] = g.keysLostFrom(queue, c.whole); len(keys[queue]) > 0 && g.lasting(queue) && !g.isOfDelayedExchange(queue) {
-				exchange, _ := g.settings[queue].Text("dead-letter-exchange")
-				lost[exchange] = append(lost[exchange], queue)
-			}
+	whole, examples := map[string][]string{}, map[string][]string{}
+	for _, queue := range g.deadLettering() {
+		if g.lasting(queue) && !g.isOfDelayedExchange(queue) {
+			whole[queue], examples[queue] = g.keysLostFrom(queue)
 		}
-		for _, exchange := range lost.keys() {
-			for _, group := range g.byOrigin(lost[exchange], "dead-letter-exchange") {
-				var all []string
-				for _, queue := range group.queues {
-					all = append(all, keys[queue]...)
-				}
-				report(group.finding(
-					fmt.Sprintf(c.message, queueList(group.queues), quotedList(topology.Distinct(all)), exchange, g.consequence(group.queues)), c.remedy))
+	}
+	g.reportLostKeys(whole, keyUnbound, keyUnboundRemedy, report)
+	g.reportLostKeys(examples, keySometimesUnbound, keySometimesUnboundRemedy, report)
+}
+
+// reportLostKeys reports the lost keys of each queue.
+func (g graph) reportLostKeys(keys map[string][]string, message, remedy string, report func(Finding)) {
+	lost := queuesBy{}
+	for queue, found := range keys {
+		if len(found) > 0 {
+			exchange, _ := g.settings[queue].Text("dead-letter-exchange")
+			lost[exchange] = append(lost[exchange], queue)
+		}
+	}
+	for _, exchange := range lost.keys() {
+		for _, group := range g.byOrigin(lost[exchange], "dead-letter-exchange") {
+			var all []string
+			for _, queue := range group.queues {
+				all = append(all, keys[queue]...)
 			}
+			list := quotedList(topology.Distinct(all))
+			report(group.finding(fmt.Sprintf(message, queueList(group.queues), list, exchange, g.consequence(group.queues)), remedy))
 		}
 	}
 }
 
-// keysLostFrom lists the arrival keys of a queue that its dead-letter exchange does not route: whole sets, or an example
-// of each set with some of them. Who has a message wait chooses its key for that, so no example is lost from such a queue.
-func (g graph) keysLostFrom(queue string, whole bool) []string {
+// keysLostFrom lists the arrival keys of a queue that its dead-letter exchange does not route: whole sets, and an example
+// of each set with some of them. A publisher who has a message wait chooses its key for that, so such a queue has no
+// examples.
+func (g graph) keysLostFrom(queue string) (whole, examples []string) {
 	exchange, next, _ := g.afterDeath(queue, unknown)
-	_, waits := g.settings[queue].Number("message-ttl")
-	if !g.exists(exchange) || next.known || waits && !whole || g.route(exchange, unknown).nowhere {
-		return nil
+	if !g.exists(exchange) || next.known || g.route(exchange, unknown).nowhere {
+		return nil, nil
 	}
-	var found []string
+	_, waits := g.settings[queue].Number("message-ttl")
 	for _, arrived := range g.sortedArrivalKeys(queue) {
-		if text, all, lost := g.lostKeys(exchange, arrived); lost && all == whole {
-			found = append(found, text)
+		switch text, all, lost := g.lostKeys(exchange, arrived); {
+		case lost && all:
+			whole = append(whole, text)
+		case lost && !waits:
+			examples = append(examples, text)
 		}
 	}
-	return found
+	return whole, examples
 }
 
 // lostKeys returns the keys that an exchange routes nowhere: the whole set, or an example.

@@ -49,11 +49,12 @@ func ignoredHeaders(g graph, report func(Finding)) {
 					to = append(to, destination(b))
 				}
 			}
+			if len(to) == 0 {
+				continue
+			}
 			for _, group := range g.byOrigin(topology.Distinct(sources[exchange]), "dead-letter-exchange") {
-				if len(to) > 0 {
-					message := fmt.Sprintf(headersIgnored, exchange, queueList(group.queues), listed(topology.Distinct(to)), effect)
-					report(group.finding(message, headersIgnoredRemedy))
-				}
+				message := fmt.Sprintf(headersIgnored, exchange, queueList(group.queues), listed(topology.Distinct(to)), effect)
+				report(group.finding(message, headersIgnoredRemedy))
 			}
 		}
 	}

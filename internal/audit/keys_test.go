@@ -64,7 +64,7 @@ func texts(n int, from ...string) []string {
 	return slices.Compact(all)
 }
 
-// matchesSimply is the definition: "*" is one word, "#" is none, or one and "#" again.
+// matchesSimply defines what a pattern matches: "*" takes one word, and "#" takes any number of words.
 func matchesSimply(p, k []string) bool {
 	switch {
 	case len(p) == 0:
@@ -75,7 +75,7 @@ func matchesSimply(p, k []string) bool {
 	return len(k) > 0 && (p[0] == "*" || p[0] == k[0]) && matchesSimply(p[1:], k[1:])
 }
 
-// The answers about sets of keys are those of a look at each key. "x" is in no pattern. Six words are enough: a pattern of
+// An answer about a set of keys equals the answers about its keys. No pattern has "x". Six words are enough: a pattern of
 // three words that misses a key of a set misses one of these.
 func TestSetsOfKeys(t *testing.T) {
 	t.Parallel()

@@ -35,8 +35,8 @@ var rules = []rule{
 	{
 		"dead-letter-key-unbound", Warning, unboundKeys,
 		"Without a dead-letter routing key, a message keeps its own key. " +
-			"The dead-letter exchange has no binding for a key, or for some of the keys, that the queue's bindings let in. " +
-			"If messages wait in the queue (`message-ttl`), only a set of keys counts of which none is bound. " +
+			"The queue's bindings let keys in that have no binding at the dead-letter exchange. " +
+			"If messages wait in the queue (`message-ttl`), the rule needs a set of keys without any binding. " +
 			"It is a warning, because publishers can use other keys. " +
 			"Keys in the header `CC` can match, and the default exchange takes any queue's name.",
 		"Bind the key, make the exchange a fanout, or set a dead-letter routing key.",

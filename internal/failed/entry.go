@@ -99,8 +99,8 @@ type Entry struct {
 	wrapper *wrapper
 	// Refusal is why no replay can publish the message that failed, nil if one can.
 	Refusal error
-	// library is the system that wrote the error of a message that a worker parked.
-	library System
+	// errorOf is the system that wrote the error of a message that a worker parked.
+	errorOf System
 	// Unreadable is the error of reading the properties, nil if they can be read.
 	Unreadable error
 }

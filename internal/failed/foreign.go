@@ -302,7 +302,7 @@ func (e *Entry) queueOfName() string {
 // header.
 func (e *Entry) isFault(name string) bool {
 	return slices.ContainsFunc(systems, func(s system) bool {
-		return (s.name == e.System || s.name == e.library) && slices.ContainsFunc(s.faults, func(fault string) bool {
+		return (s.name == e.System || s.name == e.errorOf) && slices.ContainsFunc(s.faults, func(fault string) bool {
 			begin, several := strings.CutSuffix(fault, "*")
 			return name == fault || several && strings.HasPrefix(name, begin)
 		})

@@ -95,10 +95,10 @@ func (e *Entry) readWorker(f fields, deaths []death) {
 
 // readLibrary reads the error of a library that published the message to the dead-letter exchange.
 func (e *Entry) readLibrary(f fields) {
-	library := Entry{Message: e.Message, wrapper: e.wrapper}
-	library.readForeign(f, nil)
-	e.library, e.Error, e.Exception = library.System, library.Error, library.Exception
-	e.Refusal = cmp.Or(e.Refusal, library.Refusal)
+	other := Entry{Message: e.Message, wrapper: e.wrapper}
+	other.readForeign(f, nil)
+	e.errorOf, e.Error, e.Exception = other.System, other.Error, other.Exception
+	e.Refusal = cmp.Or(e.Refusal, other.Refusal)
 }
 
 // readProgress reads what a worker wrote about the attempts.

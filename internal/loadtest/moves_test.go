@@ -247,7 +247,7 @@ func TestMovesBetweenEnginesLoseNothing(t *testing.T) {
 		t.Run(move.from+" and "+move.to, func(t *testing.T) {
 			t.Parallel()
 			if testing.Short() && !move.short {
-				t.Skip("not part of the short form")
+				t.Skip("not part of the short form") // `make test-load` makes all moves
 			}
 			m := newMoving(t)
 			m.Needs(t, brokertest.Engine(move.from), brokertest.Engine(move.to))

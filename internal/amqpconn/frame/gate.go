@@ -7,7 +7,7 @@ import "sync/atomic"
 type Gate struct {
 	// limit is 0 if there is no limit.
 	limit, held atomic.Int64
-	// ended says that the connection is closed, so that nothing waits any more.
+	// ended says that the connection is closed. Then no reader waits.
 	ended atomic.Bool
 	// changed ends a wait for room.
 	changed chan struct{}

@@ -248,23 +248,30 @@ func TestCountingOfAnUnreadableMessage(t *testing.T) {
 	b.has(t, 1)
 }
 
+// replayTo parks messages and prepares their replay to a queue with a consumer. The function is called when the replay waits
+// for refused messages.
+func (b *bench) replayTo(t *testing.T, queue string, messages int, awaiting func()) *operation.Replay {
+	t.Helper()
+	for i := range messages {
+		b.park(t, fmt.Sprint(i))
+	}
+	_, _ = b.Consume(t, queue, 0)
+	run := b.guard(t, operation.Options{})
+	run.Progress = func(p transfer.Progress) {
+		if p.Phase == transfer.Awaiting {
+			awaiting()
+		}
+	}
+	return run.NewReplay(queue, 0, nil)
+}
+
 // If a replay is stopped while it waits for refused messages, it says that it does not know them, and leaves the rest.
 func TestInterruptedWhileAwaitingRefused(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	for i := range 30 {
-		b.park(t, fmt.Sprint(i))
-	}
-	_, _ = b.Consume(t, "work", 0)
-	run := b.guard(t, operation.Options{})
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	run.Progress = func(p transfer.Progress) {
-		if p.Phase == transfer.Awaiting {
-			stop()
-		}
-	}
-	r := run.NewReplay("work", 0, nil)
+	r := b.replayTo(t, "work", 30, stop)
 	_, err := r.Look(ctx, exhausted)
 	require.NoError(t, err)
 	result, err := r.Publish(ctx)
@@ -277,17 +284,7 @@ func TestInterruptedWhileAwaitingRefused(t *testing.T) {
 func TestOtherFailuresDoNotStopAReplay(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	for i := range 60 {
-		b.park(t, fmt.Sprint(i))
-	}
-	_, _ = b.Consume(t, "work", 0)
-	run := b.guard(t, operation.Options{})
-	run.Progress = func(p transfer.Progress) {
-		if p.Phase == transfer.Awaiting {
-			b.park(t, "another", "another", "another", "another", "another")
-		}
-	}
-	r := run.NewReplay("work", 0, nil)
+	r := b.replayTo(t, "work", 60, func() { b.park(t, "another", "another", "another", "another", "another") })
 	r.StopIfBack = 10
 	_, err := r.Look(t.Context(), exhausted)
 	require.NoError(t, err)

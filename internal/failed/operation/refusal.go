@@ -175,7 +175,7 @@ func (r *Replay) Back(ctx context.Context) error {
 	return err
 }
 
-// Displaced is the reason in [Replay.Reasons] of messages that full queues dropped for those of this replay.
+// Displaced is a reason in [Replay.Reasons]: full queues dropped older messages to make room for this replay.
 const Displaced = pipeline.ReasonMaxLength + " of other messages"
 
 // Missing is how many of the sent messages are neither in the queue nor in their destinations.

@@ -19,7 +19,8 @@ import (
 const (
 	// mostPerLane is a little less than AMQP's largest prefetch. Without a prefetch, a quorum queue would use 2,000.
 	mostPerLane = 65_000
-	// mostOrdered is how many consumers on one channel give back their messages in a known order: those of a small Erlang map.
+	// mostOrdered is the largest number of consumers on one channel that give back their messages in order. The broker keeps
+	// them in a map, and Erlang sorts maps of up to 32 keys.
 	mostOrdered = 32
 	// closing is how long putting back can take.
 	closing = 2 * time.Minute
@@ -92,7 +93,7 @@ type lane struct {
 	cancelled chan string
 }
 
-// consumerTag sorts as the consumers were started, which is the order in which RabbitMQ 3.10 takes back their messages.
+// consumerTag names the n-th consumer of a channel. RabbitMQ 3.10 takes back messages in the order of these names.
 func consumerTag(n int) string { return fmt.Sprintf("rabbitmq-retry-failed-%03d", n) }
 
 // openReceiver begins to consume. Further lanes open while messages are taken, since the broker's answer can come behind more
