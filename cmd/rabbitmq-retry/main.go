@@ -52,6 +52,10 @@ const (
 
 // run executes the command and returns the exit code.
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+	// Cobra prints the bare version only with a template. In a program that uses templates, the linker keeps all methods.
+	if len(args) == 1 && (args[0] == "--version" || args[0] == "-v") {
+		args = []string{"version"}
+	}
 	root := newRootCommand(getenv) //nolint:contextcheck // commands have it from cobra
 	root.SetArgs(args)
 	root.SetOut(stdout)
@@ -86,7 +90,6 @@ to the failed queue.`,
 	root.AddCommand(newWorkerCommand(getenv), command.NewFailed(getenv, release.Version()), command.NewStatus(getenv, release.Version()),
 		newAuditCommand(getenv), newConfigCommand(), newVersionCommand())
 	root.Version = release.Version()
-	root.SetVersionTemplate("{{.Version}}\n")
 	return root
 }
 
