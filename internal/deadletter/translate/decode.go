@@ -34,237 +34,155 @@ type (
 	deep struct{}
 )
 
-// reader reads encoded values one after the other.
-type reader struct{ data []byte }
+// reader reads encoded values one after the other. After an error, its values mean nothing.
+type reader struct {
+	data []byte
+	err  error
+}
 
-func (r *reader) take(n int) ([]byte, error) {
+// fail notes the first error.
+func (r *reader) fail(err error) any {
+	if r.err == nil {
+		r.err = err
+	}
+	return nil
+}
+
+// take returns the next bytes. After an error, it returns zeros, enough for any value of a fixed size.
+func (r *reader) take(n int) []byte {
 	if n < 0 || n > len(r.data) {
-		return nil, errCutOff
+		r.fail(errCutOff)
+		return make([]byte, largest)
 	}
 	taken := r.data[:n]
 	r.data = r.data[n:]
-	return taken, nil
+	return taken
 }
 
-func (r *reader) value(depth int) (any, error) {
-	code, err := r.take(1)
-	if err != nil {
-		return nil, err
+func (r *reader) value(depth int) any {
+	code := r.take(1)[0]
+	switch {
+	case r.err != nil:
+		return nil
+	case code != 0:
+		return r.content(code, depth)
+	case depth >= maxDepth:
+		return r.fail(errTooDeep)
 	}
-	if code[0] != 0 {
-		return r.content(code[0], depth)
-	}
-	if depth >= maxDepth {
-		return nil, errTooDeep
-	}
-	var d described
-	if d.descriptor, err = r.value(depth + 1); err != nil {
-		return nil, err
-	}
-	d.value, err = r.value(depth + 1)
-	return d, err
+	return described{descriptor: r.value(depth + 1), value: r.value(depth + 1)}
 }
 
 // content reads a value of a known type. The upper half of the code says how to find the value's size.
-func (r *reader) content(code byte, depth int) (any, error) {
+func (r *reader) content(code byte, depth int) any {
 	switch code >> 4 {
 	case 0x4, 0x5, 0x6, 0x7, 0x8, 0x9:
-		data, err := r.take(widths[code>>4])
-		if err != nil {
-			return nil, err
+		data := r.take(widths[code>>4])
+		if value, known := fixed[code]; known {
+			return value(data)
 		}
-		return fixed(code, data)
 	case 0xa, 0xb:
-		data, err := r.sized(code)
-		if err != nil {
-			return nil, err
+		data := r.sized(code)
+		switch code & 0xf {
+		case 0x0:
+			return data
+		case 0x1:
+			return string(data)
+		case 0x3:
+			return symbol(data)
 		}
-		return variable(code, data)
 	case 0xc, 0xd, 0xe, 0xf:
-		data, err := r.sized(code)
-		if err != nil {
-			return nil, err
-		}
+		data := r.sized(code)
 		if depth >= maxDepth {
-			return deep{}, nil
+			return deep{}
 		}
-		return compound(code, data, depth+1)
+		part := &reader{data: data, err: r.err}
+		value := part.compound(code, depth+1)
+		r.err = part.err
+		return value
 	}
-	return nil, errUnknown
+	return r.fail(errUnknown)
 }
 
-// widths are the sizes of fixed-size values, in bytes, by the upper half of their code.
-var widths = map[byte]int{0x4: 0, 0x5: 1, 0x6: 2, 0x7: 4, 0x8: 8, 0x9: 16}
+// widths are the sizes of fixed-size values, in bytes, by the upper half of their code. None is above the largest.
+var widths = map[byte]int{0x4: 0, 0x5: 1, 0x6: 2, 0x7: 4, 0x8: 8, 0x9: largest}
+
+const largest = 16
 
 // sized takes a value that begins with its size. The size has four bytes if the upper half of the code is odd,
 // otherwise one.
-func (r *reader) sized(code byte) ([]byte, error) {
-	n, err := r.number(code)
-	if err != nil {
-		return nil, err
-	}
-	return r.take(n)
-}
+func (r *reader) sized(code byte) []byte { return r.take(r.number(code)) }
 
-func (r *reader) number(code byte) (int, error) {
+func (r *reader) number(code byte) int {
 	if code>>4&1 == 0 {
-		size, err := r.take(1)
-		if err != nil {
-			return 0, err
-		}
-		return int(size[0]), nil
+		return int(r.take(1)[0])
 	}
-	size, err := r.take(4)
-	if err != nil {
-		return 0, err
-	}
-	return int(endian.BigEndian.Uint32(size)), nil
+	return int(endian.BigEndian.Uint32(r.take(4)))
 }
 
-//nolint:gosec // the types are those of the wire
-func fixed(code byte, data []byte) (any, error) {
-	switch code {
-	case 0x40:
-		return nil, nil //nolint:nilnil // AMQP's null
-	case 0x41:
-		return true, nil
-	case 0x42:
-		return false, nil
-	case 0x43:
-		return uint32(0), nil
-	case 0x44:
-		return uint64(0), nil
-	case 0x45:
-		return list{}, nil
-	case 0x50:
-		return data[0], nil
-	case 0x51:
-		return int8(data[0]), nil
-	case 0x52:
-		return uint32(data[0]), nil
-	case 0x53:
-		return uint64(data[0]), nil
-	case 0x54:
-		return int32(int8(data[0])), nil
-	case 0x55:
-		return int64(int8(data[0])), nil
-	case 0x56:
-		return data[0] != 0, nil
-	}
-	return wide(code, data)
+// fixed are the fixed-size values, by their code.
+var fixed = map[byte]func(data []byte) any{
+	0x40: func([]byte) any { return nil },
+	0x41: func([]byte) any { return true },
+	0x42: func([]byte) any { return false },
+	0x43: func([]byte) any { return uint32(0) },
+	0x44: func([]byte) any { return uint64(0) },
+	0x45: func([]byte) any { return list{} },
+	0x50: func(data []byte) any { return data[0] },
+	0x51: func(data []byte) any { return int8(data[0]) },
+	0x52: func(data []byte) any { return uint32(data[0]) },
+	0x53: func(data []byte) any { return uint64(data[0]) },
+	0x54: func(data []byte) any { return int32(int8(data[0])) },
+	0x55: func(data []byte) any { return int64(int8(data[0])) },
+	0x56: func(data []byte) any { return data[0] != 0 },
+	0x60: func(data []byte) any { return endian.BigEndian.Uint16(data) },
+	0x61: func(data []byte) any { return int16(endian.BigEndian.Uint16(data)) },
+	0x70: func(data []byte) any { return endian.BigEndian.Uint32(data) },
+	0x71: func(data []byte) any { return int32(endian.BigEndian.Uint32(data)) },
+	0x72: func(data []byte) any { return math.Float32frombits(endian.BigEndian.Uint32(data)) },
+	0x73: func(data []byte) any { return char(endian.BigEndian.Uint32(data)) },
+	0x74: func(data []byte) any { return decimal(data) },
+	0x80: func(data []byte) any { return endian.BigEndian.Uint64(data) },
+	0x81: func(data []byte) any { return int64(endian.BigEndian.Uint64(data)) },
+	0x82: func(data []byte) any { return math.Float64frombits(endian.BigEndian.Uint64(data)) },
+	0x83: func(data []byte) any { return time.UnixMilli(int64(endian.BigEndian.Uint64(data))) },
+	0x84: func(data []byte) any { return decimal(data) },
+	0x94: func(data []byte) any { return decimal(data) },
+	0x98: func(data []byte) any { return uuid(data) },
 }
 
-//nolint:gosec // the types are those of the wire
-func wide(code byte, data []byte) (any, error) {
-	switch code {
-	case 0x60:
-		return endian.BigEndian.Uint16(data), nil
-	case 0x61:
-		return int16(endian.BigEndian.Uint16(data)), nil
-	case 0x70:
-		return endian.BigEndian.Uint32(data), nil
-	case 0x71:
-		return int32(endian.BigEndian.Uint32(data)), nil
-	case 0x72:
-		return math.Float32frombits(endian.BigEndian.Uint32(data)), nil
-	case 0x73:
-		return char(endian.BigEndian.Uint32(data)), nil
-	case 0x80:
-		return endian.BigEndian.Uint64(data), nil
-	case 0x81:
-		return int64(endian.BigEndian.Uint64(data)), nil
-	case 0x82:
-		return math.Float64frombits(endian.BigEndian.Uint64(data)), nil
-	case 0x83:
-		return time.UnixMilli(int64(endian.BigEndian.Uint64(data))), nil
-	case 0x74, 0x84, 0x94:
-		return decimal(data), nil
-	case 0x98:
-		return uuid(data), nil
-	}
-	return nil, errUnknown
-}
-
-func variable(code byte, data []byte) (any, error) {
-	switch code & 0xf {
-	case 0x0:
-		return data, nil
-	case 0x1:
-		return string(data), nil
-	case 0x3:
-		return symbol(data), nil
-	}
-	return nil, errUnknown
-}
-
-func compound(code byte, data []byte, depth int) (any, error) {
-	r := &reader{data}
-	count, err := r.number(code)
-	if err != nil {
-		return nil, err
-	}
+func (r *reader) compound(code byte, depth int) any {
+	count := r.number(code)
 	switch code {
 	case 0xc0, 0xd0:
-		return r.values(count, depth)
+		values := list{}
+		for i := 0; i < count && r.err == nil; i++ {
+			values = append(values, r.value(depth))
+		}
+		return values
 	case 0xc1, 0xd1:
-		return r.entries(count/2, depth)
+		entries := dict{}
+		for i := 0; i < count/2 && r.err == nil; i++ {
+			entries = append(entries, entry{key: r.value(depth), value: r.value(depth)})
+		}
+		return entries
 	case 0xe0, 0xf0:
 		return r.elements(count, depth)
 	}
-	return nil, errUnknown
-}
-
-func (r *reader) values(count, depth int) (list, error) {
-	values := list{}
-	for range count {
-		v, err := r.value(depth)
-		if err != nil {
-			return nil, err
-		}
-		values = append(values, v)
-	}
-	return values, nil
-}
-
-func (r *reader) entries(count, depth int) (dict, error) {
-	entries := dict{}
-	for range count {
-		var e entry
-		var err error
-		if e.key, err = r.value(depth); err != nil {
-			return nil, err
-		}
-		if e.value, err = r.value(depth); err != nil {
-			return nil, err
-		}
-		entries = append(entries, e)
-	}
-	return entries, nil
+	return r.fail(errUnknown)
 }
 
 // elements reads the elements of an array. The type stands only once, before the first element.
-func (r *reader) elements(count, depth int) (array, error) {
-	code, err := r.take(1)
-	if err != nil {
-		return nil, err
-	}
-	for code[0] == 0 { // descriptors, which no message needs
-		if _, err := r.value(depth); err != nil {
-			return nil, err
-		}
-		if code, err = r.take(1); err != nil {
-			return nil, err
-		}
+func (r *reader) elements(count, depth int) array {
+	code := r.take(1)[0]
+	for code == 0 && r.err == nil { // descriptors, which no message needs
+		r.value(depth)
+		code = r.take(1)[0]
 	}
 	elements := array{}
-	for range min(count, maxElements) { // some types take no bytes at all
-		v, err := r.content(code[0], depth)
-		if err != nil {
-			return nil, err
-		}
-		elements = append(elements, v)
+	for i := 0; i < min(count, maxElements) && r.err == nil; i++ { // some types take no bytes at all
+		elements = append(elements, r.content(code, depth))
 	}
-	return elements, nil
+	return elements
 }
 
 // maxElements bounds how many elements a few bytes can ask for.

@@ -36,20 +36,20 @@ type sections struct {
 
 // read splits a message into its sections. It decodes a body only if it is data.
 func read(raw []byte) (s sections, err error) {
-	r := &reader{raw}
+	r := &reader{data: raw}
 	for len(r.data) > 0 {
 		rest := r.data
-		kind, err := r.descriptor()
-		if err != nil {
-			return s, err
-		}
-		if kind == sectionSequence || kind == sectionValue {
+		kind, ok := r.descriptor()
+		switch {
+		case !ok:
+			return s, errSections
+		case kind == sectionSequence || kind == sectionValue:
 			s.body, s.encoded = rest, true
 			return s, nil
 		}
-		value, err := r.value(0)
-		if err != nil {
-			return s, err
+		value := r.value(0)
+		if r.err != nil {
+			return s, r.err
 		}
 		if !s.set(kind, value) {
 			return s, errSections
@@ -59,17 +59,10 @@ func read(raw []byte) (s sections, err error) {
 }
 
 // descriptor reads the descriptor at the start of a section.
-func (r *reader) descriptor() (uint64, error) {
-	zero, err := r.take(1)
-	if err != nil || zero[0] != 0 {
-		return 0, errSections
-	}
-	value, err := r.value(0)
-	kind, ok := value.(uint64)
-	if err != nil || !ok {
-		return 0, errSections
-	}
-	return kind, nil
+func (r *reader) descriptor() (kind uint64, ok bool) {
+	start := r.take(1)[0]
+	kind, ok = r.value(0).(uint64)
+	return kind, ok && start == 0 && r.err == nil
 }
 
 func (s *sections) set(kind uint64, value any) (ok bool) {
