@@ -10,6 +10,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delaying"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/rules"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
@@ -25,6 +26,12 @@ type Flow struct {
 
 	// The set's lock guards queues.
 	queues []pipeline.Queue
+	// workQueues has the configured work queues of a pipeline, and "" for any other, so that no label comes from a
+	// message.
+	workQueues atomic.Pointer[map[string]*workQueue]
+	// delayed, delivered and refused are counters of a delayed exchange.
+	delayed, delivered prometheus.Counter
+	refused            map[string]prometheus.Counter
 
 	state state
 	// forgotten says that the flow left the configuration. Its last session can still count, which must not bring its
@@ -32,16 +39,48 @@ type Flow struct {
 	forgotten atomic.Bool
 }
 
-// newFlow makes a flow that publishes to these exchanges.
-func (s *Set) newFlow(id workerconfig.ID, exchanges []string) *Flow {
-	f := &Flow{id: id, counters: s.counters}
+func (s *Set) newFlow(c Config) *Flow {
+	f := &Flow{id: c.ID(), counters: s.counters}
 	f.latency = s.latency.WithLabelValues(f.values()...)
 	f.received, f.redeliveries, f.restarts = f.counter(received), f.counter(redeliveries), f.counter(restarts)
 	f.setAside = f.counter(setAside)
-	for _, exchange := range exchanges {
+	for _, exchange := range c.Exchanges() {
 		f.Exchange(exchange) // shows zero before there is anything to count
 	}
+	if c.ID().Kind == rules.DelayedExchange {
+		f.delayed, f.delivered = f.counter(postponed), f.counter(delivered)
+		f.refused = f.reasonCounters(refused, delaying.RefuseReasons())
+	}
+	f.expect(c)
 	return f
+}
+
+// expect creates the counters of this configuration, so that they show zero first. It must be called with the set's
+// lock.
+func (f *Flow) expect(c Config) {
+	f.queues = c.Queues()
+	spec, is := c.(*deadletter.Pipeline)
+	if !is {
+		return
+	}
+	f.Exchange("")
+	workQueues := map[string]*workQueue{}
+	for _, name := range append(spec.WorkQueues(), "") {
+		q := &workQueue{
+			rescued: f.counter(rescued, name),
+			retried: map[time.Duration]prometheus.Counter{},
+			failed:  f.reasonCounters(failed, deadletter.FailReasons(), name),
+			detours: map[deadletter.Detour]prometheus.Counter{},
+		}
+		for _, delay := range spec.Delays() {
+			q.retried[delay] = f.counter(retried, name, pipeline.FormatDelay(delay))
+		}
+		for _, why := range deadletter.Detours() {
+			q.detours[why] = f.counter(detoured, name, string(why))
+		}
+		workQueues[name] = q
+	}
+	f.workQueues.Store(&workQueues)
 }
 
 // values are the values of [flowLabels], and then more.
@@ -110,13 +149,6 @@ func (e *Exchange) Answered(after time.Duration, ack, returned bool) {
 	}
 }
 
-// Pipeline has the counters of the sessions of one pipeline.
-type Pipeline struct {
-	*Flow
-	// workQueues has the configured work queues, and "" for any other, so that no label comes from a message.
-	workQueues atomic.Pointer[map[string]*workQueue]
-}
-
 // workQueue has the counters of the messages of one work queue.
 type workQueue struct {
 	rescued prometheus.Counter
@@ -126,39 +158,8 @@ type workQueue struct {
 	detours map[deadletter.Detour]prometheus.Counter
 }
 
-// addPipeline must be called with the set's lock.
-func (s *Set) addPipeline(spec *deadletter.Pipeline) *Pipeline {
-	p := &Pipeline{Flow: s.newFlow(spec.ID(), append(spec.Exchanges(), ""))}
-	p.expect(spec)
-	s.flows[p.id], s.pipelines[p.id] = p.Flow, p
-	return p
-}
-
-// expect creates the counters of this configuration, so that they show zero first. It must be called with the set's
-// lock.
-func (p *Pipeline) expect(spec *deadletter.Pipeline) {
-	p.queues = spec.Queues()
-	workQueues := map[string]*workQueue{}
-	for _, name := range append(spec.WorkQueues(), "") {
-		q := &workQueue{
-			rescued: p.counter(rescued, name),
-			retried: map[time.Duration]prometheus.Counter{},
-			failed:  p.reasonCounters(failed, deadletter.FailReasons(), name),
-			detours: map[deadletter.Detour]prometheus.Counter{},
-		}
-		for _, delay := range spec.Delays() {
-			q.retried[delay] = p.counter(retried, name, pipeline.FormatDelay(delay))
-		}
-		for _, why := range deadletter.Detours() {
-			q.detours[why] = p.counter(detoured, name, string(why))
-		}
-		workQueues[name] = q
-	}
-	p.workQueues.Store(&workQueues)
-}
-
-func (p *Pipeline) workQueue(name string) *workQueue {
-	all := *p.workQueues.Load()
+func (f *Flow) workQueue(name string) *workQueue {
+	all := *f.workQueues.Load()
 	if q, found := all[name]; found {
 		return q
 	}
@@ -166,49 +167,31 @@ func (p *Pipeline) workQueue(name string) *workQueue {
 }
 
 // Retried counts a message that waits for its next attempt.
-func (p *Pipeline) Retried(queue string, delay time.Duration) {
-	c, found := p.workQueue(queue).retried[delay]
+func (f *Flow) Retried(queue string, delay time.Duration) {
+	c, found := f.workQueue(queue).retried[delay]
 	if !found {
 		// The configuration has changed meanwhile. It bounds how many such delays there are.
-		c = p.counter(retried, "", pipeline.FormatDelay(delay))
+		c = f.counter(retried, "", pipeline.FormatDelay(delay))
 	}
 	c.Inc()
 }
 
 // Rescued counts a message that went straight to its work queue.
-func (p *Pipeline) Rescued(queue string) { p.workQueue(queue).rescued.Inc() }
+func (f *Flow) Rescued(queue string) { f.workQueue(queue).rescued.Inc() }
 
 // Failed counts a message that is in the failed queue now.
-func (p *Pipeline) Failed(queue, reason string) { countReason(p.workQueue(queue).failed, reason) }
+func (f *Flow) Failed(queue, reason string) { countReason(f.workQueue(queue).failed, reason) }
 
 // Detoured counts a message that is in the pipeline's failed queue in place of its work queue's own.
-func (p *Pipeline) Detoured(queue string, why deadletter.Detour) {
-	p.workQueue(queue).detours[why].Inc()
-}
-
-// DelayedExchange has the counters of the sessions of one delayed exchange.
-type DelayedExchange struct {
-	*Flow
-	delayed, delivered prometheus.Counter
-
-	refused map[string]prometheus.Counter
-}
-
-// addExchange must be called with the set's lock.
-func (s *Set) addExchange(e *delaying.Exchange) *DelayedExchange {
-	d := &DelayedExchange{Flow: s.newFlow(e.ID(), e.Exchanges())}
-	d.queues = e.Queues()
-	d.delayed, d.delivered = d.counter(postponed), d.counter(delivered)
-	d.refused = d.reasonCounters(refused, delaying.RefuseReasons())
-	s.flows[d.id], s.exchanges[d.id] = d.Flow, d
-	return d
+func (f *Flow) Detoured(queue string, why deadletter.Detour) {
+	f.workQueue(queue).detours[why].Inc()
 }
 
 // Delayed counts a message that waits.
-func (d *DelayedExchange) Delayed() { d.delayed.Inc() }
+func (f *Flow) Delayed() { f.delayed.Inc() }
 
 // Delivered counts a message that was routed at once.
-func (d *DelayedExchange) Delivered() { d.delivered.Inc() }
+func (f *Flow) Delivered() { f.delivered.Inc() }
 
 // Refused counts a message that is in the unrouted queue now.
-func (d *DelayedExchange) Refused(reason string) { countReason(d.refused, reason) }
+func (f *Flow) Refused(reason string) { countReason(f.refused, reason) }

@@ -7,7 +7,6 @@ package metrics
 
 import (
 	"cmp"
-	"maps"
 	"runtime"
 	"slices"
 	"sync"
@@ -16,8 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delaying"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
@@ -27,21 +25,26 @@ type Set struct {
 	counters map[string]*prometheus.CounterVec
 	latency  *prometheus.HistogramVec
 
-	mu        sync.Mutex
-	flows     map[workerconfig.ID]*Flow
-	pipelines map[workerconfig.ID]*Pipeline
-	exchanges map[workerconfig.ID]*DelayedExchange
-	config    config
+	mu     sync.Mutex
+	flows  map[workerconfig.ID]*Flow
+	config config
+}
+
+// Config is the configuration of a pipeline or a delayed exchange.
+type Config interface {
+	ID() workerconfig.ID
+	// Exchanges are the exchanges that messages are published to.
+	Exchanges() []string
+	// Queues are the queues where messages wait or end.
+	Queues() []pipeline.Queue
 }
 
 // New makes a set for a program of this version.
 func New(version string) *Set {
 	s := &Set{
-		registry:  prometheus.NewRegistry(),
-		counters:  map[string]*prometheus.CounterVec{},
-		flows:     map[workerconfig.ID]*Flow{},
-		pipelines: map[workerconfig.ID]*Pipeline{},
-		exchanges: map[workerconfig.ID]*DelayedExchange{},
+		registry: prometheus.NewRegistry(),
+		counters: map[string]*prometheus.CounterVec{},
+		flows:    map[workerconfig.ID]*Flow{},
 		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: latency.Name, Help: latency.Help,
 			// A broker answers within a millisecond, and gives up on a queue after 65 seconds.
@@ -65,37 +68,23 @@ func New(version string) *Set {
 // Gatherer is the source of Prometheus' handler.
 func (s *Set) Gatherer() prometheus.Gatherer { return s.registry }
 
-// Pipeline returns the counters of a pipeline's sessions. They stay the same when the pipeline's configuration changes.
-// A pipeline that is not in the configuration does not count for readiness.
-func (s *Set) Pipeline(p *deadletter.Pipeline) *Pipeline {
+// Flow returns the counters of the sessions of a pipeline or a delayed exchange. They stay the same when its
+// configuration changes. One that is not in the configuration does not count for readiness.
+func (s *Set) Flow(c Config) *Flow {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if watched, found := s.pipelines[p.ID()]; found {
-		return watched
+	f, found := s.flows[c.ID()]
+	if !found {
+		f = s.newFlow(c)
+		s.forget(f)
 	}
-	watched := s.addPipeline(p)
-	s.forget(watched.Flow)
-	return watched
-}
-
-// DelayedExchange is the same for a delayed exchange.
-func (s *Set) DelayedExchange(e *delaying.Exchange) *DelayedExchange {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if watched, found := s.exchanges[e.ID()]; found {
-		return watched
-	}
-	watched := s.addExchange(e)
-	s.forget(watched.Flow)
-	return watched
+	return f
 }
 
 // forget removes all metrics of a pipeline or a delayed exchange.
 func (s *Set) forget(f *Flow) {
 	f.forgotten.Store(true)
 	delete(s.flows, f.id)
-	delete(s.pipelines, f.id)
-	delete(s.exchanges, f.id)
 	labels := prometheus.Labels{labelKind: string(f.id.Kind), labelName: f.id.Name, labelVhost: f.id.Vhost}
 	for _, vec := range s.counters {
 		vec.DeletePartialMatch(labels)
@@ -109,11 +98,12 @@ func (s *Set) Statuses() []Status {
 	defer s.mu.Unlock()
 	now := time.Now()
 	statuses := make([]Status, 0, len(s.flows))
-	for _, f := range slices.SortedFunc(maps.Values(s.flows), func(a, b *Flow) int {
-		return cmp.Or(cmp.Compare(a.id.Vhost, b.id.Vhost), cmp.Compare(a.id.Name, b.id.Name), cmp.Compare(b.id.Kind, a.id.Kind))
-	}) {
+	for _, f := range s.flows {
 		statuses = append(statuses, f.status(now))
 	}
+	slices.SortFunc(statuses, func(a, b Status) int {
+		return cmp.Or(cmp.Compare(a.Vhost, b.Vhost), cmp.Compare(a.Name, b.Name), cmp.Compare(b.Kind, a.Kind))
+	})
 	return statuses
 }
 
@@ -129,25 +119,17 @@ type config struct {
 
 // ConfigLoaded notes that these pipelines and delayed exchanges are at work from now on, and which elements of the
 // configuration are refused. It forgets all others.
-func (s *Set) ConfigLoaded(pipelines []*deadletter.Pipeline, exchanges []*delaying.Exchange, refused []workerconfig.Refused) {
+func (s *Set) ConfigLoaded(configs []Config, refused []workerconfig.Refused) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.config = config{generation: s.config.generation + 1, loadedAt: time.Now(), refused: refused}
 	kept := map[workerconfig.ID]bool{}
-	for _, p := range pipelines {
-		kept[p.ID()] = true
-		if watched := s.pipelines[p.ID()]; watched != nil {
-			watched.expect(p)
+	for _, c := range configs {
+		kept[c.ID()] = true
+		if f, found := s.flows[c.ID()]; found {
+			f.expect(c)
 		} else {
-			s.addPipeline(p)
-		}
-	}
-	for _, e := range exchanges {
-		kept[e.ID()] = true
-		if watched := s.exchanges[e.ID()]; watched != nil {
-			watched.queues = e.Queues()
-		} else {
-			s.addExchange(e)
+			s.flows[c.ID()] = s.newFlow(c)
 		}
 	}
 	for id, f := range s.flows {

@@ -59,9 +59,9 @@ func values(t *testing.T, s *Set) map[string]float64 {
 func TestCatalogueIsWhatIsExported(t *testing.T) {
 	t.Parallel()
 	s := New("1.2.3")
-	s.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders", "5s")}, []*delaying.Exchange{newExchange(t, "events")},
+	s.ConfigLoaded([]Config{newPipeline(t, "orders", "5s"), newExchange(t, "events")},
 		[]workerconfig.Refused{{ID: workerconfig.ID{Kind: rules.Pipeline, Name: "bills", Vhost: "/"}, Err: errors.New("newer")}})
-	s.Pipeline(newPipeline(t, "orders", "5s")).Enter(Consuming)
+	s.Flow(newPipeline(t, "orders", "5s")).Enter(Consuming)
 	families, err := s.Gatherer().Gather()
 	require.NoError(t, err)
 	described := map[string]metric{}
@@ -87,18 +87,18 @@ func TestCatalogueIsWhatIsExported(t *testing.T) {
 func TestReloadKeepsTheCountsOfPipelinesThatStay(t *testing.T) {
 	t.Parallel()
 	s := New("")
-	s.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders", "5s"), newPipeline(t, "mails", "5s")}, nil, nil)
-	orders := s.Pipeline(newPipeline(t, "orders", "5s"))
+	s.ConfigLoaded([]Config{newPipeline(t, "orders", "5s"), newPipeline(t, "mails", "5s")}, nil)
+	orders := s.Flow(newPipeline(t, "orders", "5s"))
 	orders.Received()
-	mails := s.Pipeline(newPipeline(t, "mails", "5s"))
+	mails := s.Flow(newPipeline(t, "mails", "5s"))
 	s.ConfigRead(errors.New("wrong"))
 	got := values(t, s)
 	if got[generation.Name+"{}"] != 1 || got[reloaded.Name+"{}"] != 0 {
 		t.Errorf("after a refused configuration: %v", got)
 	}
 
-	s.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders", "5s", "1m", "2m"), newPipeline(t, "bills", "5s")}, nil, nil)
-	if s.Pipeline(newPipeline(t, "orders", "1m")) != orders {
+	s.ConfigLoaded([]Config{newPipeline(t, "orders", "5s", "1m", "2m"), newPipeline(t, "bills", "5s")}, nil)
+	if s.Flow(newPipeline(t, "orders", "1m")) != orders {
 		t.Error("the pipeline's counts begin again")
 	}
 	orders.Retried("orders.created", time.Minute)
@@ -109,7 +109,7 @@ func TestReloadKeepsTheCountsOfPipelinesThatStay(t *testing.T) {
 	mails.Retried("", time.Hour)
 	mails.Failed("", "a reason of tomorrow")
 	mails.Exchange("mails.retry").Answered(time.Second, true, false)
-	s.Pipeline(newPipeline(t, "mails", "5s")).Enter(Connected) // was about to start
+	s.Flow(newPipeline(t, "mails", "5s")).Enter(Connected) // was about to start
 	got = values(t, s)
 	for series, want := range map[string]float64{
 		`rabbitmq_retry_config_generation{}`:                                                                                         2,
@@ -138,8 +138,8 @@ func TestReloadKeepsTheCountsOfPipelinesThatStay(t *testing.T) {
 func TestQueuesAndTheirRoles(t *testing.T) {
 	t.Parallel()
 	s := New("")
-	s.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders", "5s")}, []*delaying.Exchange{newExchange(t, "events")}, nil)
-	s.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders", "0s", "1m", "1m")}, []*delaying.Exchange{newExchange(t, "events")}, nil)
+	s.ConfigLoaded([]Config{newPipeline(t, "orders", "5s"), newExchange(t, "events")}, nil)
+	s.ConfigLoaded([]Config{newPipeline(t, "orders", "0s", "1m", "1m"), newExchange(t, "events")}, nil)
 	roles := map[string]int{}
 	for series := range values(t, s) {
 		if labels, found := strings.CutPrefix(series, queueInfo.Name); found {
@@ -182,7 +182,7 @@ func TestProblems(t *testing.T) {
 // If the broker refuses everything, the session is renewed every few seconds, and the pipeline stays unready.
 func TestBacklogOutlivesItsSession(t *testing.T) {
 	t.Parallel()
-	p := New("").Pipeline(newPipeline(t, "orders", "5s"))
+	p := New("").Flow(newPipeline(t, "orders", "5s"))
 	p.Enter(Consuming)
 	p.Report(Report{Backlog: 1, InFlight: 5, Oldest: time.Now()})
 	p.Left(5)
@@ -212,7 +212,7 @@ func TestAge(t *testing.T) {
 
 // BenchmarkMessage measures the metrics' cost for a retried message.
 func BenchmarkMessage(b *testing.B) {
-	p := New("").Pipeline(newPipeline(b, "orders", "5s"))
+	p := New("").Flow(newPipeline(b, "orders", "5s"))
 	retry := p.Exchange("orders.retry")
 	b.ReportAllocs()
 	for b.Loop() {

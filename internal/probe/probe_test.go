@@ -56,12 +56,12 @@ func TestReadyMeansThatAnInboxIsConsumed(t *testing.T) {
 	}
 	expect("before there is a configuration", http.StatusServiceUnavailable)
 	orders, mails := newPipeline(t, "orders"), newPipeline(t, "mails")
-	set.ConfigLoaded([]*deadletter.Pipeline{orders, mails}, nil, nil)
+	set.ConfigLoaded([]metrics.Config{orders, mails}, nil)
 	expect("before the first session", http.StatusServiceUnavailable, `"state": "disconnected"`)
-	set.Pipeline(orders).Enter(metrics.Consuming)
-	set.Pipeline(mails).Restarted(errors.New("no queue 'mails.inbox'"))
+	set.Flow(orders).Enter(metrics.Consuming)
+	set.Flow(mails).Restarted(errors.New("no queue 'mails.inbox'"))
 	expect("with one of two", http.StatusOK, `"state": "consuming"`, "no queue 'mails.inbox'")
-	set.Pipeline(mails).Enter(metrics.Consuming)
+	set.Flow(mails).Enter(metrics.Consuming)
 	expect("with both", http.StatusOK, `"ready": true`)
 	stop()
 	expect("stopping", http.StatusServiceUnavailable, `"stopping": true`)
@@ -76,8 +76,8 @@ func TestReadinessOf01Stays(t *testing.T) {
 	require.NoError(t, json.Unmarshal(written, &before))
 	set := metrics.New("")
 	orders := newPipeline(t, "orders")
-	set.ConfigLoaded([]*deadletter.Pipeline{orders}, nil, nil)
-	set.Pipeline(orders).Enter(metrics.Consuming)
+	set.ConfigLoaded([]metrics.Config{orders}, nil)
+	set.Flow(orders).Enter(metrics.Consuming)
 	_, body := get(t, probe.Handler(t.Context(), set), "/readyz")
 	require.NoError(t, json.Unmarshal([]byte(body), &now))
 	before.Pipelines[0]["vhost"], before.DelayedExchanges = "/", []map[string]any{}
@@ -93,7 +93,7 @@ type readyz struct {
 func TestMetricsAreInPrometheusFormat(t *testing.T) {
 	t.Parallel()
 	set := metrics.New("1.2.3")
-	set.ConfigLoaded([]*deadletter.Pipeline{newPipeline(t, "orders")}, nil, nil)
+	set.ConfigLoaded([]metrics.Config{newPipeline(t, "orders")}, nil)
 	status, body := get(t, probe.Handler(t.Context(), set), "/metrics")
 	for _, want := range []string{
 		"# TYPE rabbitmq_retry_messages_received_total counter\n",

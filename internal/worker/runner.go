@@ -26,13 +26,13 @@ const (
 func (o Options) flow(c session.Config, log *slog.Logger) session.Flow {
 	switch c := c.(type) {
 	case *delaying.Exchange:
-		return session.NewDelaying(c, o.Metrics.DelayedExchange(c), log)
+		return session.NewDelaying(c, o.Metrics.Flow(c), log)
 	case *deadletter.Pipeline:
 		rules := session.NewJudge()
 		if o.judge != nil {
 			rules = *o.judge
 		}
-		return session.NewRetrying(c, rules, cmp.Or(o.unboundTimeout, session.DefaultUnboundTimeout), o.Metrics.Pipeline(c), log)
+		return session.NewRetrying(c, rules, cmp.Or(o.unboundTimeout, session.DefaultUnboundTimeout), o.Metrics.Flow(c), log)
 	}
 	panic(fmt.Sprintf("no flow is for %T", c))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delaying"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/product"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker/session"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker/undeliverable"
@@ -37,46 +38,23 @@ type runner struct {
 	stop    context.CancelFunc
 }
 
-// compiled is a valid configuration.
-type compiled struct {
-	pipelines []*deadletter.Pipeline
-	exchanges []*delaying.Exchange
-	// flows are all of these.
-	flows []session.Config
-}
-
 // compile reports the first invalid element.
-func compile(config workerconfig.Config) (c compiled, err error) {
-	if c.pipelines, err = compileList(&c.flows, "pipelines", config.Pipelines, deadletter.NewPipeline); err != nil {
-		return c, err
-	}
-	c.exchanges, err = compileList(&c.flows, "delayed_exchanges", config.DelayedExchanges, delaying.NewExchange)
-	return c, err
-}
-
-func compileList[W any, C session.Config](
-	flows *[]session.Config, key string, workers []W, compile func(W) (C, error),
-) ([]C, error) {
-	list := make([]C, len(workers))
-	for i, w := range workers {
-		var err error
-		if list[i], err = compile(w); err != nil {
-			return nil, fmt.Errorf("%s[%d].%w", key, i, err)
+func compile(config workerconfig.Config) (flows []session.Config, err error) {
+	for i, w := range config.Pipelines {
+		p, err := deadletter.NewPipeline(w)
+		if err != nil {
+			return nil, fmt.Errorf("pipelines[%d].%w", i, err)
 		}
-		*flows = append(*flows, list[i])
+		flows = append(flows, p)
 	}
-	return list, nil
-}
-
-// add adds a valid element.
-func (c *compiled) add(flow session.Config) {
-	switch flow := flow.(type) {
-	case *deadletter.Pipeline:
-		c.pipelines = append(c.pipelines, flow)
-	case *delaying.Exchange:
-		c.exchanges = append(c.exchanges, flow)
+	for i, w := range config.DelayedExchanges {
+		e, err := delaying.NewExchange(w)
+		if err != nil {
+			return nil, fmt.Errorf("delayed_exchanges[%d].%w", i, err)
+		}
+		flows = append(flows, e)
 	}
-	c.flows = append(c.flows, flow)
+	return flows, nil
 }
 
 // follow puts a configuration in force. An invalid configuration changes nothing. A refused element keeps its previous configuration
@@ -87,7 +65,7 @@ func (s *supervisor) follow(ctx context.Context, config workerconfig.Config) err
 		return err
 	}
 	wanted := map[workerconfig.ID]bool{}
-	for _, c := range valid.flows {
+	for _, c := range valid {
 		wanted[c.ID()] = true
 	}
 	stays := s.staysRefused(config.Refused)
@@ -95,14 +73,18 @@ func (s *supervisor) follow(ctx context.Context, config workerconfig.Config) err
 		switch {
 		case wanted[id]:
 		case stays(id):
-			valid.add(r.config)
+			valid = append(valid, r.config)
 		default:
 			r.stop()
 			delete(s.runners, id)
 		}
 	}
-	s.options.Metrics.ConfigLoaded(valid.pipelines, valid.exchanges, config.Refused)
-	for _, c := range valid.flows {
+	watched := make([]metrics.Config, len(valid))
+	for i, c := range valid {
+		watched[i] = c
+	}
+	s.options.Metrics.ConfigLoaded(watched, config.Refused)
+	for _, c := range valid {
 		if r, ok := s.runners[c.ID()]; ok {
 			r.change(c)
 		} else {

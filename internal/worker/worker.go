@@ -102,7 +102,7 @@ func Check(ctx context.Context, o Options, out io.Writer) error {
 	for _, r := range o.Config.Refused {
 		_, _ = fmt.Fprintf(out, "%s: error: %v\n", r.ID, r.Err)
 	}
-	for _, c := range valid.flows {
+	for _, c := range valid {
 		say := func(format string, values ...any) {
 			_, _ = fmt.Fprintf(out, "%s: %s\n", c.ID(), fmt.Sprintf(format, values...))
 		}

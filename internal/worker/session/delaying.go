@@ -16,14 +16,14 @@ import (
 // tries again until the broker accepts the message, or until the configuration leads elsewhere.
 type Delaying struct {
 	config   *delaying.Exchange
-	watch    *metrics.DelayedExchange
+	watch    *metrics.Flow
 	log      *slog.Logger
 	parked   parkedLog
 	refusals refusals
 }
 
 // NewDelaying returns the flow of a delayed exchange.
-func NewDelaying(e *delaying.Exchange, watch *metrics.DelayedExchange, log *slog.Logger) *Delaying {
+func NewDelaying(e *delaying.Exchange, watch *metrics.Flow, log *slog.Logger) *Delaying {
 	return &Delaying{config: e, watch: watch, log: log, parked: parkedLog{log: log}, refusals: refusals{log: log}}
 }
 
@@ -31,7 +31,7 @@ func NewDelaying(e *delaying.Exchange, watch *metrics.DelayedExchange, log *slog
 func (f *Delaying) Config() Config { return f.config }
 
 // Watch implements [Flow].
-func (f *Delaying) Watch() *metrics.Flow { return f.watch.Flow }
+func (f *Delaying) Watch() *metrics.Flow { return f.watch }
 
 // Configure implements [Flow].
 func (f *Delaying) Configure(c Config) {

@@ -10,16 +10,13 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 // Config is the configuration of a flow.
 type Config interface {
-	ID() workerconfig.ID
+	metrics.Config
 	// Inbox is the queue that the flow consumes.
 	Inbox() string
-	// Exchanges are the flow's own exchanges that messages are published to.
-	Exchanges() []string
 	// Last is the exchange, and its queue, where the broker puts a message that the worker cannot publish.
 	Last() (exchange, queue string)
 	// PublishIDHeader names the header that identifies a publish.

@@ -14,7 +14,7 @@ import (
 type Retrying struct {
 	config *deadletter.Pipeline
 	rules  Judge
-	watch  *metrics.Pipeline
+	watch  *metrics.Flow
 	log    *slog.Logger
 
 	parked   parkedLog
@@ -25,7 +25,7 @@ type Retrying struct {
 }
 
 // NewRetrying returns the flow of a pipeline. The timeout is how long messages are kept while no delay is bound.
-func NewRetrying(p *deadletter.Pipeline, rules Judge, unboundTimeout time.Duration, watch *metrics.Pipeline, log *slog.Logger) *Retrying {
+func NewRetrying(p *deadletter.Pipeline, rules Judge, unboundTimeout time.Duration, watch *metrics.Flow, log *slog.Logger) *Retrying {
 	return &Retrying{
 		config: p, rules: rules, watch: watch, log: log,
 		parked: parkedLog{log: log}, refusals: refusals{log: log}, unbound: unbound{timeout: unboundTimeout, log: log},
@@ -53,7 +53,7 @@ func NewJudge() Judge {
 func (f *Retrying) Config() Config { return f.config }
 
 // Watch implements [Flow].
-func (f *Retrying) Watch() *metrics.Flow { return f.watch.Flow }
+func (f *Retrying) Watch() *metrics.Flow { return f.watch }
 
 // Configure implements [Flow].
 func (f *Retrying) Configure(c Config) {
