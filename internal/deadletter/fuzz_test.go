@@ -152,7 +152,7 @@ func checkReadsBack(t *testing.T, p *Pipeline, v Verdict, m amqp.Publishing) {
 		t.Fatalf("what the consumer asked for is obeyed twice: %+v", got)
 	}
 	text, _ := headers[HeaderHistory].(string)
-	if text != "" && (encodeHistory(parseHistory(text), maxHistory) != text || got.History[0].Attempt != v.Letter.Count) {
+	if text != "" && (encodeHistory(ParseHistory(text), maxHistory) != text || got.History[0].Attempt != v.Letter.Count) {
 		t.Fatalf("history %s", text)
 	}
 }

@@ -22,9 +22,6 @@ type Failure struct {
 	DelayMS *int64 `json:"delay_ms,omitempty"`
 }
 
-// parseHistory reads retry-history. An invalid history counts as empty.
-func parseHistory(value any) []Failure { return ParseHistory(asText(value)) }
-
 // ParseHistory reads the text of [HeaderHistory]. An invalid text counts as empty.
 func ParseHistory(text string) []Failure {
 	if text == "" || len(text) > maxHistory {
@@ -67,7 +64,7 @@ func encodeHistory(failures []Failure, limit int) string {
 // trimHistory shortens a message's history by this many bytes. It drops the oldest entries.
 func trimHistory(h amqp.Table, excess int) {
 	text, _ := h[HeaderHistory].(string)
-	if trimmed := encodeHistory(parseHistory(text), len(text)-excess); trimmed != "[]" {
+	if trimmed := encodeHistory(ParseHistory(text), len(text)-excess); trimmed != "[]" {
 		h[HeaderHistory] = trimmed
 	} else {
 		delete(h, HeaderHistory)

@@ -15,7 +15,6 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/rules"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
@@ -30,7 +29,6 @@ type Pipeline struct {
 	counted []time.Duration
 	// maxAge is 0 if there is no limit.
 	maxAge time.Duration
-	queues []pipeline.Queue
 }
 
 // NewPipeline compiles one element of the worker's configuration. If the element is not valid, the error begins with
@@ -42,7 +40,7 @@ func NewPipeline(w pipeline.Worker) (*Pipeline, error) {
 	if len(w.RetryOn) == 0 {
 		w.RetryOn = []string{pipeline.ReasonRejected}
 	}
-	p := &Pipeline{Worker: w, Names: pipeline.Names(w.Name), delays: make([]time.Duration, len(w.Delays)), queues: w.Queues()}
+	p := &Pipeline{Worker: w, Names: pipeline.Names(w.Name), delays: make([]time.Duration, len(w.Delays))}
 	for i, spelled := range w.Delays {
 		p.delays[i], _ = pipeline.ParseDelay(spelled) // validated above
 	}
@@ -54,15 +52,13 @@ func NewPipeline(w pipeline.Worker) (*Pipeline, error) {
 }
 
 // ID identifies the pipeline within a configuration.
-func (p *Pipeline) ID() workerconfig.ID {
-	return workerconfig.ID{Kind: rules.Pipeline, Name: p.Worker.Name, Vhost: p.Worker.Vhost}
-}
+func (p *Pipeline) ID() workerconfig.ID { return workerconfig.PipelineID(p.Worker) }
 
 // Inbox is the queue with the pipeline's dead letters.
 func (p *Pipeline) Inbox() string { return p.Names.Inbox() }
 
 // Queues are the queues where the pipeline's messages wait or end.
-func (p *Pipeline) Queues() []pipeline.Queue { return p.queues }
+func (p *Pipeline) Queues() []pipeline.Queue { return p.Worker.Queues() }
 
 // WorkQueues lists the work queues of the configuration.
 func (p *Pipeline) WorkQueues() []string { return slices.Sorted(maps.Keys(p.Worker.WorkQueues)) }

@@ -168,7 +168,7 @@ func (p *Pipeline) answeredQueue(key string) string {
 // readProgress reads the headers that the worker wrote when the message was here before. If one cannot be read, the
 // history stands in for it.
 func (l *Letter) readProgress(h amqp.Table) {
-	l.History = parseHistory(h[HeaderHistory])
+	l.History = ParseHistory(asText(h[HeaderHistory]))
 	var newest, oldest Failure
 	if n := len(l.History); n > 0 {
 		newest, oldest = l.History[0], l.History[n-1]

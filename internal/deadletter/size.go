@@ -70,67 +70,58 @@ func headerFrameSize(m amqp.Publishing) int {
 	} {
 		size += 1 + len(s)
 	}
-	headers := tableSize(m.Headers)
-	if headers < 0 {
+	headers := sizer{bytes: size}
+	headers.table(m.Headers)
+	if headers.invalid {
 		return -1
 	}
-	return size + headers
+	return headers.bytes
 }
 
-// tableSize is the encoded size of a table, in bytes. It is -1 if the table cannot be encoded or read again.
-func tableSize(t amqp.Table) int {
-	if len(t) > maxEntries {
-		return -1
-	}
-	size := lengthSize
+// sizer adds up encoded sizes, in bytes.
+type sizer struct {
+	bytes int
+	// invalid says that amqp091-go cannot write a value, or could not read it again.
+	invalid bool
+}
+
+func (s *sizer) table(t amqp.Table) {
+	s.invalid = s.invalid || len(t) > maxEntries
+	s.bytes += lengthSize
 	for key, value := range t {
-		n := fieldSize(value)
-		if n < 0 || len(key) > maxShortString {
-			return -1
-		}
-		size += 1 + len(key) + n
+		s.invalid = s.invalid || len(key) > maxShortString
+		s.bytes += 1 + len(key)
+		s.field(value)
 	}
-	return size
 }
 
-// fieldSize is the encoded size of a value in a table, including its type. It is -1 if amqp091-go cannot write the
-// type.
-func fieldSize(value any) int {
+// field adds a value in a table, and its type.
+func (s *sizer) field(value any) {
+	s.bytes += typeSize
 	switch v := value.(type) {
 	case nil:
-		return typeSize
 	case bool, int8, uint8:
-		return typeSize + 1
+		s.bytes++
 	case int16, uint16:
-		return typeSize + 2
+		s.bytes += 2
 	case int, int32, uint32, float32:
-		return typeSize + 4
+		s.bytes += 4
 	case amqp.Decimal:
-		return typeSize + 5
+		s.bytes += 5
 	case int64, float64, time.Time:
-		return typeSize + 8
+		s.bytes += 8
 	case string:
-		return typeSize + lengthSize + len(v)
+		s.bytes += lengthSize + len(v)
 	case []byte:
-		return typeSize + lengthSize + len(v)
+		s.bytes += lengthSize + len(v)
 	case []any:
-		return arraySize(v)
+		s.bytes += lengthSize
+		for _, element := range v {
+			s.field(element)
+		}
 	case amqp.Table:
-		if n := tableSize(v); n >= 0 {
-			return typeSize + n
-		}
+		s.table(v)
+	default:
+		s.invalid = true
 	}
-	return -1
-}
-
-func arraySize(values []any) int {
-	size := typeSize + lengthSize
-	for _, value := range values {
-		n := fieldSize(value)
-		if n < 0 {
-			return -1
-		}
-		size += n
-	}
-	return size
 }

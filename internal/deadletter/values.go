@@ -3,6 +3,7 @@ package deadletter
 import (
 	"errors"
 	"math"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -50,7 +51,7 @@ func isNever(value any) bool { return strings.EqualFold(asText(value), HintNever
 // whole reads a number without a fraction, of any type that clients send it back in. A number beyond an int64 becomes
 // the largest or the smallest int64.
 func whole(value any) (int64, bool) {
-	if n, ok := Integer(value); ok {
+	if n, ok := integer(value); ok {
 		return n, true
 	}
 	f, ok := number(value)
@@ -72,7 +73,7 @@ func number(value any) (float64, bool) {
 	case amqp.Decimal:
 		return float64(value.Value) / math.Pow10(int(value.Scale)), true
 	}
-	n, ok := Integer(value)
+	n, ok := integer(value)
 	return float64(n), ok
 }
 
@@ -107,7 +108,7 @@ func Milliseconds(value any) (ms int64, ok bool) {
 	case float64:
 		return truncated(value)
 	default:
-		return Integer(value)
+		return integer(value)
 	}
 }
 
@@ -123,25 +124,13 @@ func truncated(f float64) (int64, bool) {
 	return int64(f), true
 }
 
-// Integer reads any of AMQP's integer types, since clients in other languages choose the smallest one.
-func Integer(value any) (int64, bool) {
-	switch n := value.(type) {
-	case int64:
-		return n, true
-	case int32:
-		return int64(n), true
-	case int:
-		return int64(n), true
-	case int16:
-		return int64(n), true
-	case int8:
-		return int64(n), true
-	case uint8:
-		return int64(n), true
-	case uint16:
-		return int64(n), true
-	case uint32:
-		return int64(n), true
+// integer reads any of AMQP's integer types, since clients in other languages choose the smallest one.
+func integer(value any) (int64, bool) {
+	switch n := reflect.ValueOf(value); {
+	case n.CanInt():
+		return n.Int(), true
+	case n.CanUint():
+		return int64(n.Uint()), true //nolint:gosec // AMQP 0-9-1 has none of 64 bits
 	}
 	return 0, false
 }

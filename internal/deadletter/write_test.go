@@ -285,7 +285,7 @@ func TestHeadersThatAreTooLargeAreDroppedInOrder(t *testing.T) {
 	headers[HeaderDeadLetterError], headers[HeaderDeadLetterException] = "error", "exception"
 	// kept counts the remaining texts and failures.
 	kept := func(h amqp.Table) int {
-		n := len(parseHistory(h[HeaderHistory]))
+		n := len(ParseHistory(asText(h[HeaderHistory])))
 		for _, key := range []string{HeaderDeadLetterException, HeaderDeadLetterError} {
 			if h[key] != nil {
 				n++
@@ -350,12 +350,12 @@ func TestHistoryIsBounded(t *testing.T) {
 		headers = publish(t, p, rejected("orders.created", headers)).Headers
 	}
 	text := headers[HeaderHistory].(string)
-	failures := parseHistory(text)
+	failures := ParseHistory(text)
 	if len(text) > maxHistory || len(text) < maxHistory-200 || failures[0].At != now.UnixMilli() {
 		t.Errorf("%d bytes, %d failures", len(text), len(failures))
 	}
 	for _, value := range []any{nil, 1, "", "x", "{}", "[1]", `[{"attempt":"x"}]`, strings.Repeat("[", 5000)} {
-		require.Nil(t, parseHistory(value), value)
+		require.Nil(t, ParseHistory(asText(value)), value)
 	}
 }
 
@@ -365,6 +365,11 @@ func TestSizeIsWhatTheLibraryWrites(t *testing.T) {
 	table := amqp.Table{
 		"nested": nested, "f": float32(1), "d": 1.0, "decimal": amqp.Decimal{}, "t": time.Unix(0, 0), "b": []byte("xyz"), "s": "xyz", "": nil,
 		"empty": amqp.Table{}, "none": []any(nil),
+	}
+	tableSize := func(t amqp.Table) int {
+		var s sizer
+		s.table(t)
+		return s.bytes
 	}
 	got := tableSize(table)
 	want := 4 + (1 + 6 + 1 + tableSize(nested)) + (2 + 5) + (2 + 9) + (8 + 6) + (2 + 9) + (2 + 5 + 3) + (2 + 5 + 3) + (1 + 1) +
