@@ -25,7 +25,7 @@ func (o *Options) WithAckPatience(patience time.Duration) { o.ackPatience = pati
 // WithFaults makes the worker panic over messages that ask for it.
 func (o *Options) WithFaults() {
 	judge := session.NewJudge()
-	production := judge
+	production := *judge
 	judge.Decide = func(p *deadletter.Pipeline, d *amqp.Delivery, now time.Time) deadletter.Verdict {
 		if d.AppId == PanicDeciding {
 			panic(d.AppId)
@@ -40,5 +40,5 @@ func (o *Options) WithFaults() {
 		}
 		return production.Build(p, v, d, s)
 	}
-	o.judge = &judge
+	o.judge = judge
 }

@@ -28,11 +28,8 @@ func (o Options) flow(c session.Config, log *slog.Logger) session.Flow {
 	case *delaying.Exchange:
 		return session.NewDelaying(c, o.Metrics.Flow(c), log)
 	case *deadletter.Pipeline:
-		rules := session.NewJudge()
-		if o.judge != nil {
-			rules = *o.judge
-		}
-		return session.NewRetrying(c, rules, cmp.Or(o.unboundTimeout, session.DefaultUnboundTimeout), o.Metrics.Flow(c), log)
+		rules, timeout := cmp.Or(o.judge, session.NewJudge()), cmp.Or(o.unboundTimeout, session.DefaultUnboundTimeout)
+		return session.NewRetrying(c, rules, timeout, o.Metrics.Flow(c), log)
 	}
 	panic(fmt.Sprintf("no flow is for %T", c))
 }

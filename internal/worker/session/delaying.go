@@ -15,23 +15,13 @@ import (
 // at once or unrouted, the message has a second way. The flow keeps every other message that the broker refuses. It
 // tries again until the broker accepts the message, or until the configuration leads elsewhere.
 type Delaying struct {
-	config   *delaying.Exchange
-	watch    *metrics.Flow
-	log      *slog.Logger
-	parked   parkedLog
-	refusals refusals
+	common[*delaying.Exchange]
 }
 
 // NewDelaying returns the flow of a delayed exchange.
 func NewDelaying(e *delaying.Exchange, watch *metrics.Flow, log *slog.Logger) *Delaying {
-	return &Delaying{config: e, watch: watch, log: log, parked: parkedLog{log: log}, refusals: refusals{log: log}}
+	return &Delaying{newCommon(e, watch, log)}
 }
-
-// Config implements [Flow].
-func (f *Delaying) Config() Config { return f.config }
-
-// Watch implements [Flow].
-func (f *Delaying) Watch() *metrics.Flow { return f.watch }
 
 // Configure implements [Flow].
 func (f *Delaying) Configure(c Config) {
@@ -66,9 +56,6 @@ func (f *Delaying) observe(_ publishers, _ alarm, now time.Time) error {
 	f.parked.observe(now)
 	return nil
 }
-
-// Flush implements [Flow].
-func (f *Delaying) Flush() { f.parked.flush() }
 
 // Park implements [Flow].
 func (f *Delaying) Park(d *amqp.Delivery, why string, stamp deadletter.Stamp) (Parked, error) {

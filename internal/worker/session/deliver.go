@@ -1,7 +1,7 @@
 package session
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"regexp"
 	"time"
@@ -70,19 +70,19 @@ func (s *Session) publish(m *message) error {
 
 func (s *Session) send(p *publisher, m *message) error {
 	m.publishID = s.ids.next()
-	route, publishing, err := s.build(m, deadletter.Stamp{
-		Now:       time.Now(),
-		PublishID: m.publishID,
-		FrameMax:  s.publishing.Config.FrameSize,
-	})
-	if err != nil {
-		p.cleared()
-		if errors.As(err, &panicError{}) && m.verdict.unbuilt() {
-			return s.publish(m)
-		}
-		return s.reject(m, err)
+	stamp := deadletter.Stamp{Now: time.Now(), PublishID: m.publishID, FrameMax: s.publishing.Config.FrameSize}
+	var route deadletter.Route
+	var publishing amqp.Publishing
+	var err error
+	panicked := s.survive(m, func() { route, publishing, err = m.verdict.build(&m.delivery, stamp) })
+	if panicked == nil && err == nil {
+		return p.publish(m, route, publishing)
 	}
-	return p.publish(m, route, publishing)
+	p.cleared()
+	if panicked != nil && m.verdict.unbuilt() {
+		return s.publish(m)
+	}
+	return s.reject(m, cmp.Or(panicked, err))
 }
 
 // finish acknowledges a message that the broker has accepted.

@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"log/slog"
 	"math/bits"
 	"runtime/debug"
 	"time"
@@ -55,6 +56,28 @@ type Flow interface {
 	observe(ps publishers, a alarm, now time.Time) error
 }
 
+// common is what all flows have.
+type common[C Config] struct {
+	config   C
+	watch    *metrics.Flow
+	log      *slog.Logger
+	parked   parkedLog
+	refusals refusals
+}
+
+func newCommon[C Config](config C, watch *metrics.Flow, log *slog.Logger) common[C] {
+	return common[C]{config: config, watch: watch, log: log, parked: parkedLog{log: log}, refusals: refusals{log: log}}
+}
+
+// Config implements [Flow].
+func (f *common[C]) Config() Config { return f.config }
+
+// Watch implements [Flow].
+func (f *common[C]) Watch() *metrics.Flow { return f.watch }
+
+// Flush implements [Flow].
+func (f *common[C]) Flush() { f.parked.flush() }
+
 // verdict is a flow's decision about one message. It knows how to build the message, and what comes next if the broker
 // refuses it.
 type verdict interface {
@@ -104,8 +127,10 @@ func (s *Session) proceed(p *publisher, m *message, next step) error {
 	case stepPublish:
 		return s.publish(m)
 	case stepSetAside:
-		p.refusedOne(now)
 		m.refused = true
+		if now.Sub(p.renewed) > renewEvery { // the refusal can be the channel's fault
+			p.stale, p.renewed = true, now
+		}
 		return s.publish(m)
 	case stepRejudge:
 		m.verdict = s.judge(m)
@@ -195,16 +220,6 @@ func (s *Session) judge(m *message) (v verdict) {
 	return v
 }
 
-// build builds the message to publish. After a [panicError], the verdict can perhaps build another version.
-func (s *Session) build(m *message, stamp deadletter.Stamp) (route deadletter.Route, publishing amqp.Publishing, err error) {
-	if panicked := s.survive(m, func() {
-		route, publishing, err = m.verdict.build(&m.delivery, stamp)
-	}); panicked != nil {
-		err = panicked
-	}
-	return route, publishing, err
-}
-
 // survive turns a panic over one message into an error. The end of the process would interrupt all messages in flight,
 // again and again.
 func (s *Session) survive(m *message, handle func()) (err error) {
@@ -213,7 +228,7 @@ func (s *Session) survive(m *message, handle func()) (err error) {
 		if fault == nil {
 			return
 		}
-		err = panicError{fault}
+		err = fmt.Errorf("panic: %v", fault)
 		if !m.panicked {
 			s.Log.Error("internal error (panic); message parked",
 				"panic", fault, "message_id", m.delivery.MessageId, "stack", string(debug.Stack()))
@@ -223,11 +238,6 @@ func (s *Session) survive(m *message, handle func()) (err error) {
 	handle()
 	return nil
 }
-
-// panicError is a panic that the session survived.
-type panicError struct{ fault any }
-
-func (e panicError) Error() string { return fmt.Sprintf("panic: %v", e.fault) }
 
 // reconfigure puts a new configuration of the session's flow in force. A message that was sent to the broker keeps its
 // verdict. If the broker refuses it, it is judged again before the next publish, as after another delivery.

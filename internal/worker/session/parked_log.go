@@ -26,40 +26,31 @@ type parkedLog struct {
 	log   *slog.Logger
 	since time.Time
 	lines int
-	sums  map[parkedAs]*parkedSum
+	// sums have the numbers of messages, by the name of their error.
+	sums map[parkedAs]map[string]int
 }
 
 // parkedAs is what the messages of one sum have in common.
 type parkedAs struct{ text, reason, workQueue string }
-
-type parkedSum struct {
-	messages int
-	errors   map[string]int
-}
 
 // add logs a message now, or in the next sum.
 func (l *parkedLog) add(now time.Time, as parkedAs, d *amqp.Delivery, details ...any) {
 	l.observe(now)
 	if l.lines < parkedOneByOne {
 		if l.lines++; l.lines == 1 {
-			l.since, l.sums = now, map[parkedAs]*parkedSum{}
+			l.since, l.sums = now, map[parkedAs]map[string]int{}
 		}
 		l.log.Info(as.text, details...)
 		return
 	}
 	if l.sums[as] == nil {
-		l.sums[as] = &parkedSum{errors: map[string]int{}}
+		l.sums[as] = map[string]int{}
 	}
-	l.sums[as].add(d)
-}
-
-func (s *parkedSum) add(d *amqp.Delivery) {
-	s.messages++
 	kind := errorKind(d)
-	if s.errors[kind] == 0 && len(s.errors) >= mostErrors {
+	if l.sums[as][kind] == 0 && len(l.sums[as]) >= mostErrors {
 		kind = "others"
 	}
-	s.errors[kind]++
+	l.sums[as][kind]++
 }
 
 // errorKind is the name of the consumer's error: one word before the first colon. The rest can have what no log must
@@ -82,20 +73,16 @@ func (l *parkedLog) observe(now time.Time) {
 
 // flush logs the sums, and begins another minute.
 func (l *parkedLog) flush() {
-	for as, sum := range l.sums {
+	for as, errors := range l.sums {
+		messages, list := 0, []string{}
+		for _, kind := range slices.Sorted(maps.Keys(errors)) {
+			messages += errors[kind]
+			if kind != "" {
+				list = append(list, fmt.Sprintf("%s: %d", kind, errors[kind]))
+			}
+		}
 		l.log.Info(as.text+", and others like it",
-			"reason", as.reason, "work_queue", as.workQueue, "messages", sum.messages, "errors", sum.String())
+			"reason", as.reason, "work_queue", as.workQueue, "messages", messages, "errors", strings.Join(list, ", "))
 	}
 	l.lines, l.sums = 0, nil
-}
-
-// String lists the errors, each with its number of messages.
-func (s *parkedSum) String() string {
-	var list []string
-	for _, kind := range slices.Sorted(maps.Keys(s.errors)) {
-		if kind != "" {
-			list = append(list, fmt.Sprintf("%s: %d", kind, s.errors[kind]))
-		}
-	}
-	return strings.Join(list, ", ")
 }

@@ -310,13 +310,6 @@ const (
 	outlivedBy = 5 * time.Second
 )
 
-// refusedOne notes that a queue refused a message, which can be the channel's fault.
-func (p *publisher) refusedOne(now time.Time) {
-	if now.Sub(p.renewed) > renewEvery {
-		p.stale, p.renewed = true, now
-	}
-}
-
 // renew replaces a channel that can itself be the cause of refusals. On RabbitMQ 3.10, a channel that a full quorum
 // queue has refused stays refused, even when the queue has room again. renew waits until no message is outstanding.
 func (s *Session) renew(p *publisher) {

@@ -12,23 +12,18 @@ import (
 
 // Retrying is the flow of a pipeline. It takes detours around queues that accept nothing.
 type Retrying struct {
-	config *deadletter.Pipeline
-	rules  Judge
-	watch  *metrics.Flow
-	log    *slog.Logger
+	common[*deadletter.Pipeline]
+	rules *Judge
 
-	parked   parkedLog
-	parking  obstacle
-	refusals refusals
-	detours  detours
-	unbound  unbound
+	parking obstacle
+	detours detours
+	unbound unbound
 }
 
 // NewRetrying returns the flow of a pipeline. The timeout is how long messages are kept while no delay is bound.
-func NewRetrying(p *deadletter.Pipeline, rules Judge, unboundTimeout time.Duration, watch *metrics.Flow, log *slog.Logger) *Retrying {
+func NewRetrying(p *deadletter.Pipeline, rules *Judge, unboundTimeout time.Duration, watch *metrics.Flow, log *slog.Logger) *Retrying {
 	return &Retrying{
-		config: p, rules: rules, watch: watch, log: log,
-		parked: parkedLog{log: log}, refusals: refusals{log: log}, unbound: unbound{timeout: unboundTimeout, log: log},
+		common: newCommon(p, watch, log), rules: rules, unbound: unbound{timeout: unboundTimeout, log: log},
 		detours: detours{avoided: AvoidedDelays{}, refusedSince: map[time.Duration]time.Time{}, log: log},
 	}
 }
@@ -40,20 +35,14 @@ type Judge struct {
 }
 
 // NewJudge returns the Judge for production. Tests put a fault in.
-func NewJudge() Judge {
-	return Judge{
+func NewJudge() *Judge {
+	return &Judge{
 		Decide: func(p *deadletter.Pipeline, d *amqp.Delivery, now time.Time) deadletter.Verdict {
 			return p.Decide(p.Read(d), now)
 		},
 		Build: (*deadletter.Pipeline).Publishing,
 	}
 }
-
-// Config implements [Flow].
-func (f *Retrying) Config() Config { return f.config }
-
-// Watch implements [Flow].
-func (f *Retrying) Watch() *metrics.Flow { return f.watch }
 
 // Configure implements [Flow].
 func (f *Retrying) Configure(c Config) {
@@ -95,9 +84,6 @@ func (f *Retrying) observe(ps publishers, a alarm, now time.Time) error {
 	f.parked.observe(now)
 	return f.detours.observe(f.config, ps.outstandingTo(f.config.Names.RetryExchange()), a, now)
 }
-
-// Flush implements [Flow].
-func (f *Retrying) Flush() { f.parked.flush() }
 
 // retried is the verdict on a message of a pipeline.
 type retried struct {
