@@ -26,33 +26,11 @@ type suspension struct {
 	waiting []*message
 }
 
-// suspend makes all outstanding messages wait for the next channel.
-func (p *publisher) suspend() {
-	if p.suspects == 0 {
-		p.suspects = len(p.outstanding)
-	}
-	p.waiting = append(p.outstanding, p.waiting...)
-	p.shut, p.confirmChannel = true, confirmChannel{}
-	p.outstanding, p.returned, p.nackedSince = nil, map[string]bool{}, time.Time{}
-}
-
-func (p *publisher) resume(o confirmChannel) {
-	p.confirmChannel, p.shut, p.forbidden, p.stale = o, false, false, false
-}
-
-// next removes and returns the message that has waited longest.
-func (s *suspension) next() *message {
-	m := s.waiting[0]
-	s.waiting[0] = nil // else the body would stay in memory
-	s.waiting = s.waiting[1:]
-	return m
-}
-
 // channelClosed decides what happens to the messages of a channel that the broker has closed. A missing or forbidden
 // exchange, or a message that the broker refuses, must not stop the other messages. It must not end the session either:
 // the next session would only publish its messages again.
 func (s *Session) channelClosed(p *publisher) error {
-	reason := p.closeReason()
+	reason := <-p.Closed // was sent before confirms was closed
 	err := closedError("publishing", reason)
 	if reason == nil || s.publishing.IsClosed() {
 		return err
@@ -75,7 +53,6 @@ func (s *Session) channelClosed(p *publisher) error {
 		s.Log.Warn(text, "exchange", p.exchange, "error", reason)
 	}
 	p.warned = true
-	p.suspend()
 	s.reopen(p)
 	if s.Flow.shut(p.exchange, reason) {
 		return s.forgo(p)
@@ -113,8 +90,14 @@ func (s *Session) aimWaiting() error {
 	return nil
 }
 
-// reopen opens the channel again after a pause.
+// reopen makes all outstanding messages wait for another channel, which it opens after a pause.
 func (s *Session) reopen(p *publisher) {
+	if p.suspects == 0 {
+		p.suspects = len(p.outstanding)
+	}
+	p.waiting = append(p.outstanding, p.waiting...)
+	p.shut, p.confirmChannel = true, confirmChannel{}
+	p.outstanding, p.returned, p.nackedSince = nil, map[string]bool{}, time.Time{}
 	s.openSoon(p, pause(p.closures))
 	p.closures++
 }
@@ -130,7 +113,7 @@ func (s *Session) release(p *publisher) error {
 }
 
 func (s *Session) sendNext(p *publisher) error {
-	m := p.next()
+	m := shift(&p.waiting)
 	if s.rejudged(m) || s.to(m.route) != p {
 		p.cleared()
 		return s.publish(m)

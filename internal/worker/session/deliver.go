@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"strconv"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -20,8 +21,10 @@ func (s *Session) receive(consumer *<-chan amqp.Delivery, d amqp.Delivery, ok bo
 		return s.deliveriesEnded(consumer)
 	}
 	s.inbox.received(d, time.Now())
+	s.watch.Received()
 	m := &message{delivery: d, undecodable: frame.Undecodable(d.Headers), unreadable: frame.HasUnreadableDeath(d.Headers)}
-	s.arrived(m)
+	m.diedAt = s.Flow.diedAt(&d)
+	s.oldest = earlier(s.oldest, m.diedAt)
 	m.verdict = s.judge(m)
 	return s.publish(m)
 }
@@ -69,7 +72,8 @@ func (s *Session) publish(m *message) error {
 }
 
 func (s *Session) send(p *publisher, m *message) error {
-	m.publishID = s.ids.next()
+	s.publishes++
+	m.publishID = s.idPrefix + strconv.FormatUint(s.publishes, 36)
 	stamp := deadletter.Stamp{Now: time.Now(), PublishID: m.publishID, FrameMax: s.publishing.Config.FrameSize}
 	var route deadletter.Route
 	var publishing amqp.Publishing
@@ -104,12 +108,6 @@ func closedError(what string, reason *amqp.Error) error {
 
 // lateAfter is how long the broker can take to confirm a message before the message counts in the backlog.
 const lateAfter = 10 * time.Second
-
-func (s *Session) arrived(m *message) {
-	s.watch.Received()
-	m.diedAt = s.Flow.diedAt(&m.delivery)
-	s.oldest = earlier(s.oldest, m.diedAt)
-}
 
 // details returns log attributes that identify a message. They never contain its body. Of its headers, they contain
 // only the traceparent, and the log handler quotes a publisher's text.

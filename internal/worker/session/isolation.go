@@ -47,7 +47,6 @@ func (s *Session) isolate(p *publisher, reason *amqp.Error) error {
 			return err
 		}
 	}
-	p.suspend()
 	s.reopen(p)
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -57,9 +56,6 @@ func openConfirmChannel(ctx context.Context, conn *amqp.Connection, window int) 
 	return confirmChannel{Confirming: channel, confirms: channel.NotifyPublish(make(chan amqp.Confirmation, window))}, nil
 }
 
-// closeReason is why the channel closed. It must be called only once confirms is closed.
-func (o confirmChannel) closeReason() *amqp.Error { return <-o.Closed }
-
 func newPublisher(exchange, idHeader string) *publisher {
 	return &publisher{exchange: exchange, idHeader: idHeader, returned: map[string]bool{}}
 }
@@ -92,14 +88,19 @@ func (p *publisher) publish(m *message, route deadletter.Route, publishing amqp.
 }
 
 // confirmed removes and returns the message that a confirm is for. It returns nil if the message is settled.
-func (p *publisher) confirmed(tag uint64) (m *message) {
+func (p *publisher) confirmed(tag uint64) *message {
 	p.drainReturns()
 	if len(p.outstanding) == 0 || p.outstanding[0].publishTag != tag {
 		return nil
 	}
-	m = p.outstanding[0]
-	p.outstanding[0] = nil // else the body would stay in memory
-	p.outstanding = p.outstanding[1:]
+	return shift(&p.outstanding)
+}
+
+// shift removes and returns the first message.
+func shift(messages *[]*message) *message {
+	m := (*messages)[0]
+	(*messages)[0] = nil // else the body would stay in memory
+	*messages = (*messages)[1:]
 	return m
 }
 
@@ -195,7 +196,7 @@ func (s *Session) opened(p *publisher, o confirmChannel, err error) error {
 	if err != nil {
 		return err
 	}
-	p.resume(o)
+	p.confirmChannel, p.shut, p.forbidden, p.stale = o, false, false, false
 	go s.forward(p, o)
 	return s.release(p)
 }
@@ -238,17 +239,6 @@ func (ps publishers) outstandingTo(exchange string) []*message {
 		return p.outstanding
 	}
 	return nil
-}
-
-// publishIDs makes unique ids. Each session has its own prefix.
-type publishIDs struct {
-	prefix string
-	count  uint64
-}
-
-func (ids *publishIDs) next() string {
-	ids.count++
-	return ids.prefix + strconv.FormatUint(ids.count, 36)
 }
 
 // bindingDeferrals is how often, in nine seconds, a publish is deferred after a missing exchange is back without a
@@ -318,6 +308,5 @@ func (s *Session) renew(p *publisher) {
 	}
 	old := p.Channel
 	time.AfterFunc(outlivedBy, func() { _ = old.Close() }) // its answer changes nothing
-	p.suspend()
 	s.reopen(p)
 }

@@ -84,9 +84,11 @@ type Session struct {
 	rejections rejections
 	backlog    backlog
 	alarm      alarm
-	ids        publishIDs
 	silence    silence
 
+	// idPrefix is unique, and begins the ids of the publishes, which are counted.
+	idPrefix  string
+	publishes uint64
 	// oldest is when the oldest delivery since the last report was dead-lettered.
 	oldest   time.Time
 	draining bool
@@ -104,7 +106,7 @@ func Open(ctx context.Context, uri amqpconn.URI, settings Settings) (*Session, e
 		openedAt: time.Now(),
 		watch:    settings.Flow.Watch(),
 		backlog:  backlog{timer: time.NewTimer(0)},
-		ids:      publishIDs{prefix: rand.Text()[:12] + "-"},
+		idPrefix: rand.Text()[:12] + "-",
 
 		silence:     silence{Silent: settings.Silent, timer: time.NewTimer(tick)},
 		completions: make(chan func() error),

@@ -2,7 +2,6 @@ package session
 
 import (
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
@@ -24,8 +23,7 @@ const (
 func (s *Session) settleLast() {
 	s.watch.Enter(metrics.Connected)
 	deadline := time.After(time.Until(earlier(time.Now().Add(lastConfirms), s.drainedBy)))
-	for s.publishers.outstanding() > 0 {
-		var done bool
+	for done := false; !done && s.publishers.outstanding() > 0; {
 		select {
 		case a := <-s.answers:
 			done = s.settleOne(a)
@@ -33,9 +31,6 @@ func (s *Session) settleLast() {
 			done = true
 		case <-deadline:
 			done = true
-		}
-		if done {
-			break
 		}
 	}
 	for _, p := range s.publishers.all {
@@ -63,10 +58,27 @@ func (s *Session) settleOne(a answer) (done bool) {
 	return m != nil && m.accepted() && !p.took(m) && s.finish(m) != nil
 }
 
-// settleAccepted acknowledges messages that the broker has accepted but the library has not reported. The library holds
-// a confirm back until all earlier messages have theirs. After that, messages can no longer be settled in order.
+// settleAccepted acknowledges messages that the broker has accepted but the library has not reported. After that,
+// messages can no longer be settled in order.
 func (s *Session) settleAccepted(p *publisher) error {
-	var accepted, rest []*message
+	accepted := p.takeAccepted()
+	for i, m := range accepted {
+		if p.returned[m.publishID] {
+			p.outstanding = append(p.outstanding, m)
+			continue
+		}
+		if err := s.finish(m); err != nil {
+			p.outstanding = append(p.outstanding, accepted[i:]...)
+			return err
+		}
+	}
+	return nil
+}
+
+// takeAccepted removes and returns the outstanding messages that the broker has accepted. The library can still hold
+// their confirms back, until all earlier messages have theirs.
+func (p *publisher) takeAccepted() (accepted []*message) {
+	var rest []*message
 	for _, m := range p.outstanding {
 		// A message that found the channel closed still has the confirmation of its publish before.
 		if m.publishTag != 0 && m.accepted() {
@@ -76,24 +88,12 @@ func (s *Session) settleAccepted(p *publisher) error {
 		}
 	}
 	p.drainReturns() // now, since a return comes before its confirm
-	for i, m := range accepted {
-		if p.returned[m.publishID] {
-			rest = append(rest, m)
-			continue
-		}
-		if err := s.finish(m); err != nil {
-			p.outstanding = slices.Concat(rest, accepted[i:])
-			return err
-		}
-	}
 	p.outstanding = rest
-	return nil
+	return accepted
 }
 
 // DefaultAckPatience is how long a stopping session waits for acknowledgements that are still on their way.
 const DefaultAckPatience = 5 * time.Second
-
-var errAcksLate = errors.New("the inbox counts more consumers than before: acknowledgements are late, or another worker has just connected")
 
 // acks knows whether the inbox has all acknowledgements of a stopping session.
 type acks struct {
@@ -105,7 +105,10 @@ type acks struct {
 
 // cancel ends the consumers.
 func (s *Session) cancel() {
-	channel, tags, own := s.inbox.channel, s.inbox.tags(), s.inbox.consumers()
+	channel, tags, own := s.inbox.channel, []string{firstTag, s.inbox.restTag()}, 1
+	if s.inbox.others != nil {
+		own = 2
+	}
 	go func() {
 		s.acks.arrived <- amqpconn.AwaitAcks(own, s.acks.count, func() { cancelAll(channel, tags) })
 	}()
@@ -116,7 +119,8 @@ func (s *Session) awaitAcks() {
 	if s.inbox.inFlight > 0 || !s.inbox.cancelled() {
 		return // those consumers stay
 	}
-	err := errAcksLate
+	err := errors.New("the inbox counts more consumers than before: " +
+		"acknowledgements are late, or another worker has just connected")
 	select {
 	case err = <-s.acks.arrived:
 	case <-time.After(time.Until(earlier(time.Now().Add(s.AckPatience), s.drainedBy))):

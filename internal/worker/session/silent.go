@@ -144,24 +144,23 @@ func (s *Session) sweep(now time.Time) error {
 	return nil
 }
 
-// settleSilent settles messages that the library does not report: it holds back all confirms after an unanswered
-// message. A message counts as refused if the broker accepts messages that were published long after it. The queues
+// settleSilent settles messages whose confirms the library holds back after an unanswered message. A message counts as refused if the broker accepts messages that were published long after it. The queues
 // that answer have the message, and the refused queue keeps it for the silent one.
 func (s *Session) settleSilent(p *publisher, now time.Time) error {
-	var accepted, silent, rest []*message
-	for i, m := range p.outstanding {
-		switch {
-		case m.publishTag == 0: // the channel is closed
-			rest = append(rest, m)
-		case m.accepted():
-			accepted = append(accepted, m)
-		case s.isSilent(m, i == 0, now):
+	var oldest *message
+	if len(p.outstanding) > 0 {
+		oldest = p.outstanding[0]
+	}
+	accepted := p.takeAccepted()
+	var silent, rest []*message
+	for _, m := range p.outstanding {
+		// Without a tag, the channel is closed.
+		if m.publishTag != 0 && !m.accepted() && s.isSilent(m, m == oldest, now) {
 			silent = append(silent, m)
-		default:
+		} else {
 			rest = append(rest, m)
 		}
 	}
-	p.drainReturns() // now, since a return comes before its confirm
 	p.outstanding = rest
 	for _, m := range accepted {
 		if err := s.answered(p, m); err != nil {
