@@ -96,8 +96,6 @@ func (v *delayed) unbuilt() (again bool) {
 	return again
 }
 
-func (v *delayed) delay() time.Duration { return v.Delay }
-
 func (v *delayed) returned(m *message) step {
 	if v.SetAside {
 		v.SetAside = m.staysRefused()

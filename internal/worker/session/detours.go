@@ -87,11 +87,10 @@ func (d *detours) avoidSilent(p *deadletter.Pipeline, outstanding []*message, a 
 		case m.publishTag == 0: // the channel is closed
 		case m.accepted():
 			acceptedLater = true
-		case acceptedLater && waits > detourAfter:
-			silent = true
-			d.avoid(p, m.verdict.delay(), now.Add(probePeriod))
-		case i == 0 && waits > confirmTimeout:
-			d.avoid(p, m.verdict.delay(), now.Add(probePeriod))
+		case acceptedLater && waits > detourAfter, i == 0 && waits > confirmTimeout:
+			silent = silent || acceptedLater
+			v := m.verdict.(*retried) //nolint:forcetypeassert // only a pipeline has delays
+			d.avoid(p, v.sent.Delay, now.Add(probePeriod))
 		}
 	}
 	if silent {

@@ -87,8 +87,6 @@ type verdict interface {
 	// built.
 	build(d *amqp.Delivery, stamp deadletter.Stamp) (deadletter.Route, amqp.Publishing, error)
 	unbuilt() (again bool)
-	// delay is how long the built message waits.
-	delay() time.Duration
 
 	// returned and nacked learn that the broker did not take the message. They change the verdict to the next one.
 	returned(m *message) step

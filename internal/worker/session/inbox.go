@@ -48,10 +48,8 @@ type inbox struct {
 	receivedAt time.Time // of the latest delivery
 	unheard    int       // messages acknowledged since: nothing shows yet whether the broker has read that
 	slow       bool      // a message is kept or takes long: it is harmless, but the others wait
-	widened    bool
-	widening   bool // the second consumer is starting
-	narrowing  bool // the second consumer is ending
-	cancelling bool // the broker has not answered the cancellation
+	calling    bool      // a call of the channel is under way: the library allows one at a time
+	narrowing  bool      // the second consumer is ending
 }
 
 // inflow stops reading while too many bytes are not released.
@@ -84,7 +82,7 @@ func (i *inbox) subscribe(ctx context.Context, tag string, prefetch int, noWait 
 
 // due reports whether it is time to take the whole window.
 func (i *inbox) due() bool {
-	return (i.slow || i.sampled >= i.ramp) && !i.widened && i.messages > 1
+	return (i.slow || i.sampled >= i.ramp) && !i.widened() && i.messages > 1
 }
 
 func (i *inbox) received(d amqp.Delivery, now time.Time) {
@@ -99,7 +97,7 @@ func (i *inbox) settled(d amqp.Delivery) {
 }
 
 // full reports whether the deliveries no longer fit, so that the connection does not read them.
-func (i *inbox) full() bool { return i.widened && i.inflow.Full() }
+func (i *inbox) full() bool { return i.widened() && i.inflow.Full() }
 
 // observe notes when the messages in flight take long.
 func (i *inbox) observe(now time.Time) {
@@ -112,19 +110,18 @@ func (i *inbox) restTag() string { return restTag + "-" + strconv.Itoa(i.widenin
 
 // acknowledge finishes a message that the broker has accepted again.
 func (i *inbox) acknowledge(d amqp.Delivery) error {
-	if err := d.Ack(false); err != nil {
-		return fmt.Errorf("acknowledge: %w", err)
-	}
-	i.settled(d)
-	i.finished++
-	i.unheard++
-	return nil
+	return i.finish(d, "acknowledge", d.Ack(false))
 }
 
 // reject finishes a message that the broker itself moves to the failed queue.
 func (i *inbox) reject(d amqp.Delivery) error {
-	if err := d.Reject(false); err != nil {
-		return fmt.Errorf("reject: %w", err)
+	return i.finish(d, "reject", d.Reject(false))
+}
+
+// finish counts a message, unless the call that was to finish it has failed.
+func (i *inbox) finish(d amqp.Delivery, call string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", call, err)
 	}
 	i.settled(d)
 	i.finished++
@@ -142,8 +139,6 @@ func (i *inbox) lost() error {
 	}
 }
 
-func (i *inbox) tags() []string { return []string{firstTag, i.restTag()} }
-
 // cancelAll stops the deliveries. The Go channel of a consumer closes after the broker's answer, once the last delivery
 // is taken.
 func cancelAll(channel *amqp.Channel, tags []string) {
@@ -153,25 +148,15 @@ func cancelAll(channel *amqp.Channel, tags []string) {
 	}
 }
 
-func (i *inbox) consumers() int {
-	if i.others != nil {
-		return 2
-	}
-	return 1
-}
-
-// calling reports whether a call of the channel is under way. The library allows one at a time.
-func (i *inbox) calling() bool { return i.widening || i.cancelling }
-
 // cancelled reports whether both consumers have ended.
-func (i *inbox) cancelled() bool { return i.first == nil && i.others == nil && !i.widening }
+func (i *inbox) cancelled() bool { return i.first == nil && i.others == nil && !i.calling }
 
 // widenIfDue takes the whole window if it is time to.
 func (s *Session) widenIfDue(ctx context.Context) {
 	if !s.inbox.due() || s.draining {
 		return
 	}
-	s.inbox.widened, s.inbox.widening = true, true
+	s.inbox.calling = true
 	s.inbox.widenings++
 	// A session that stops must still know how the call ends.
 	ctx, tag, prefetch := context.WithoutCancel(ctx), s.inbox.restTag(), s.inbox.widen()
@@ -183,7 +168,7 @@ func (s *Session) widenIfDue(ctx context.Context) {
 
 // widened continues with both consumers.
 func (s *Session) widened(deliveries <-chan amqp.Delivery, err error) error {
-	s.inbox.widening = false
+	s.inbox.calling = false
 	if err != nil {
 		return err
 	}
@@ -196,17 +181,16 @@ func (s *Session) widened(deliveries <-chan amqp.Delivery, err error) error {
 
 // narrowIfCrowded ends the second consumer if the messages are too large for its prefetch.
 func (s *Session) narrowIfCrowded() {
-	if s.draining || s.inbox.calling() || s.inbox.narrowing || !s.inbox.crowded() {
+	if s.draining || s.inbox.calling || s.inbox.narrowing || !s.inbox.crowded() {
 		return
 	}
 	s.Log.Info("messages are large: taking fewer at a time", "in_flight", s.inbox.inFlight, "bytes", s.inbox.held)
-	s.inbox.narrowing, s.inbox.cancelling = true, true
+	s.inbox.narrowing, s.inbox.calling = true, true
 	channel, tag := s.inbox.channel, s.inbox.restTag()
 	go func() {
-		// An error says that the channel is closed, and then the deliveries have ended, too.
-		_ = channel.Cancel(tag, false)
+		cancelAll(channel, []string{tag})
 		s.complete(func() error {
-			s.inbox.cancelling = false
+			s.inbox.calling = false
 			s.narrowed()
 			if s.draining {
 				s.cancel()
@@ -218,10 +202,10 @@ func (s *Session) narrowIfCrowded() {
 
 // narrowed continues with one consumer, once the second one's last delivery is taken.
 func (s *Session) narrowed() {
-	if s.inbox.cancelling || s.inbox.others != nil {
+	if s.inbox.calling || s.inbox.others != nil {
 		return
 	}
-	s.inbox.widened, s.inbox.narrowing, s.inbox.slow = false, false, false
+	s.inbox.narrowing, s.inbox.slow = false, false
 	s.inbox.narrow()
 }
 
@@ -246,7 +230,7 @@ type window struct {
 	// sampled is how many messages were finished since the session began to take them one by one. sampledBytes is their
 	// size.
 	sampled, sampledBytes int
-	// rest is the prefetch of the second consumer.
+	// rest is the prefetch of the second consumer. It is 0 while there is none.
 	rest int
 }
 
@@ -270,6 +254,8 @@ func (w *window) widen() int {
 	w.rest = max(1, min(w.messages, WindowBytes(w.messages)/max(1, average))-1)
 	return w.rest
 }
+
+func (w *window) widened() bool { return w.rest > 0 }
 
 // narrow begins a new sample.
 func (w *window) narrow() { w.sampled, w.sampledBytes, w.rest = 0, 0, 0 }

@@ -20,7 +20,7 @@ func TestWindowIsWidenedWhenItIsTime(t *testing.T) {
 		"after some messages":  {inbox{window: window{messages: 10, sampled: rampAfter - 1}, ramp: rampAfter}, false},
 		"after enough of them": {inbox{window: window{messages: 10, sampled: rampAfter}, ramp: rampAfter}, true},
 		"one takes long":       {inbox{window: window{messages: 10}, slow: true}, true},
-		"once only":            {inbox{window: window{messages: 10}, slow: true, widened: true}, false},
+		"once only":            {inbox{window: window{messages: 10, rest: 9}, slow: true}, false},
 		"nothing to widen":     {inbox{window: window{messages: 1}, slow: true}, false},
 	} {
 		require.Equal(t, c.due, c.inbox.due(), name)

@@ -111,8 +111,6 @@ func (v *retried) unbuilt() (again bool) {
 	return again
 }
 
-func (v *retried) delay() time.Duration { return v.sent.Delay }
-
 // returned chooses the next best way after the broker had no queue for a message.
 func (v *retried) returned(m *message) step {
 	if v.Refused {

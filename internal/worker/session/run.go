@@ -21,7 +21,7 @@ func (s *Session) drain() {
 			return nil
 		})
 	})
-	if !s.inbox.calling() {
+	if !s.inbox.calling {
 		s.cancel()
 	}
 }

@@ -21,7 +21,7 @@ func (s *Session) Undeliverable() (ended bool, among int) {
 	if ended {
 		s.watch.Redelivered(s.inbox.unheard)
 	}
-	if s.inbox.widened {
+	if s.inbox.widened() {
 		return ended, s.Prefetch
 	}
 	return ended, 1

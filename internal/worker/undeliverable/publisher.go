@@ -23,9 +23,8 @@ type publisher struct {
 	vhost  string
 	client amqpconn.Client
 	conn   *amqp.Connection
+	// Confirming has no channel at first, and after a message without an answer.
 	amqpconn.Confirming
-	// stale says that open must open a channel, because there is no channel or the last message got no answer.
-	stale bool
 }
 
 func (o *publisher) open(ctx context.Context) (err error) {
@@ -33,13 +32,14 @@ func (o *publisher) open(ctx context.Context) (err error) {
 		if o.conn, err = amqpconn.Connect(ctx, o.uri, o.vhost, o.client); err != nil {
 			return err
 		}
-		o.stale = true
 	}
-	if !o.stale {
+	if o.Channel != nil {
 		return nil
 	}
-	o.Confirming, err = amqpconn.OpenConfirming(ctx, o.conn, 1)
-	o.stale = err != nil
+	opened, err := amqpconn.OpenConfirming(ctx, o.conn, 1)
+	if err == nil {
+		o.Confirming = opened
+	}
 	return err
 }
 
@@ -52,7 +52,7 @@ func (o *publisher) publish(ctx context.Context, route deadletter.Route, publish
 	}
 	kept, err := confirmation.WaitContext(ctx)
 	if err != nil {
-		o.stale = true
+		o.Confirming = amqpconn.Confirming{}
 		return fmt.Errorf("publish to exchange %q: %w (%w)", route.Exchange, errSilent, err)
 	}
 	if kept && len(o.Returns) == 0 {
