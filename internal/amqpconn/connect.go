@@ -55,8 +55,11 @@ func connect(
 }
 
 // Bounded is a connection that can stop reading when too many bytes are not released.
+//
+// The bytes are those of bodies and, if the connection is [Raw], of properties.
 type Bounded struct {
 	*amqp.Connection
+	*frame.Gate
 	below  *frame.Conn
 	dialed net.Conn
 }
@@ -83,17 +86,6 @@ func ConnectBounded(ctx context.Context, uri URI, vhost string, client Client, l
 	}
 	return conn, err
 }
-
-// Limit bounds the received bytes that are not released. Above the limit, the connection reads nothing. A caller that
-// waits for the broker's answer must continue to take messages.
-func (b Bounded) Limit(bytes int) { b.below.Limit(bytes) }
-
-// Release says that the application has finished with this many bytes of bodies, and, if the connection is [Raw], of
-// properties.
-func (b Bounded) Release(bytes int) { b.below.Release(bytes) }
-
-// Full reports whether the connection has stopped reading.
-func (b Bounded) Full() bool { return b.below.Full() }
 
 // HangUp is [HangUp] for a connection whose messages are no longer taken. The broker's answer can be behind them.
 func (b Bounded) HangUp() {

@@ -52,7 +52,7 @@ func dialBelow(uri URI, config amqp.Config, above func(net.Conn) *frame.Conn) (B
 	}
 	// Messages come only after a channel is open, so this is early enough.
 	below.SetFrameMax(uint32(conn.Config.FrameSize)) //nolint:gosec // was negotiated as one
-	return Bounded{conn, below, greeting.Conn}, nil
+	return Bounded{conn, &below.Gate, below, greeting.Conn}, nil
 }
 
 // dial opens the connection and makes the TLS handshake. If the library made the handshake, it would put TLS above the

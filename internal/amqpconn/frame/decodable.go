@@ -17,17 +17,10 @@ const HeaderUndecodable = "retry-undecodable"
 // count as having an unreadable one.
 const maxHeaders = 1 << 20
 
-// Limits of amqp091-go v1.16, which does not export them.
-const (
-	// maxDepth is how deep tables and arrays can nest, the headers themselves not counted.
-	maxDepth = 32
-	// maxEntries is how many entries a table or an array can have. The library counts a repeated key once, but no
-	// broker repeats a key.
-	maxEntries = 8192
-)
-
-// limits are the library's limits. They also exclude the type 'L', which brokers read and the library does not.
-var limits = content.Limits{Depth: maxDepth, Entries: maxEntries, NoLongLong: true}
+// limits are those of amqp091-go v1.16, which does not export them. They also exclude the type 'L', which brokers read
+// and the library does not. The headers themselves do not count for the depth. The library counts a repeated key once,
+// but no broker repeats a key.
+var limits = content.Limits{Depth: 32, Entries: 8192, NoLongLong: true}
 
 // errUnreadable says that the client can decode a message, but the broker could not read its x-death.
 var errUnreadable = errors.New("x-death is not a list that the broker can read")

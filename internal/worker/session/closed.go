@@ -6,26 +6,6 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// suspension is the state of a closed channel. Until the channel is open again, its publisher keeps its messages. The
-// other publishers carry on.
-type suspension struct {
-	// shut says that the channel is closed and is being opened again.
-	shut bool
-	// forbidden says that the channel closed because the user must not publish to the exchange.
-	forbidden bool
-	// closures counts how often in a row the broker closed the channel. warned says that the log already reports the
-	// exchange as missing or forbidden.
-	closures int
-	warned   bool
-	// stale asks for a new channel as soon as no confirm is outstanding. renewed is when the last such request was
-	// made.
-	stale   bool
-	renewed time.Time
-
-	// waiting are the messages to publish next, in this order.
-	waiting []*message
-}
-
 // channelClosed decides what happens to the messages of a channel that the broker has closed. A missing or forbidden
 // exchange, or a message that the broker refuses, must not stop the other messages. It must not end the session either:
 // the next session would only publish its messages again.

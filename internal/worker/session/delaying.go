@@ -148,8 +148,8 @@ func (v *delayed) accepted(m *message, verbose bool) {
 	}
 }
 
-func (v *delayed) left(m *message, reason error) {
+func (v *delayed) left(m *message) {
 	v.watch.Refused(deadletter.ReasonMalformed)
 	v.parked.add(time.Now(), parkedAs{text: messageLeftUnrouted, reason: deadletter.ReasonMalformed}, &m.delivery,
-		details(m, "reason", reason)...)
+		details(m, "reason", m.unpublishable)...)
 }

@@ -18,24 +18,22 @@ const (
 	probePeriod = 2 * time.Minute
 )
 
-// AvoidedDelays are the delays whose queues accept nothing. The value says when a message can try the delay again. A
-// quorum queue without a majority of its members refuses messages, or leaves them unanswered for a minute or longer.
-// Messages that wait for it fill the window and would hold up all other delays.
-type AvoidedDelays map[time.Duration]time.Time
-
-// detours send messages to another delay if the queue of their own accepts nothing.
+// detours send messages to another delay if the queue of their own accepts nothing. A quorum queue without a majority of
+// its members refuses messages, or leaves them unanswered for a minute or longer. Messages that wait for it fill the
+// window and would hold up all other delays.
 type detours struct {
-	avoided AvoidedDelays
+	// avoided are the delays whose queues accept nothing. The value says when a message can try the delay again.
+	avoided map[time.Duration]time.Time
 	// refusedSince is when a delay's queue began to refuse messages.
 	refusedSince map[time.Duration]time.Time
 	log          *slog.Logger
 }
 
 // avoids reports whether a message should not take the delay now.
-func (d AvoidedDelays) avoids(delay time.Duration, now time.Time) bool {
-	next, avoided := d[delay]
+func (d *detours) avoids(delay time.Duration, now time.Time) bool {
+	next, avoided := d.avoided[delay]
 	if avoided && now.After(next) {
-		d[delay] = now.Add(probePeriod)
+		d.avoided[delay] = now.Add(probePeriod)
 		return false
 	}
 	return avoided
@@ -48,7 +46,7 @@ func (d *detours) around(p *deadletter.Pipeline, v deadletter.Verdict, now time.
 		return v
 	}
 	other := v
-	for d.avoided.avoids(other.Delay, now) {
+	for d.avoids(other.Delay, now) {
 		next, ok := p.Returned(other)
 		if !ok || !next.Waits() {
 			return v
@@ -56,13 +54,6 @@ func (d *detours) around(p *deadletter.Pipeline, v deadletter.Verdict, now time.
 		other = next
 	}
 	return other
-}
-
-// observe begins detours around queues that have refused everything for too long, and around queues that have not
-// answered. In the second case, it returns an error.
-func (d *detours) observe(p *deadletter.Pipeline, outstanding []*message, a alarm, now time.Time) error {
-	d.avoidRefusing(p, a, now)
-	return d.avoidSilent(p, outstanding, a, now)
 }
 
 // avoidRefusing begins detours around queues that have refused everything for too long. The next message still tries

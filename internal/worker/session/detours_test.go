@@ -95,7 +95,7 @@ func TestNoDetourForOthers(t *testing.T) {
 func TestOneMessageTriesADelayThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	d := AvoidedDelays{short: now.Add(probePeriod)}
+	d := detours{avoided: map[time.Duration]time.Time{short: now.Add(probePeriod)}}
 	later := now.Add(probePeriod + time.Second)
 	for i, test := range []struct {
 		at   time.Time

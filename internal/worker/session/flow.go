@@ -94,7 +94,7 @@ type verdict interface {
 	// accepted learns that the message is acknowledged, and whether the log gets a line for each message. left learns
 	// that the message is left to the broker.
 	accepted(m *message, verbose bool)
-	left(m *message, reason error)
+	left(m *message)
 }
 
 // step is the session's reaction to a message that the broker did not take.
@@ -133,7 +133,7 @@ func (s *Session) proceed(p *publisher, m *message, next step) error {
 	case stepRejudge:
 		m.verdict = s.judge(m)
 	case stepProbe:
-		p.obstruct(now)
+		p.nextProbe = now.Add(unboundProbe)
 		s.unrouted(p, m)
 	case stepUnrouted:
 		s.unrouted(p, m)
@@ -172,6 +172,8 @@ type message struct {
 	// why.
 	unreadable bool
 	replaced   error
+	// unpublishable says why the message is left to the broker.
+	unpublishable error
 	// panicked says that the worker panicked over the message, and that the log reports it.
 	panicked bool
 

@@ -12,24 +12,15 @@ const (
 	mostCautious = 64
 )
 
-// isolation finds the message that makes the broker close a channel.
-type isolation struct {
-	// suspects is how many messages go one at a time, the outstanding one included. This avoids publishing the others
-	// twice.
-	suspects int
-	// cautious is how many messages go one at a time after the latest refused one. It doubles each time.
-	cautious int
-}
-
 // slowDown sends messages one at a time for a while after the broker has refused one, longer each time. More messages
 // of its kind can follow, and each would cause another publish of the others.
-func (i *isolation) slowDown(window int) {
-	i.cautious = min(max(window, 2*i.cautious), mostCautious*window)
-	i.suspects = max(i.suspects, i.cautious)
+func (p *publisher) slowDown(window int) {
+	p.cautious = min(max(window, 2*p.cautious), mostCautious*window)
+	p.suspects = max(p.suspects, p.cautious)
 }
 
 // cleared notes the answer to a message that went alone, if one did.
-func (i *isolation) cleared() { i.suspects = max(0, i.suspects-1) }
+func (p *publisher) cleared() { p.suspects = max(0, p.suspects-1) }
 
 // goesAlone reports whether the broker can refuse the message for its size. Such a message is published while no other
 // is outstanding.

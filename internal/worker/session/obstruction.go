@@ -7,18 +7,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 )
 
-// obstruction is an obstacle for messages behind an exchange.
-type obstruction struct {
-	// unbound says that the exchange has no queue for messages that can go nowhere else, and that the log reports it.
-	unbound bool
-	// nextProbe is when a message can try the exchange again after its only queue refused one. It is zero if all
-	// messages can.
-	nextProbe time.Time
-}
-
-// obstruct lets one message at a time try the exchange, from time to time.
-func (o *obstruction) obstruct(now time.Time) { o.nextProbe = now.Add(unboundProbe) }
-
 // obstructed reports whether a message should not try the exchange now.
 func (p *publisher) obstructed(now time.Time) bool {
 	return !p.nextProbe.IsZero() && (now.Before(p.nextProbe) || len(p.outstanding) > 0)
@@ -32,7 +20,7 @@ func (s *Session) impede(p *publisher) {
 	if !p.impeded() {
 		s.Log.Warn(deferredFull, "exchange", p.exchange)
 	}
-	p.obstruct(time.Now())
+	p.nextProbe = time.Now().Add(unboundProbe)
 	p.stale = true
 }
 

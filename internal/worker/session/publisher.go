@@ -31,9 +31,33 @@ type publisher struct {
 	// setsAside says that a message goes to the refused queue if a queue behind the exchange refuses it.
 	setsAside bool
 
-	suspension
-	isolation
-	obstruction
+	// waiting are the messages to publish next, in this order. The publisher keeps them while its channel is closed.
+	// The other publishers carry on.
+	waiting []*message
+	// shut says that the channel is closed and is being opened again.
+	shut bool
+	// forbidden says that the channel closed because the user must not publish to the exchange.
+	forbidden bool
+	// closures counts how often in a row the broker closed the channel. warned says that the log already reports the
+	// exchange as missing or forbidden.
+	closures int
+	warned   bool
+	// stale asks for a new channel as soon as no confirm is outstanding. renewed is when the last such request was
+	// made.
+	stale   bool
+	renewed time.Time
+
+	// suspects is how many messages go one at a time, the outstanding one included, to find the message that makes the
+	// broker close the channel. This avoids publishing the others twice.
+	suspects int
+	// cautious is how many messages go one at a time after the latest refused one. It doubles each time.
+	cautious int
+
+	// unbound says that the exchange has no queue for messages that can go nowhere else, and that the log reports it.
+	unbound bool
+	// nextProbe is when one message can try the exchange again after its only queue refused one. It is zero if all
+	// messages can.
+	nextProbe time.Time
 }
 
 // confirmChannel is a channel and its confirms. It has room for all outstanding messages, since the inbox's window

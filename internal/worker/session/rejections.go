@@ -23,16 +23,10 @@ type rejections struct {
 	// look returns an error if the last exchange or its queue is missing.
 	look func(exchange, queue string) error
 	// waiting are the messages that wait for a look.
-	waiting []rejection
+	waiting []*message
 	seenAt  time.Time
 	missing bool
 	backAt  time.Time // when the queue and the exchange were found again
-}
-
-// rejection is a message that cannot be published again, and why.
-type rejection struct {
-	*message
-	reason error
 }
 
 // looked notes the result of a look.
@@ -51,10 +45,11 @@ func (s *Session) reject(m *message, reason error) error {
 	if m.unreadable {
 		return s.replace(m, reason)
 	}
+	m.unpublishable = reason
 	if time.Since(s.rejections.seenAt) < seenFor {
-		return s.leaveOrKeep(rejection{m, reason})
+		return s.leaveOrKeep(m)
 	}
-	s.rejections.waiting = append(s.rejections.waiting, rejection{m, reason})
+	s.rejections.waiting = append(s.rejections.waiting, m)
 	if len(s.rejections.waiting) > 1 {
 		return nil // a look is under way
 	}
@@ -94,23 +89,23 @@ func (s *Session) looked(err error) error {
 	s.rejections.looked(err != nil, time.Now())
 	waiting := s.rejections.waiting
 	s.rejections.waiting = nil
-	for _, r := range waiting {
-		if err := s.leaveOrKeep(r); err != nil {
+	for _, m := range waiting {
+		if err := s.leaveOrKeep(m); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Session) leaveOrKeep(r rejection) error {
+func (s *Session) leaveOrKeep(m *message) error {
 	last, _ := s.Flow.Config().Last()
 	if p := s.publishers.all[last]; !s.rejections.safe(time.Now()) || p != nil && p.impeded() {
-		s.keep(r.message)
+		s.keep(m)
 		return nil
 	}
-	if err := s.inbox.reject(r.delivery); err != nil {
+	if err := s.inbox.reject(m.delivery); err != nil {
 		return err
 	}
-	r.verdict.left(r.message, r.reason)
+	m.verdict.left(m)
 	return nil
 }

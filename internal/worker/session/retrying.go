@@ -24,7 +24,7 @@ type Retrying struct {
 func NewRetrying(p *deadletter.Pipeline, rules *Judge, unboundTimeout time.Duration, watch *metrics.Flow, log *slog.Logger) *Retrying {
 	return &Retrying{
 		common: newCommon(p, watch, log), rules: rules, unbound: unbound{timeout: unboundTimeout, log: log},
-		detours: detours{avoided: AvoidedDelays{}, refusedSince: map[time.Duration]time.Time{}, log: log},
+		detours: detours{avoided: map[time.Duration]time.Time{}, refusedSince: map[time.Duration]time.Time{}, log: log},
 	}
 }
 
@@ -82,7 +82,8 @@ func (f *Retrying) shut(exchange string, reason *amqp.Error) (forgo bool) {
 
 func (f *Retrying) observe(ps publishers, a alarm, now time.Time) error {
 	f.parked.observe(now)
-	return f.detours.observe(f.config, ps.outstandingTo(f.config.Names.RetryExchange()), a, now)
+	f.detours.avoidRefusing(f.config, a, now)
+	return f.detours.avoidSilent(f.config, ps.outstandingTo(f.config.Names.RetryExchange()), a, now)
 }
 
 // retried is the verdict on a message of a pipeline.
@@ -191,10 +192,10 @@ func (v *retried) done(m *message, verbose bool) {
 	}
 }
 
-func (v *retried) left(m *message, reason error) {
+func (v *retried) left(m *message) {
 	v.watch.Failed(v.Letter.Queue, deadletter.ReasonMalformed)
 	v.parked.add(time.Now(), parkedAs{messageLeft, deadletter.ReasonMalformed, v.Letter.Queue}, &m.delivery,
-		v.details(m, slog.Any("reason", reason))...)
+		v.details(m, slog.Any("reason", m.unpublishable))...)
 }
 
 func (v *retried) details(m *message, first slog.Attr) []any {
