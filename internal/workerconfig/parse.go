@@ -80,8 +80,12 @@ func elements[W any](config *Config, kind rules.Kind, version int, target *[]W, 
 		}
 		places := map[ID][]problem.Path{}
 		for _, element := range list {
-			if err := element.hasKnown(version); err != nil {
-				return err
+			members, _ := element.members()
+			var found int
+			if err := json.Unmarshal(members["version"], &found); err == nil && found != 0 {
+				if err := element.refuse(checkVersion(found, version)); err != nil {
+					return err // the shape of an element of another version is not known
+				}
 			}
 			id := element.id(kind)
 			places[id] = append(places[id], element.path)
@@ -104,16 +108,6 @@ func elements[W any](config *Config, kind rules.Kind, version int, target *[]W, 
 		}
 		return nil
 	}
-}
-
-// hasKnown fails if an element has another version. The shape of such an element is not known.
-func (v value) hasKnown(version int) error {
-	members, _ := v.members()
-	var found int
-	if err := json.Unmarshal(members["version"], &found); err == nil && found != 0 {
-		return v.refuse(checkVersion(found, version))
-	}
-	return nil // the element's parser finds other mistakes
 }
 
 // id identifies an element as far as it has a name and a vhost.

@@ -46,7 +46,11 @@ func (t *translation) value(kind, key string, value any, depth int) any {
 	case nil, bool, int8, uint8, int16, uint16, int32, uint32, int64, string, []byte:
 		return v
 	case float32, float64:
-		return t.float(kind, key, v)
+		if isOdd(v) { // no broker accepts these from a client of AMQP 0-9-1
+			t.change(kind, key, "%v, written as text", v)
+			return fmt.Sprint(v)
+		}
+		return v
 	case uint64:
 		return int64(v) //nolint:gosec // the broker does the same
 	case symbol:
@@ -77,16 +81,6 @@ func (t *translation) value(kind, key string, value any, depth int) any {
 	}
 	t.change(kind, key, "nested too deep, cut off")
 	return nil
-}
-
-// float keeps a number. It turns NaN and infinities into text, since no broker accepts them from a client of AMQP
-// 0-9-1.
-func (t *translation) float(kind, key string, v any) any {
-	if isOdd(v) {
-		t.change(kind, key, "%v, written as text", v)
-		return fmt.Sprint(v)
-	}
-	return v
 }
 
 func (t *translation) list(kind, key string, values list, depth int) any {

@@ -22,14 +22,6 @@ func (a alarm) waited(then, now time.Time) time.Duration {
 	return now.Sub(then)
 }
 
-// unlessBlocked returns the deliveries. During an alarm, it returns nil, a channel that is never ready.
-func (a alarm) unlessBlocked(deliveries <-chan amqp.Delivery) <-chan amqp.Delivery {
-	if a.active {
-		return nil
-	}
-	return deliveries
-}
-
 // alarmChanged notes the start of an alarm. When the alarm clears, it resumes the work.
 func (s *Session) alarmChanged(b amqp.Blocking, ok bool) error {
 	if !ok {

@@ -9,6 +9,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn/frame"
 )
 
 const (
@@ -30,8 +31,8 @@ const (
 // to be much larger than before, the second consumer ends. The session then takes one message at a time again.
 type inbox struct {
 	queue string
-	// inflow is the reading side of the connection.
-	inflow inflow
+	// inflow stops reading while too many bytes are not released.
+	inflow *frame.Gate
 	window
 	// ramp is how many messages are finished one by one before the session takes the whole window.
 	ramp    int
@@ -52,14 +53,8 @@ type inbox struct {
 	narrowing  bool      // the second consumer is ending
 }
 
-// inflow stops reading while too many bytes are not released.
-type inflow interface {
-	Release(bytes int)
-	Full() bool
-}
-
 func openInbox(ctx context.Context, conn amqpconn.Bounded, queue string, messages, ramp int) (i inbox, err error) {
-	i = inbox{queue: queue, inflow: conn, window: window{messages: messages}, ramp: ramp}
+	i = inbox{queue: queue, inflow: conn.Gate, window: window{messages: messages}, ramp: ramp}
 	if i.channel, err = amqpconn.OpenChannel(ctx, conn.Connection); err != nil {
 		return i, err
 	}

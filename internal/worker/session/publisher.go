@@ -1,7 +1,6 @@
 package session
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -70,14 +69,6 @@ type confirmChannel struct {
 	// first message that was given up. unheard is 0 while the channel has given up no message.
 	published, unheard uint64
 	unheardOf          address
-}
-
-func openConfirmChannel(ctx context.Context, conn *amqp.Connection, window int) (confirmChannel, error) {
-	channel, err := amqpconn.OpenConfirming(ctx, conn, window)
-	if err != nil {
-		return confirmChannel{}, err
-	}
-	return confirmChannel{Confirming: channel, confirms: channel.NotifyPublish(make(chan amqp.Confirmation, window))}, nil
 }
 
 func newPublisher(exchange, idHeader string) *publisher {

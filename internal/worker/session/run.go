@@ -72,15 +72,22 @@ func (s *Session) Run(ctx context.Context) error {
 		time.Sleep(ackGrace)
 	}
 	s.awaitAcks()
-	return s.overdue()
+	if s.inbox.inFlight == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d message(s) were still in flight after %s: the broker delivers them again", s.inbox.inFlight, s.DrainTimeout)
 }
 
 // next handles the next event.
 func (s *Session) next(stop <-chan struct{}, ticks <-chan time.Time) (err error) {
+	first, others := s.inbox.first, s.inbox.others
+	if s.alarm.active {
+		first, others = nil, nil // never ready
+	}
 	select {
-	case d, ok := <-s.alarm.unlessBlocked(s.inbox.first):
+	case d, ok := <-first:
 		err = s.receive(&s.inbox.first, d, ok)
-	case d, ok := <-s.alarm.unlessBlocked(s.inbox.others):
+	case d, ok := <-others:
 		err = s.receive(&s.inbox.others, d, ok)
 	case a := <-s.answers:
 		err = s.confirm(a)
@@ -115,12 +122,4 @@ func (s *Session) Unfinished(err error) error {
 		return nil
 	}
 	return err
-}
-
-// overdue returns an error if a draining session has not finished the messages in flight in time.
-func (s *Session) overdue() error {
-	if s.inbox.inFlight == 0 {
-		return nil
-	}
-	return fmt.Errorf("%d message(s) were still in flight after %s: the broker delivers them again", s.inbox.inFlight, s.DrainTimeout)
 }

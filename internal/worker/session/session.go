@@ -95,7 +95,10 @@ type Session struct {
 	// drainedBy is the deadline for the messages in flight.
 	drainedBy time.Time
 	late      bool // the deadline for the messages in flight has passed
-	acks      acks
+	// consumers asks how many consumers the inbox has. acked gets the result of [amqpconn.AwaitAcks], which tells whether
+	// the inbox has all acknowledgements.
+	consumers func() (int, error)
+	acked     chan error
 }
 
 // Open connects and begins to consume. The context bounds the opening, not the session.
@@ -110,6 +113,7 @@ func Open(ctx context.Context, uri amqpconn.URI, settings Settings) (*Session, e
 
 		silence:     silence{Silent: settings.Silent, timer: time.NewTimer(tick)},
 		completions: make(chan func() error),
+		acked:       make(chan error, 1),
 		answers:     make(chan answer, min(settings.Prefetch, mostAnswers)),
 	}
 	living, end := context.WithCancel(context.WithoutCancel(ctx)) // lives longer than the opening
@@ -138,7 +142,12 @@ func (s *Session) open(ctx, living context.Context, uri amqpconn.URI) (err error
 	}
 	s.alarm.notices = s.publishing.NotifyBlocked(make(chan amqp.Blocking, 16))
 	s.publishers = publishers{all: map[string]*publisher{}, open: func() (confirmChannel, error) {
-		return openConfirmChannel(living, s.publishing, s.Prefetch)
+		channel, err := amqpconn.OpenConfirming(living, s.publishing, s.Prefetch)
+		if err != nil {
+			return confirmChannel{}, err
+		}
+		confirms := channel.NotifyPublish(make(chan amqp.Confirmation, s.Prefetch))
+		return confirmChannel{Confirming: channel, confirms: confirms}, nil
 	}}
 	client, limit := Client(config, "consume", s.Version), WindowBytes(s.Prefetch)
 	if s.consuming, err = amqpconn.ConnectBounded(ctx, uri, config.ID().Vhost, client, limit); err != nil {
@@ -152,11 +161,11 @@ func (s *Session) open(ctx, living context.Context, uri amqpconn.URI) (err error
 		return err
 	}
 	inbox := config.Inbox()
-	s.acks = acks{arrived: make(chan error, 1), count: func() (int, error) {
+	s.consumers = func() (int, error) {
 		// A broker that blocks publishers does not answer on their connection.
 		queue, err := amqpconn.LookFor(living, s.consuming.Connection, inbox)
 		return queue.Consumers, err
-	}}
+	}
 	s.inbox, err = openInbox(ctx, s.consuming, inbox, s.Prefetch, s.ramp())
 	return err
 }

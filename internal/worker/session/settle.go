@@ -95,14 +95,6 @@ func (p *publisher) takeAccepted() (accepted []*message) {
 // DefaultAckPatience is how long a stopping session waits for acknowledgements that are still on their way.
 const DefaultAckPatience = 5 * time.Second
 
-// acks knows whether the inbox has all acknowledgements of a stopping session.
-type acks struct {
-	// count asks how many consumers the inbox has.
-	count func() (int, error)
-	// arrived gets the result of [amqpconn.AwaitAcks].
-	arrived chan error
-}
-
 // cancel ends the consumers.
 func (s *Session) cancel() {
 	channel, tags, own := s.inbox.channel, []string{firstTag, s.inbox.restTag()}, 1
@@ -110,7 +102,7 @@ func (s *Session) cancel() {
 		own = 2
 	}
 	go func() {
-		s.acks.arrived <- amqpconn.AwaitAcks(own, s.acks.count, func() { cancelAll(channel, tags) })
+		s.acked <- amqpconn.AwaitAcks(own, s.consumers, func() { cancelAll(channel, tags) })
 	}()
 }
 
@@ -122,7 +114,7 @@ func (s *Session) awaitAcks() {
 	err := errors.New("the inbox counts more consumers than before: " +
 		"acknowledgements are late, or another worker has just connected")
 	select {
-	case err = <-s.acks.arrived:
+	case err = <-s.acked:
 	case <-time.After(time.Until(earlier(time.Now().Add(s.AckPatience), s.drainedBy))):
 	}
 	if err != nil {
