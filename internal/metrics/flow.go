@@ -33,7 +33,7 @@ type Flow struct {
 	delayed, delivered prometheus.Counter
 	refused            map[string]prometheus.Counter
 
-	state state
+	state
 	// forgotten says that the flow left the configuration. Its last session can still count, which must not bring its
 	// metrics back.
 	forgotten atomic.Bool
@@ -135,11 +135,8 @@ func (f *Flow) Exchange(name string) *Exchange {
 	return &Exchange{returned: f.counter(returned, name), nacked: f.counter(nacked, name), latency: f.latency}
 }
 
-// Answered counts the broker's answer to a publish. It does nothing for a nil exchange.
+// Answered counts the broker's answer to a publish.
 func (e *Exchange) Answered(after time.Duration, ack, returned bool) {
-	if e == nil {
-		return
-	}
 	e.latency.Observe(after.Seconds())
 	if returned {
 		e.returned.Inc()

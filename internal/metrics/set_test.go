@@ -185,7 +185,7 @@ func TestBacklogOutlivesItsSession(t *testing.T) {
 	p := New("").Flow(newPipeline(t, "orders", "5s"))
 	p.Enter(Consuming)
 	p.Report(Report{Backlog: 1, InFlight: 5, Oldest: time.Now()})
-	p.Left(5)
+	p.Enter(Disconnected)
 	p.Restarted(errors.New("the broker has refused every message"))
 	p.Enter(Connected)
 	p.Enter(Consuming)

@@ -50,24 +50,17 @@ type state struct {
 
 // Enter notes how far the session has come.
 func (f *Flow) Enter(stage Stage) {
-	s := &f.state
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.stage, s.reportedAt = stage, time.Now()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.stage, f.reportedAt = stage, time.Now()
 	switch stage {
 	case Consuming:
-		s.lastError = nil
+		f.lastError = nil
 	case Disconnected:
 		// The next session is likely to have the same backlog, and will report it.
-		s.report = Report{Backlog: s.report.Backlog}
+		f.report = Report{Backlog: f.report.Backlog}
 	case Connected:
 	}
-}
-
-// Left notes that a session has ended with this many messages in flight.
-func (f *Flow) Left(inFlight int) {
-	f.Redelivered(inFlight)
-	f.Enter(Disconnected)
 }
 
 // Redelivered counts deliveries that the broker delivers again.
@@ -77,18 +70,16 @@ func (f *Flow) Redelivered(deliveries int) { f.redeliveries.Add(float64(deliveri
 func (f *Flow) Restarted(reason error) {
 	f.restarts.Inc()
 	f.Enter(Disconnected)
-	s := &f.state
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.lastError = reason
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lastError = reason
 }
 
 // Report notes a session's report.
 func (f *Flow) Report(r Report) {
-	s := &f.state
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.report, s.reportedAt = r, time.Now()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.report, f.reportedAt = r, time.Now()
 }
 
 // Status says whether the worker runs a pipeline or a delayed exchange.
@@ -103,12 +94,11 @@ type Status struct {
 }
 
 func (f *Flow) status(now time.Time) Status {
-	s := &f.state
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	problem := s.problem(now)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	problem := f.problem(now)
 	return Status{
-		Kind: f.id.Kind, Name: f.id.Name, Vhost: f.id.Vhost, Ready: problem == "", State: s.stage.String(), Problem: problem,
+		Kind: f.id.Kind, Name: f.id.Name, Vhost: f.id.Vhost, Ready: problem == "", State: f.stage.String(), Problem: problem,
 	}
 }
 
@@ -168,17 +158,16 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 }
 
 func (f *Flow) export(now time.Time, export func(metric, float64)) {
-	s := &f.state
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	export(ready, number(s.problem(now) == ""))
-	export(connected, number(s.stage != Disconnected))
-	export(consuming, number(s.stage == Consuming))
-	export(blocked, number(s.report.Blocked))
-	export(inFlight, float64(s.report.InFlight))
-	export(backlog, float64(s.report.Backlog))
-	if s.stage == Consuming && f.id.Kind == rules.Pipeline { // a delayed exchange's publishers can write any time
-		export(oldest, age(s.report.Oldest, now).Seconds())
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	export(ready, number(f.problem(now) == ""))
+	export(connected, number(f.stage != Disconnected))
+	export(consuming, number(f.stage == Consuming))
+	export(blocked, number(f.report.Blocked))
+	export(inFlight, float64(f.report.InFlight))
+	export(backlog, float64(f.report.Backlog))
+	if f.stage == Consuming && f.id.Kind == rules.Pipeline { // a delayed exchange's publishers can write any time
+		export(oldest, age(f.report.Oldest, now).Seconds())
 	}
 }
 

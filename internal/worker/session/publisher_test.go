@@ -76,7 +76,9 @@ func TestReturnOfNobodyKnowsWhatConcernsAll(t *testing.T) {
 	t.Parallel()
 	returns := make(chan amqp.Return, 1)
 	returns <- amqp.Return{Headers: amqp.Table{"retry-undecodable": "x"}}
-	p := &publisher{confirmChannel: confirmChannel{Confirming: amqpconn.Confirming{Returns: returns}}, returned: map[string]bool{}, outstanding: []*message{
+	s, _ := detouring(t)
+	channel := confirmChannel{Confirming: amqpconn.Confirming{Returns: returns}}
+	p := &publisher{watch: s.watch.Exchange(""), confirmChannel: channel, returned: map[string]bool{}, outstanding: []*message{
 		{publishTag: 1, publishID: "a", confirmation: answered(true)}, {publishTag: 2, publishID: "b", confirmation: answered(true)},
 	}}
 	for tag := range uint64(2) {
@@ -107,7 +109,8 @@ func TestUnansweredCountsAsBacklog(t *testing.T) {
 func TestOneMessageTakenEndsTheRefusal(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	p := &publisher{outstanding: []*message{{publishTag: 1, confirmation: answered(true)}}}
+	s, _ := detouring(t)
+	p := &publisher{watch: s.watch.Exchange(""), outstanding: []*message{{publishTag: 1, confirmation: answered(true)}}}
 	p.refused(now.Add(-time.Minute))
 	p.refused(now)
 	if err := p.stalled(now, alarm{}); err == nil {

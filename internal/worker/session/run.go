@@ -53,7 +53,10 @@ func (s *Session) Run(ctx context.Context) error {
 	stop := ctx.Done()
 	defer s.closeWhenStuck(ctx)()
 	s.watch.Enter(metrics.Consuming)
-	defer func() { s.watch.Left(s.inbox.inFlight) }()
+	defer func() {
+		s.watch.Redelivered(s.inbox.inFlight)
+		s.watch.Enter(metrics.Disconnected)
+	}()
 
 	for !s.finished() {
 		s.widenIfDue(ctx)

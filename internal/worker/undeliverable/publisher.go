@@ -17,19 +17,17 @@ var (
 	errSilent  = errors.New("no confirm")
 )
 
-// publisher publishes copies. It connects for the first copy.
+// publisher publishes copies of messages in a queue. It connects for the first copy.
 type publisher struct {
-	uri    amqpconn.URI
-	vhost  string
-	client amqpconn.Client
-	conn   *amqp.Connection
+	queue Queue
+	conn  *amqp.Connection
 	// Confirming has no channel at first, and after a message without an answer.
 	amqpconn.Confirming
 }
 
 func (o *publisher) open(ctx context.Context) (err error) {
 	if o.conn == nil {
-		if o.conn, err = amqpconn.Connect(ctx, o.uri, o.vhost, o.client); err != nil {
+		if o.conn, err = amqpconn.Connect(ctx, o.queue.URI, o.queue.Vhost, o.queue.Client); err != nil {
 			return err
 		}
 	}

@@ -149,9 +149,9 @@ func (i *Inbox) Take(ctx context.Context, looks int) (taken int, err error) {
 
 func (i *Inbox) take(ctx context.Context, looks int) (taken int, err error) {
 	config := i.Flow.Config()
-	out := publisher{uri: i.URI, vhost: config.ID().Vhost, client: i.Client}
-	defer out.close()
 	q := Queue{URI: i.URI, Vhost: config.ID().Vhost, Name: config.Inbox(), Client: i.Client}
+	out := publisher{queue: q}
+	defer out.close()
 	return q.take(ctx, scan{looks: looks, timeout: searchTimeout, batch: 1}, func(ctx context.Context, d *amqp.Delivery, why string) error {
 		return i.park(ctx, &out, d, why)
 	})
@@ -205,7 +205,7 @@ func (i *Inbox) publish(ctx context.Context, out *publisher, parked session.Park
 // exchange, or, if that is "", straight to the queue. Replace accepts an original only after the broker has confirmed
 // its copy.
 func (q Queue) Replace(ctx context.Context, looks int, exchange string) (replaced int, err error) {
-	out := publisher{uri: q.URI, vhost: q.Vhost, client: q.Client}
+	out := publisher{queue: q}
 	defer out.close()
 	return q.take(ctx, scan{looks: looks, batch: 200}, func(ctx context.Context, d *amqp.Delivery, why string) error {
 		if err := out.open(ctx); err != nil {
