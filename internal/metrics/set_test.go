@@ -189,8 +189,8 @@ func TestBacklogOutlivesItsSession(t *testing.T) {
 	p.Restarted(errors.New("the broker has refused every message"))
 	p.Enter(Connected)
 	p.Enter(Consuming)
-	if got := p.status(time.Now()); got.Ready || p.state.report != (Report{Backlog: 1}) {
-		t.Errorf("%+v, %+v", got, p.state.report)
+	if got := p.status(time.Now()); got.Ready || p.report != (Report{Backlog: 1}) {
+		t.Errorf("%+v, %+v", got, p.report)
 	}
 	p.Report(Report{})
 	if got := p.status(time.Now()); !got.Ready {

@@ -24,21 +24,21 @@ func (o *Options) WithAckPatience(patience time.Duration) { o.ackPatience = pati
 
 // WithFaults makes the worker panic over messages that ask for it.
 func (o *Options) WithFaults() {
-	judge := session.NewJudge()
-	production := *judge
-	judge.Decide = func(p *deadletter.Pipeline, d *amqp.Delivery, now time.Time) deadletter.Verdict {
-		if d.AppId == PanicDeciding {
-			panic(d.AppId)
+	o.fault = func(f *session.Retrying) {
+		decide, build := f.Decide, f.Build
+		f.Decide = func(p *deadletter.Pipeline, d *amqp.Delivery, now time.Time) deadletter.Verdict {
+			if d.AppId == PanicDeciding {
+				panic(d.AppId)
+			}
+			return decide(p, d, now)
 		}
-		return production.Decide(p, d, now)
-	}
-	judge.Build = func(
-		p *deadletter.Pipeline, v deadletter.Verdict, d *amqp.Delivery, s deadletter.Stamp,
-	) (amqp.Publishing, error) {
-		if d.AppId == PanicPublishing || d.AppId == PanicRetrying && v.Action == deadletter.Retry {
-			panic(d.AppId)
+		f.Build = func(
+			p *deadletter.Pipeline, v deadletter.Verdict, d *amqp.Delivery, s deadletter.Stamp,
+		) (amqp.Publishing, error) {
+			if d.AppId == PanicPublishing || d.AppId == PanicRetrying && v.Action == deadletter.Retry {
+				panic(d.AppId)
+			}
+			return build(p, v, d, s)
 		}
-		return production.Build(p, v, d, s)
 	}
-	o.judge = judge
 }

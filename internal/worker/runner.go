@@ -28,8 +28,11 @@ func (o Options) flow(c session.Config, log *slog.Logger) session.Flow {
 	case *delaying.Exchange:
 		return session.NewDelaying(c, o.Metrics.Flow(c), log)
 	case *deadletter.Pipeline:
-		rules, timeout := cmp.Or(o.judge, session.NewJudge()), cmp.Or(o.unboundTimeout, session.DefaultUnboundTimeout)
-		return session.NewRetrying(c, rules, timeout, o.Metrics.Flow(c), log)
+		f := session.NewRetrying(c, cmp.Or(o.unboundTimeout, session.DefaultUnboundTimeout), o.Metrics.Flow(c), log)
+		if o.fault != nil {
+			o.fault(f)
+		}
+		return f
 	}
 	panic(fmt.Sprintf("no flow is for %T", c))
 }

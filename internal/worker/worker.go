@@ -53,8 +53,8 @@ type Options struct {
 
 	// unfamiliar is shared by all flows.
 	unfamiliar *sync.Once
-	// judge is for tests. nil is the judge for production.
-	judge *session.Judge
+	// fault is for tests. It puts faults into a flow.
+	fault func(*session.Retrying)
 	// unboundTimeout and ackPatience are for tests. 0 is the value for production.
 	unboundTimeout, ackPatience time.Duration
 }

@@ -26,7 +26,7 @@ func detouring(t *testing.T, delays ...string) (*Session, *Retrying) {
 	spec, err := deadletter.NewPipeline(pipeline.Worker{Version: 1, Name: "orders", Vhost: "/", Delays: delays, MaxAttempts: 9})
 	require.NoError(t, err)
 	log := slog.New(slog.DiscardHandler)
-	f := NewRetrying(spec, NewJudge(), time.Hour, metrics.New("").Flow(spec), log)
+	f := NewRetrying(spec, time.Hour, metrics.New("").Flow(spec), log)
 	s := &Session{
 		Settings:   Settings{Flow: f, Log: log},
 		watch:      f.Watch(),

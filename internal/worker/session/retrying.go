@@ -13,7 +13,9 @@ import (
 // Retrying is the flow of a pipeline. It takes detours around queues that accept nothing.
 type Retrying struct {
 	common[*deadletter.Pipeline]
-	rules *Judge
+	// Decide decides about a message, and Build builds the message to publish. Tests put faults in.
+	Decide func(*deadletter.Pipeline, *amqp.Delivery, time.Time) deadletter.Verdict
+	Build  func(*deadletter.Pipeline, deadletter.Verdict, *amqp.Delivery, deadletter.Stamp) (amqp.Publishing, error)
 
 	parking obstacle
 	detours detours
@@ -21,26 +23,15 @@ type Retrying struct {
 }
 
 // NewRetrying returns the flow of a pipeline. The timeout is how long messages are kept while no delay is bound.
-func NewRetrying(p *deadletter.Pipeline, rules *Judge, unboundTimeout time.Duration, watch *metrics.Flow, log *slog.Logger) *Retrying {
+func NewRetrying(p *deadletter.Pipeline, unboundTimeout time.Duration, watch *metrics.Flow, log *slog.Logger) *Retrying {
 	return &Retrying{
-		common: newCommon(p, watch, log), rules: rules, unbound: unbound{timeout: unboundTimeout, log: log},
-		detours: detours{avoided: map[time.Duration]time.Time{}, refusedSince: map[time.Duration]time.Time{}, log: log},
-	}
-}
-
-// Judge decides about a pipeline's messages, and builds the messages to publish.
-type Judge struct {
-	Decide func(*deadletter.Pipeline, *amqp.Delivery, time.Time) deadletter.Verdict
-	Build  func(*deadletter.Pipeline, deadletter.Verdict, *amqp.Delivery, deadletter.Stamp) (amqp.Publishing, error)
-}
-
-// NewJudge returns the Judge for production. Tests put a fault in.
-func NewJudge() *Judge {
-	return &Judge{
+		common: newCommon(p, watch, log),
 		Decide: func(p *deadletter.Pipeline, d *amqp.Delivery, now time.Time) deadletter.Verdict {
 			return p.Decide(p.Read(d), now)
 		},
-		Build: (*deadletter.Pipeline).Publishing,
+		Build:   (*deadletter.Pipeline).Publishing,
+		unbound: unbound{timeout: unboundTimeout, log: log},
+		detours: detours{avoided: map[time.Duration]time.Time{}, refusedSince: map[time.Duration]time.Time{}, log: log},
 	}
 }
 
@@ -52,7 +43,7 @@ func (f *Retrying) Configure(c Config) {
 }
 
 func (f *Retrying) judge(d *amqp.Delivery, now time.Time) verdict {
-	v := f.rules.Decide(f.config, d, now)
+	v := f.Decide(f.config, d, now)
 	if v.Letter.AfterUnreadable {
 		f.log.Debug(unreadableAfter, "work_queue", v.Letter.Queue, "message_id", d.MessageId)
 	}
@@ -103,7 +94,7 @@ func (v *retried) aim(m *message, a alarm, now time.Time) (route deadletter.Rout
 
 func (v *retried) build(d *amqp.Delivery, stamp deadletter.Stamp) (deadletter.Route, amqp.Publishing, error) {
 	v.sent = v.detours.around(v.config, v.Verdict, stamp.Now)
-	publishing, err := v.rules.Build(v.config, v.sent, d, stamp)
+	publishing, err := v.Build(v.config, v.sent, d, stamp)
 	return v.config.Route(v.sent), publishing, err
 }
 

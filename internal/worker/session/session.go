@@ -27,12 +27,6 @@ import (
 // stableAfter is how long a session must last to count as a success.
 const stableAfter = time.Minute
 
-// channelsFor returns how many channels the publishing connection needs. Each exchange of the flow needs one. Messages
-// to the default exchange, and messages to the refused queue or the unrouted queue alone, need two more. All of these
-// count twice, since a renewed channel stays open for a while. The look for the last queue needs one, and so does each
-// address that does not answer.
-func channelsFor(exchanges int) int { return 2*(exchanges+2) + 1 + mostSilent }
-
 // Settings are the parameters of a session.
 type Settings struct {
 	Flow Flow
@@ -136,7 +130,10 @@ func (s *Session) open(ctx, living context.Context, uri amqpconn.URI) (err error
 	if name := amqpconn.Product(s.publishing); name != product.RabbitMQ {
 		s.Unfamiliar.Do(func() { s.Log.Warn(product.Unfamiliar(name)) })
 	}
-	needed := channelsFor(len(config.Exchanges()))
+	// Each exchange of the flow needs a channel. Messages to the default exchange, and messages to the refused queue or
+	// the unrouted queue alone, need two more. All of these count twice, since a renewed channel stays open for a while.
+	// The look for the last queue needs one, and so does each address that does not answer.
+	needed := 2*(len(config.Exchanges())+2) + 1 + mostSilent
 	if allowed := int(s.publishing.Config.ChannelMax); allowed > 0 && allowed < needed {
 		return fmt.Errorf("the broker allows %d channels per connection, and the worker needs %d: raise channel_max", allowed, needed)
 	}

@@ -45,7 +45,7 @@ func newInbox(t *testing.T, queueType string) (*brokertest.Broker, *undeliverabl
 	require.NoError(t, ch.QueueBind("orders.failed", "", "orders.failed", false, nil))
 	return b, &undeliverable.Inbox{
 		URI: uri, Client: amqpconn.Client{Name: t.Name()},
-		Flow: session.NewRetrying(p, session.NewJudge(), time.Hour, metrics.New("test").Flow(p), slog.New(slog.DiscardHandler)),
+		Flow: session.NewRetrying(p, time.Hour, metrics.New("test").Flow(p), slog.New(slog.DiscardHandler)),
 	}
 }
 
