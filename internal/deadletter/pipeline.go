@@ -25,7 +25,7 @@ type Pipeline struct {
 	Names  pipeline.Names
 
 	delays []time.Duration
-	// counted are the delays that make up a longer wait.
+	// counted are the delays that a combined wait can use, the longest first.
 	counted []time.Duration
 	// maxAge is 0 if there is no limit.
 	maxAge time.Duration
@@ -44,7 +44,8 @@ func NewPipeline(w pipeline.Worker) (*Pipeline, error) {
 	for i, spelled := range w.Delays {
 		p.delays[i], _ = pipeline.ParseDelay(spelled) // validated above
 	}
-	p.counted = counted(p.delays)
+	p.counted = slices.DeleteFunc(p.Delays(), func(d time.Duration) bool { return d < shortestCounted })
+	slices.Reverse(p.counted)
 	if w.MaxAge != "" {
 		p.maxAge, _ = pipeline.ParseMaxAge(w.MaxAge)
 	}

@@ -16,14 +16,6 @@ const (
 	tolerance = time.Second
 )
 
-// counted returns the delays that a combined wait can use, the longest first.
-func counted(delays []time.Duration) []time.Duration {
-	long := slices.DeleteFunc(slices.Clone(delays), func(d time.Duration) bool { return d < shortestCounted })
-	slices.Sort(long)
-	slices.Reverse(long)
-	return slices.Compact(long)
-}
-
 // plan says how a message waits: the first delay, the number of delays, and their sum.
 type plan struct {
 	first, total time.Duration

@@ -60,12 +60,12 @@ func (o Options) runFlow(ctx context.Context, c session.Config, changes <-chan s
 		undelivered, among := false, 1
 		var s *session.Session
 		var serving amqpconn.URI
-		next, err := o.Brokers.Try(ctx, log, broker, func(uri amqpconn.URI) (err error) {
+		var err error
+		broker, err = o.Brokers.Try(ctx, log, broker, func(uri amqpconn.URI) (err error) {
 			serving = uri
 			s, err = session.Open(ctx, uri, settings)
 			return err
 		})
-		broker = next
 		if product.IsOtherError(err) {
 			return err
 		}

@@ -60,7 +60,11 @@ func decode(raw []byte, properties func(*translation)) (Message, error) {
 	t.checkFooter()
 	t.shared()
 	properties(t)
-	t.translateApplicationProperties()
+	for _, p := range t.appValues {
+		if key, ok := p.key.(string); ok && len(key) <= maxShortString { // the broker leaves other properties out
+			t.set("application property", key, p.value)
+		}
+	}
 	if parts.encoded {
 		t.Delivery.Type = encodedType
 	}
@@ -146,14 +150,6 @@ func (t *translation) translateProperties() {
 	case float32, float64:
 		if isOdd(at) {
 			t.change("property", "creation-time", "not a time, left out")
-		}
-	}
-}
-
-func (t *translation) translateApplicationProperties() {
-	for _, p := range t.appValues {
-		if key, ok := p.key.(string); ok && len(key) <= maxShortString { // the broker leaves other properties out
-			t.set("application property", key, p.value)
 		}
 	}
 }

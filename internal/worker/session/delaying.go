@@ -23,11 +23,6 @@ func NewDelaying(e *delaying.Exchange, watch *metrics.Flow, log *slog.Logger) *D
 	return &Delaying{newCommon(e, watch, log)}
 }
 
-// Configure implements [Flow].
-func (f *Delaying) Configure(c Config) {
-	f.config = c.(*delaying.Exchange) //nolint:forcetypeassert // the kind is part of a flow's id
-}
-
 func (f *Delaying) judge(d *amqp.Delivery, _ time.Time) verdict { return f.decided(f.config.Decide(d)) }
 
 func (f *Delaying) unjudged(d *amqp.Delivery) verdict { return f.decided(delaying.Unjudged(d)) }

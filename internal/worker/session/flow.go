@@ -75,6 +75,11 @@ func (f *common[C]) Config() Config { return f.config }
 // Watch implements [Flow].
 func (f *common[C]) Watch() *metrics.Flow { return f.watch }
 
+// Configure implements [Flow].
+func (f *common[C]) Configure(c Config) {
+	f.config = c.(C) //nolint:forcetypeassert // the kind is part of a flow's id
+}
+
 // Flush implements [Flow].
 func (f *common[C]) Flush() { f.parked.flush() }
 

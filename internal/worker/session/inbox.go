@@ -157,21 +157,18 @@ func (s *Session) widenIfDue(ctx context.Context) {
 	ctx, tag, prefetch := context.WithoutCancel(ctx), s.inbox.restTag(), s.inbox.widen()
 	go func() {
 		deliveries, err := s.inbox.subscribe(ctx, tag, prefetch, true)
-		s.complete(func() error { return s.widened(deliveries, err) })
+		s.complete(func() error {
+			s.inbox.calling = false
+			if err != nil {
+				return err
+			}
+			s.inbox.others = deliveries
+			if s.draining {
+				s.cancel()
+			}
+			return nil
+		})
 	}()
-}
-
-// widened continues with both consumers.
-func (s *Session) widened(deliveries <-chan amqp.Delivery, err error) error {
-	s.inbox.calling = false
-	if err != nil {
-		return err
-	}
-	s.inbox.others = deliveries
-	if s.draining {
-		s.cancel()
-	}
-	return nil
 }
 
 // narrowIfCrowded ends the second consumer if the messages are too large for its prefetch.

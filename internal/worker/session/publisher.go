@@ -198,22 +198,20 @@ func (s *Session) to(route deadletter.Route) *publisher {
 	return p
 }
 
-// openSoon opens a publisher's channel while the loop goes on.
+// openSoon opens a publisher's channel while the loop goes on. It then publishes the messages that waited for the
+// channel.
 func (s *Session) openSoon(p *publisher, after time.Duration) {
 	time.AfterFunc(after, func() {
 		o, err := s.publishers.open()
-		s.complete(func() error { return s.opened(p, o, err) })
+		s.complete(func() error {
+			if err != nil {
+				return err
+			}
+			p.confirmChannel, p.shut, p.forbidden, p.stale = o, false, false, false
+			go s.forward(p, o)
+			return s.release(p)
+		})
 	})
-}
-
-// opened publishes the messages that waited for the channel.
-func (s *Session) opened(p *publisher, o confirmChannel, err error) error {
-	if err != nil {
-		return err
-	}
-	p.confirmChannel, p.shut, p.forbidden, p.stale = o, false, false, false
-	go s.forward(p, o)
-	return s.release(p)
 }
 
 // answer is the broker's answer to a publish. If ok is false, the channel has closed.

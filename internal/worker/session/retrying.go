@@ -37,7 +37,7 @@ func NewRetrying(p *deadletter.Pipeline, unboundTimeout time.Duration, watch *me
 
 // Configure implements [Flow].
 func (f *Retrying) Configure(c Config) {
-	f.config = c.(*deadletter.Pipeline) //nolint:forcetypeassert // the kind is part of a flow's id
+	f.common.Configure(c)
 	f.detours.reconfigure(f.config)
 	f.unbound.reset()
 }

@@ -225,14 +225,12 @@ const (
 	confirmTimeout = 75 * time.Second
 )
 
-// errCrowdedBroker ends the session to give unread messages back to the broker. They can be the cause of the alarm.
-var errCrowdedBroker = errors.New("the broker accepts no messages, and has sent more large messages than fit: giving them back")
-
 // stalled returns an error if the session must be renewed.
 func (s *Session) stalled(now time.Time) error {
 	if s.alarm.active {
 		if s.inbox.full() {
-			return errCrowdedBroker
+			// The unread messages can be the cause of the alarm.
+			return errors.New("the broker accepts no messages, and has sent more large messages than fit: giving them back")
 		}
 		return s.inbox.lost() // no delivery shows this during an alarm
 	}

@@ -65,7 +65,9 @@ func openLink(ctx context.Context, conn *amqp10.Conn, queue string, scan scan) (
 	if err != nil {
 		return link{}, fmt.Errorf("begin an AMQP 1.0 session: %w", err)
 	}
-	prefix, plugin := "/queues/", isPlugin(conn)
+	// RabbitMQ 3 speaks AMQP 1.0 with the plugin rabbitmq_amqp1_0.
+	version, _ := conn.Properties()["version"].(string)
+	prefix, plugin := "/queues/", strings.HasPrefix(version, "3.")
 	if plugin {
 		prefix = "/amq/queue/"
 	}
@@ -84,12 +86,6 @@ func openLink(ctx context.Context, conn *amqp10.Conn, queue string, scan scan) (
 		return link{receiver: receiver, scan: scan, end: session.Close, decode: translate.DecodePlugin}, nil
 	}
 	return link{receiver: receiver, scan: scan, end: receiver.Close, decode: translate.Decode}, nil
-}
-
-// isPlugin detects RabbitMQ 3, which speaks AMQP 1.0 with the plugin rabbitmq_amqp1_0.
-func isPlugin(conn *amqp10.Conn) bool {
-	version, _ := conn.Properties()["version"].(string)
-	return strings.HasPrefix(version, "3.")
 }
 
 // next takes the message at the head of the queue. It returns nil if the queue is empty.
