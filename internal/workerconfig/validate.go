@@ -42,7 +42,12 @@ func Validate(w pipeline.Worker) []problem.Problem {
 	if len(problems) > 0 {
 		return problems // the other checks need valid names and delays
 	}
-	problems = checkNameLength(w)
+	queues := []string{pipeline.Names(w.Name).RefusedQueue()}
+	for _, spelled := range w.Delays {
+		delay, _ := pipeline.ParseDelay(spelled) // is valid
+		queues = append(queues, pipeline.Names(w.Name).RetryQueue(delay))
+	}
+	problems = rules.CheckLengths(rules.Pipeline, queues...)
 	if len(w.RetryOn) > 0 {
 		problems = append(problems, rules.CheckRetryOn(w.RetryOn)...)
 	}
@@ -81,16 +86,6 @@ func ValidateDelayedExchange(w delayed.Worker) []problem.Problem {
 	return slices.Concat(
 		checkVersion(w.Version, delayed.WorkerVersion), checkVhost(w.Vhost), rules.CheckDelayedExchange(w.Name, w.MaxDelay, w.Precision),
 	)
-}
-
-// checkNameLength expects valid delays.
-func checkNameLength(w pipeline.Worker) []problem.Problem {
-	queues := []string{pipeline.Names(w.Name).RefusedQueue()}
-	for _, spelled := range w.Delays {
-		delay, _ := pipeline.ParseDelay(spelled) // is valid
-		queues = append(queues, pipeline.Names(w.Name).RetryQueue(delay))
-	}
-	return rules.CheckLengths(rules.Pipeline, queues...)
 }
 
 func one(key, summary, detail string, args ...any) []problem.Problem {

@@ -123,18 +123,17 @@ func (s *Session) reopen(p *publisher) {
 // release publishes the waiting messages for as long as the publisher is ready for them.
 func (s *Session) release(p *publisher) error {
 	for len(p.waiting) > 0 && p.ready(p.waiting[0]) && !s.alarm.active {
-		if err := s.sendNext(p); err != nil {
+		m := shift(&p.waiting)
+		var err error
+		if s.rejudged(m) || s.to(m.route) != p {
+			p.cleared()
+			err = s.publish(m)
+		} else {
+			err = s.send(p, m)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (s *Session) sendNext(p *publisher) error {
-	m := shift(&p.waiting)
-	if s.rejudged(m) || s.to(m.route) != p {
-		p.cleared()
-		return s.publish(m)
-	}
-	return s.send(p, m)
 }

@@ -143,7 +143,10 @@ func (s *Session) proceed(p *publisher, m *message, next step) error {
 	case stepUnrouted:
 		s.unrouted(p, m)
 	case stepImpede:
-		s.impede(p)
+		if !p.impeded() {
+			s.Log.Warn(deferredFull, "exchange", p.exchange)
+		}
+		p.nextProbe, p.stale = now.Add(unboundProbe), true
 	case stepRefused:
 		p.refused(now)
 	case stepKeep:

@@ -15,15 +15,6 @@ func (p *publisher) obstructed(now time.Time) bool {
 // impeded reports whether the log says that the exchange does not take messages.
 func (p *publisher) impeded() bool { return p.warned || p.unbound || !p.nextProbe.IsZero() }
 
-// impede makes messages wait for the only queue of an exchange, which refused one.
-func (s *Session) impede(p *publisher) {
-	if !p.impeded() {
-		s.Log.Warn(deferredFull, "exchange", p.exchange)
-	}
-	p.nextProbe = time.Now().Add(unboundProbe)
-	p.stale = true
-}
-
 // unrouted notes that the exchange has no queue for a message, which can go nowhere else.
 func (s *Session) unrouted(p *publisher, m *message) {
 	if p.shut { // it was not published
