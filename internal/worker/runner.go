@@ -21,6 +21,10 @@ const (
 	reconnectAfter = 500 * time.Millisecond
 	// reconnectAtMost bounds the wait before the jitter, which at worst doubles it.
 	reconnectAtMost = 15 * time.Second
+	// stableAfter is how long a session must last for the next one to start soon. Each session that ends counts against
+	// the delivery limit of its messages in flight. A broken flow must not use up that limit by reconnecting again and
+	// again.
+	stableAfter = time.Minute
 )
 
 func (o Options) flow(c session.Config, log *slog.Logger) session.Flow {
@@ -60,9 +64,10 @@ func (o Options) runFlow(ctx context.Context, c session.Config, changes <-chan s
 		undelivered, among := false, 1
 		var s *session.Session
 		var serving amqpconn.URI
+		var opened time.Time
 		var err error
 		broker, err = o.Brokers.Try(ctx, log, broker, func(uri amqpconn.URI) (err error) {
-			serving = uri
+			serving, opened = uri, time.Now()
 			s, err = session.Open(ctx, uri, settings)
 			return err
 		})
@@ -79,7 +84,7 @@ func (o Options) runFlow(ctx context.Context, c session.Config, changes <-chan s
 				log.Info("stopped")
 				return s.Unfinished(err)
 			}
-			if s.Stable() {
+			if time.Since(opened) > stableAfter {
 				wait.Reset()
 			}
 			if undelivered, among = s.Undeliverable(); undelivered && s.Finished() > 0 {

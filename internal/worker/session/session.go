@@ -24,9 +24,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/rules"
 )
 
-// stableAfter is how long a session must last to count as a success.
-const stableAfter = time.Minute
-
 // Settings are the parameters of a session.
 type Settings struct {
 	Flow Flow
@@ -56,9 +53,8 @@ type Settings struct {
 // One goroutine runs the loop and owns all fields below.
 type Session struct {
 	Settings
-	watch    *metrics.Flow
-	verbose  bool // the log gets a line per message
-	openedAt time.Time
+	watch   *metrics.Flow
+	verbose bool // the log gets a line per message
 	// end closes ended when the session is closed.
 	ended <-chan struct{}
 	end   context.CancelFunc
@@ -100,7 +96,6 @@ func Open(ctx context.Context, uri amqpconn.URI, settings Settings) (*Session, e
 	s := &Session{
 		Settings: settings,
 		verbose:  settings.Log.Enabled(ctx, slog.LevelDebug),
-		openedAt: time.Now(),
 		watch:    settings.Flow.Watch(),
 		backlog:  backlog{timer: time.NewTimer(0)},
 		idPrefix: rand.Text()[:12] + "-",
@@ -166,11 +161,6 @@ func (s *Session) open(ctx, living context.Context, uri amqpconn.URI) (err error
 	s.inbox, err = openInbox(ctx, s.consuming, inbox, s.Prefetch, s.ramp())
 	return err
 }
-
-// Stable reports whether the session lasted long enough for the next one to start soon. Each session that ends counts
-// against the delivery limit of its messages in flight. A broken flow must not use up that limit by reconnecting again
-// and again.
-func (s *Session) Stable() bool { return time.Since(s.openedAt) > stableAfter }
 
 // ramp returns how many messages are finished one by one.
 func (s *Session) ramp() int {
