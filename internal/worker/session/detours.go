@@ -18,8 +18,8 @@ const (
 	probePeriod = 2 * time.Minute
 )
 
-// detours send messages to another delay if the queue of their own accepts nothing. A quorum queue without a majority of
-// its members refuses messages, or leaves them unanswered for a minute or longer. Messages that wait for it fill the
+// detours send messages to another delay if the queue of their own accepts nothing. A quorum queue without a majority
+// of its members refuses messages, or leaves them unanswered for a minute or longer. Messages that wait for it fill the
 // window and would hold up all other delays.
 type detours struct {
 	// avoided are the delays whose queues accept nothing. The value says when a message can try the delay again.

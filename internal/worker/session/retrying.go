@@ -23,7 +23,9 @@ type Retrying struct {
 }
 
 // NewRetrying returns the flow of a pipeline. The timeout is how long messages are kept while no delay is bound.
-func NewRetrying(p *deadletter.Pipeline, unboundTimeout time.Duration, watch *metrics.Flow, log *slog.Logger) *Retrying {
+func NewRetrying(
+	p *deadletter.Pipeline, unboundTimeout time.Duration, watch *metrics.Flow, log *slog.Logger,
+) *Retrying {
 	return &Retrying{
 		common: newCommon(p, watch, log),
 		Decide: func(p *deadletter.Pipeline, d *amqp.Delivery, now time.Time) deadletter.Verdict {

@@ -78,7 +78,8 @@ func (s *Session) Run(ctx context.Context) error {
 	if s.inbox.inFlight == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d message(s) were still in flight after %s: the broker delivers them again", s.inbox.inFlight, s.DrainTimeout)
+	return fmt.Errorf("%d message(s) were still in flight after %s: the broker delivers them again",
+		s.inbox.inFlight, s.DrainTimeout)
 }
 
 // next handles the next event.

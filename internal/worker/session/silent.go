@@ -145,8 +145,8 @@ func (s *Session) sweep(now time.Time) error {
 }
 
 // settleSilent settles messages whose confirms the library holds back after an unanswered message. A message counts as
-// refused if the broker accepts messages that were published long after it. The queues that answer have the message, and
-// the refused queue keeps it for the silent one.
+// refused if the broker accepts messages that were published long after it. The queues that answer have the message,
+// and the refused queue keeps it for the silent one.
 func (s *Session) settleSilent(p *publisher, now time.Time) error {
 	var oldest *message
 	if len(p.outstanding) > 0 {
