@@ -23,7 +23,7 @@ func (s *Session) receive(consumer *<-chan amqp.Delivery, d amqp.Delivery, ok bo
 	s.inbox.received(d, time.Now())
 	s.watch.Received()
 	m := &message{delivery: d, undecodable: frame.Undecodable(d.Headers), unreadable: frame.HasUnreadableDeath(d.Headers)}
-	m.diedAt = s.Flow.diedAt(&d)
+	m.diedAt = s.Flow.diedAt(&m.delivery)
 	s.oldest = earlier(s.oldest, m.diedAt)
 	m.verdict = s.judge(m)
 	return s.publish(m)
