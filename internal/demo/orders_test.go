@@ -33,7 +33,7 @@ func TestCheckDelivery(t *testing.T) {
 		"retry-count is 2 instead of 1":      func(d *amqp.Delivery) { d.Headers["retry-count"] = int64(2) },
 		`it waited in "" instead of "orders`: func(d *amqp.Delivery) { delete(d.Headers, "x-death") },
 	} {
-		err := rejected(always, 2).checkDelivery(delivery(change))
+		err := rejected(maxAttempts, 2).checkDelivery(delivery(change))
 		requireError(t, err, want)
 	}
 }
@@ -41,7 +41,7 @@ func TestCheckDelivery(t *testing.T) {
 func TestCheckDeliveryBeyondTheLast(t *testing.T) {
 	t.Parallel()
 
-	err := rejected(always, 4).checkDelivery(amqp.Delivery{})
+	err := rejected(maxAttempts, 4).checkDelivery(amqp.Delivery{})
 	requireError(t, err, "3 times at most")
 }
 
@@ -54,11 +54,11 @@ func TestCheckParked(t *testing.T) {
 			"retry-queue": "orders.created", "retry-exchange": "shop", "retry-routing-key": "order.created.eu",
 		}
 	})
-	requireError(t, rejected(always, 3).checkParked(parked), "")
-	requireError(t, rejected(always, 2).checkParked(parked), "parked after 2 deliveries")
+	requireError(t, rejected(maxAttempts, 3).checkParked(parked), "")
+	requireError(t, rejected(maxAttempts, 2).checkParked(parked), "parked after 2 deliveries")
 	requireError(t, rejected(1, 2).checkParked(parked), "parked after 2 deliveries and 1 rejections")
 	parked.Headers["dead-letter-reason"] = "worker_error"
-	requireError(t, rejected(always, 3).checkParked(parked), "worker_error instead of exhausted")
+	requireError(t, rejected(maxAttempts, 3).checkParked(parked), "worker_error instead of exhausted")
 }
 
 // requireError fails unless the error contains the text. If the text is "", err must be nil.

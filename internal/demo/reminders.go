@@ -1,22 +1,13 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delaying"
-)
-
-const (
-	// remindersExchange is the delayed exchange in examples/delayed-exchange.
-	remindersExchange = delayed.Names("reminders")
-	// reminderQueue receives the reminders that are due.
-	reminderQueue = "reminders.due"
 )
 
 // reminder is a message that is due later.
@@ -25,49 +16,28 @@ type reminder struct {
 	delay time.Duration
 }
 
-// reminders are published in this order.
-var reminders = []reminder{
-	{"reminder-1", 4 * time.Second},
-	{"reminder-2", time.Second},
-	{"reminder-3", 2 * time.Second},
-}
-
-// showReminders publishes the reminders and waits for each. They must arrive in the order of their due times, and never
-// early.
-func (d *demo) showReminders(ctx context.Context) error {
-	n := remindersExchange
-	d.step("%d reminders to the exchange %q with the header %s; the queue %q is bound to %q",
-		len(reminders), n.Exchange(), delaying.HeaderDelay, reminderQueue, n.DeliverExchange())
-	if err := d.declareQueue(reminderQueue, "reminder.#", n.DeliverExchange()); err != nil {
-		return err
+// showReminders publishes reminders and waits for each. They must arrive in the order of their due times, and never early.
+func showReminders(channel *amqp.Channel) {
+	due := consume(channel, "reminders.due")
+	reminders := []reminder{
+		{"reminder-1", 4 * time.Second},
+		{"reminder-2", time.Second},
+		{"reminder-3", 2 * time.Second},
 	}
-	due, err := d.channel.Consume(reminderQueue, "reminders", false, false, false, false, nil)
-	if err != nil {
-		return err
-	}
-	d.began = time.Now()
+	began = time.Now()
 	for _, r := range reminders {
-		message := amqp.Publishing{MessageId: r.id, Headers: amqp.Table{delaying.HeaderDelay: r.delay.Milliseconds()}}
-		if err := d.publish(ctx, n.Exchange(), "reminder.mail", message); err != nil {
-			return err
-		}
-		d.event("", r.id, "", "published, due in %s", r.delay)
+		headers := amqp.Table{delaying.HeaderDelay: r.delay.Milliseconds()}
+		publish(channel, "reminders", "reminder.mail", amqp.Publishing{MessageId: r.id, Headers: headers})
+		event("", r.id, "", "published, due in %s", r.delay)
 	}
-	for _, r := range slices.SortedFunc(slices.Values(reminders), func(a, b reminder) int { return int(a.delay - b.delay) }) {
-		m, err := next(ctx, due, nil)
-		if err != nil {
-			return err
-		}
-		late := time.Since(d.began) - r.delay
-		if err := r.checkArrival(m, late); err != nil {
-			return err
-		}
-		d.event(green, r.id, "", "arrived, %d ms after its time", late.Milliseconds())
-		if err := m.Ack(false); err != nil {
-			return err
-		}
+	slices.SortFunc(reminders, func(a, b reminder) int { return int(a.delay - b.delay) })
+	for _, r := range reminders {
+		m := must(next(due, nil))
+		late := time.Since(began) - r.delay
+		check(r.checkArrival(m, late))
+		event(green, r.id, "", "arrived, %d ms after its time", late.Milliseconds())
+		check(m.Ack(false))
 	}
-	return nil
 }
 
 // checkArrival checks a message that arrived so late after the reminder's due time.

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -32,11 +30,6 @@ func TestNextNoticesTheEnd(t *testing.T) {
 	t.Parallel()
 	closed := make(chan amqp.Delivery)
 	close(closed)
-	_, err := next(t.Context(), make(chan amqp.Delivery), closed)
+	_, err := next(make(chan amqp.Delivery), closed)
 	require.ErrorContains(t, err, "closed the consumer's channel")
-
-	ctx, end := context.WithCancelCause(t.Context())
-	end(errors.New("the worker ended"))
-	_, err = next(ctx, make(chan amqp.Delivery), nil)
-	require.ErrorContains(t, err, "the worker ended")
 }

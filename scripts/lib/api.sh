@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Requests of with-broker to a management API, and how it completes a broker that the environment names.
+# Requests to a management API, and how it completes a broker that the environment names.
 
 api_version=''   # set by api_answers: the version, and
 api_amqp_port='' # the port of the plain AMQP listener
@@ -7,15 +7,15 @@ api_amqp_port='' # the port of the plain AMQP listener
 # True as soon as the node serves both its API and AMQP: a starting node opens them one after the other.
 api_answers() { # ENDPOINT
   local overview
-  overview=$(api_get "$1" overview) || return 1
+  overview=$(api "$1" overview 2>/dev/null) || return 1
   api_version=$(sed -n 's/.*"rabbitmq_version":"\([^"]*\)".*/\1/p' <<<"$overview")
   api_amqp_port=$(grep -o '"protocol":"amqp",[^}]*' <<<"$overview" | sed -n 's/.*"port":\([0-9]*\).*/\1/p' | head -n 1)
   [[ -n $api_version && -n $api_amqp_port ]]
 }
 
-api_get() { # ENDPOINT PATH
-  curl --silent --fail --max-time 5 --config - <<<"user = \"$(escaped "$username:$password")\"
-    url = \"$(escaped "$1/api/$2")\"" 2>/dev/null
+api() { # ENDPOINT PATH [CURL-ARGUMENT...]
+  curl --silent --fail --max-time 5 "${@:3}" --config - <<<"user = \"$(escaped "$username:$password")\"
+    url = \"$(escaped "$1/api/$2")\""
 }
 
 escaped() { local text=${1//\\/\\\\} && printf %s "${text//\"/\\\"}"; }

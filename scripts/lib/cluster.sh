@@ -75,7 +75,7 @@ SH
 await_cluster() {
   local endpoint deadline=$((SECONDS + 120))
   for endpoint in "${endpoints[@]}"; do
-    until api_answers "$endpoint" && [[ $(api_get "$endpoint" nodes | grep -o '"running":true' | wc -l) == 3 ]]; do
+    until api_answers "$endpoint" && [[ $(api "$endpoint" nodes | grep -o '"running":true' | wc -l) == 3 ]]; do
       ((SECONDS < deadline)) || return 1
       sleep 0.5
     done
