@@ -2,7 +2,6 @@ package broker
 
 import (
 	"context"
-	"net/http"
 	"slices"
 	"strings"
 )
@@ -46,8 +45,7 @@ func (c *Client) Permission(ctx context.Context, of Grant) (permission Permissio
 
 // PutPermission writes a user's permissions in a vhost, and reports whether there were none.
 func (c *Client) PutPermission(ctx context.Context, of Grant, permission Permission) (bool, error) {
-	status, err := c.do(ctx, http.MethodPut, path("permissions", of.Vhost, of.User), permission, nil)
-	return status == http.StatusCreated, err
+	return c.put(ctx, path("permissions", of.Vhost, of.User), permission)
 }
 
 // DeletePermission takes a user's permissions in a vhost away.
@@ -88,7 +86,7 @@ func (c *Client) topicPermissions(ctx context.Context, path string) (map[Grant]m
 // PutTopicPermission writes a user's topic permission at an exchange.
 func (c *Client) PutTopicPermission(ctx context.Context, of Grant, exchange string, permission TopicPermission) error {
 	body := map[string]any{"exchange": exchange, "write": permission.Write, "read": permission.Read}
-	_, err := c.do(ctx, http.MethodPut, path("topic-permissions", of.Vhost, of.User), body, nil)
+	_, err := c.put(ctx, path("topic-permissions", of.Vhost, of.User), body)
 	return err
 }
 
@@ -165,9 +163,7 @@ func (c *Client) PutAccount(ctx context.Context, name string, account Account, p
 			body["hashing_algorithm"] = account.HashingAlgorithm
 		}
 	}
-	ctx = context.WithValue(ctx, secretsKey{}, []string{secret})
-	status, err := c.do(ctx, http.MethodPut, path("users", name), body, nil)
-	return status == http.StatusCreated, err
+	return c.put(context.WithValue(ctx, secretsKey{}, []string{secret}), path("users", name), body)
 }
 
 // DeleteAccount deletes a user with its permissions.

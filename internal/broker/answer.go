@@ -41,21 +41,17 @@ type answer struct {
 func (a answer) failure() error {
 	switch {
 	case a.status < http.StatusMultipleChoices:
-		return a.failedSuccess()
+		// RabbitMQ answers writes with 201 or 204 and no content. Any other success is another server's.
+		written := (a.status == http.StatusCreated || a.status == http.StatusNoContent) && len(a.content) == 0
+		if !a.read && !written {
+			return a.foreign(lookAtEndpoint)
+		}
+		return nil
 	case a.status < http.StatusBadRequest:
 		return a.refusal("it redirects to " + a.location + ". Set the endpoint to that address")
 	default:
 		return a.failedRequest()
 	}
-}
-
-// failedSuccess finds a success that another server reported. RabbitMQ answers writes with 201 or 204 and no content.
-func (a answer) failedSuccess() error {
-	written := (a.status == http.StatusCreated || a.status == http.StatusNoContent) && len(a.content) == 0
-	if a.read || written {
-		return nil
-	}
-	return a.foreign(lookAtEndpoint)
 }
 
 // remedy says what to do about RabbitMQ's own answer. 401 means unknown users and wrong passwords, with different words

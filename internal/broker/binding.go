@@ -75,7 +75,15 @@ func (c *Client) bindings(ctx context.Context, path, vhost string) ([]topology.B
 	found, err := list(ctx, c, path, vhost, func(b rabbithole.BindingInfo) string { return b.Vhost })
 	var bindings []topology.Binding
 	for _, info := range found {
-		bindings = append(bindings, bindingFrom(info))
+		bindings = append(bindings, topology.Binding{
+			Source:        info.Source,
+			Destination:   info.Destination,
+			ToExchange:    info.DestinationType == "exchange",
+			RoutingKey:    info.RoutingKey,
+			Arguments:     topology.DecodedArguments(info.Arguments),
+			PropertiesKey: info.PropertiesKey,
+			Exact:         info.Arguments,
+		})
 	}
 	return bindings, err
 }
@@ -86,16 +94,4 @@ func bindingsPath(vhost string, b topology.Binding) string {
 		kind = "e"
 	}
 	return fmt.Sprintf("%s/%s%s", path("bindings", vhost, "e", b.Source), kind, path(b.Destination)[len("/api"):])
-}
-
-func bindingFrom(info rabbithole.BindingInfo) topology.Binding {
-	return topology.Binding{
-		Source:        info.Source,
-		Destination:   info.Destination,
-		ToExchange:    info.DestinationType == "exchange",
-		RoutingKey:    info.RoutingKey,
-		Arguments:     topology.DecodedArguments(info.Arguments),
-		PropertiesKey: info.PropertiesKey,
-		Exact:         info.Arguments,
-	}
 }

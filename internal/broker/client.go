@@ -31,12 +31,9 @@ const requestTimeout = 40 * time.Second
 
 // Client is a management API client. It is safe for concurrent use.
 type Client struct {
-	base     string
-	username string
-	password string
-	headers  map[string]string
-	agent    string
-	http     *http.Client
+	config Config
+	base   string
+	http   *http.Client
 
 	requests     limiter
 	policyWrites limiter
@@ -65,12 +62,9 @@ func New(config Config) (*Client, error) {
 		return nil, err
 	}
 	return &Client{
-		base:     strings.TrimSuffix(base.String(), "/"),
-		username: config.Username,
-		password: config.Password,
-		headers:  config.Headers,
-		agent:    config.UserAgent,
-		http:     repeating(&http.Client{Transport: whole{transport}, Timeout: requestTimeout, CheckRedirect: notFollowed}),
+		config: config,
+		base:   strings.TrimSuffix(base.String(), "/"),
+		http:   repeating(&http.Client{Transport: whole{transport}, Timeout: requestTimeout, CheckRedirect: notFollowed}),
 
 		requests:     make(limiter, requestsAtOnce),
 		policyWrites: make(limiter, policyWritesAtOnce),
@@ -168,6 +162,22 @@ func (c *Client) do(ctx context.Context, method, path string, body, into any) (i
 	return a.status, c.explain(ctx, err)
 }
 
+// put writes an object, and reports whether it is new. The broker answers 201 to the request that created it, and 204 to others.
+func (c *Client) put(ctx context.Context, path string, body any) (isNew bool, err error) {
+	status, err := c.do(ctx, http.MethodPut, path, body, nil)
+	return status == http.StatusCreated, err
+}
+
+// delete deletes an object of a vhost, "" for none. A missing one counts as deleted, and all objects of a missing vhost do. If the
+// user cannot see the vhost, the error is *HiddenError.
+func (c *Client) delete(ctx context.Context, vhost, path string) error {
+	_, err := c.do(ctx, http.MethodDelete, path, nil, nil)
+	if IsNotFound(err) && vhost != "" {
+		return c.Absent(ctx, vhost, err)
+	}
+	return missing(err)
+}
+
 func (c *Client) send(ctx context.Context, method, path string, body, into any) (answer, error) {
 	request, err := c.request(ctx, method, path, body)
 	if err != nil {
@@ -189,10 +199,7 @@ func (c *Client) send(ctx context.Context, method, path string, body, into any) 
 		return answer{}, fmt.Errorf("%s %s: %w", method, path, c.unreached(withoutURL(err)))
 	}
 	defer func() { _ = response.Body.Close() }()
-	content, err := io.ReadAll(response.Body)
-	if err != nil {
-		return answer{}, fmt.Errorf("%s %s: read the answer: %w", method, path, err)
-	}
+	content, _ := io.ReadAll(response.Body) // in memory already: see [whole]
 	a := answer{
 		method: method, path: path, status: response.StatusCode, location: redactedLocation(response),
 		content: content, read: into != nil,
@@ -220,12 +227,12 @@ func (c *Client) request(ctx context.Context, method, path string, body any) (*h
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", method, path, err)
 	}
-	request.SetBasicAuth(c.username, c.password)
+	request.SetBasicAuth(c.config.Username, c.config.Password)
 	request.Header.Set("Content-Type", "application/json")
-	if c.agent != "" {
-		request.Header.Set("User-Agent", c.agent)
+	if c.config.UserAgent != "" {
+		request.Header.Set("User-Agent", c.config.UserAgent)
 	}
-	for name, value := range c.headers {
+	for name, value := range c.config.Headers {
 		request.Header.Set(name, value)
 	}
 	return request, nil
@@ -327,7 +334,12 @@ const escapedSlash = "%2F"
 // object then exists nowhere, and RabbitMQ says so.
 func (c *Client) explain(ctx context.Context, err error) error {
 	var answer *Error
-	if !errors.As(err, &answer) || !strings.Contains(answer.Path, escapedSlash) || !answer.mayBeMistaken() {
+	if !errors.As(err, &answer) || !strings.Contains(answer.Path, escapedSlash) {
+		return err
+	}
+	changed := answer.Status < http.StatusMultipleChoices || answer.Status == http.StatusNotFound ||
+		answer.Status == http.StatusMethodNotAllowed // what a changed path can get
+	if !changed {
 		return err
 	}
 	if cause := c.requirePathsKept(ctx); cause != nil {
@@ -336,11 +348,6 @@ func (c *Client) explain(ctx context.Context, err error) error {
 		return &mistaken
 	}
 	return err
-}
-
-// mayBeMistaken reports whether a changed path can get this answer.
-func (e *Error) mayBeMistaken() bool {
-	return e.Status < http.StatusMultipleChoices || e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed
 }
 
 // requirePathsKept returns an error if slashes in names do not arrive as sent. It requests a path that exists only if

@@ -126,30 +126,19 @@ func (c *Client) refusedAs(ctx context.Context, vhost string, err error) error {
 		return err
 	}
 	var limits []string
-	for _, of := range []struct{ path, name string }{
-		{path("vhost-limits", vhost), "of the vhost"},
-		{path("user-limits", c.username), fmt.Sprintf("of the user %q", c.username)},
+	for _, of := range []struct{ kind, name, text string }{
+		{VhostLimits, vhost, "of the vhost"},
+		{UserLimits, c.config.Username, fmt.Sprintf("of the user %q", c.config.Username)},
 	} {
-		if limit, isSet := c.connectionLimit(ctx, of.path); isSet {
-			limits = append(limits, fmt.Sprintf("the limit max-connections %s is %d", of.name, limit))
+		all, _ := c.Limits(ctx, of.kind, of.name) // none if the user cannot see them
+		if limit, isSet := all[of.name]["max-connections"]; isSet && limit >= 0 {
+			limits = append(limits, fmt.Sprintf("the limit max-connections %s is %d", of.text, limit))
 		}
 	}
 	if len(limits) == 0 {
 		return err
 	}
 	return &RefusedError{Vhost: vhost, Limits: limits}
-}
-
-// connectionLimit returns a connection limit, if there is one and the user can see it.
-func (c *Client) connectionLimit(ctx context.Context, path string) (limit int64, isSet bool) {
-	var found []struct {
-		Value map[string]int64 `json:"value"`
-	}
-	if c.get(ctx, path, &found) != nil || len(found) == 0 {
-		return 0, false
-	}
-	limit, isSet = found[0].Value["max-connections"]
-	return limit, isSet && limit >= 0
 }
 
 // Remedies for requests without an answer.

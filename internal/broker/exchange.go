@@ -2,25 +2,21 @@ package broker
 
 import (
 	"context"
-	"net/http"
 
 	rabbithole "github.com/michaelklishin/rabbit-hole/v2"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// PutExchange declares an exchange and reports whether it is new. The broker answers 201 to the request that created
-// it, and 204 to others.
+// PutExchange declares an exchange and reports whether it is new.
 func (c *Client) PutExchange(ctx context.Context, vhost, name string, exchange topology.Exchange) (bool, error) {
-	body := map[string]any{
+	return c.put(ctx, path("exchanges", vhost, name), map[string]any{
 		"type":        exchange.Type,
 		"durable":     !exchange.Transient,
 		"auto_delete": exchange.AutoDelete,
 		"internal":    exchange.Internal,
 		"arguments":   orNone(exchange.Arguments),
-	}
-	status, err := c.do(ctx, http.MethodPut, path("exchanges", vhost, name), body, nil)
-	return status == http.StatusCreated, err
+	})
 }
 
 // missing leaves out the error that an object does not exist.
@@ -39,19 +35,6 @@ func (c *Client) DeleteExchange(ctx context.Context, vhost, name string) error {
 // DeleteUnusedExchange is DeleteExchange if no binding leads from the exchange, which the broker checks.
 func (c *Client) DeleteUnusedExchange(ctx context.Context, vhost, name string) error {
 	return c.delete(ctx, vhost, path("exchanges", vhost, name)+"?if-unused=true")
-}
-
-// delete deletes an object of a vhost, "" for none. A missing one counts as deleted, and all objects of a missing vhost do. If the
-// user cannot see the vhost, the error is *HiddenError.
-func (c *Client) delete(ctx context.Context, vhost, path string) error {
-	_, err := c.do(ctx, http.MethodDelete, path, nil, nil)
-	if IsNotFound(err) && vhost != "" {
-		return c.Absent(ctx, vhost, err)
-	}
-	if IsNotFound(err) {
-		return nil
-	}
-	return err
 }
 
 // orNone returns the arguments, or an empty object, because brokers do not accept null.

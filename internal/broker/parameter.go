@@ -2,7 +2,6 @@ package broker
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 	"strings"
 
@@ -49,10 +48,8 @@ func (c *Client) Parameter(ctx context.Context, id ParameterID) (value any, exis
 
 // PutParameter writes a runtime parameter, and reports whether it is new. No error repeats a URI in the value.
 func (c *Client) PutParameter(ctx context.Context, id ParameterID, value any) (bool, error) {
-	ctx = context.WithValue(ctx, secretsKey{}, secretsIn(value))
 	body := map[string]any{"component": id.Component, "vhost": id.Vhost, "name": id.Name, "value": value}
-	status, err := c.do(ctx, http.MethodPut, id.path(), body, nil)
-	return status == http.StatusCreated, err
+	return c.put(context.WithValue(ctx, secretsKey{}, secretsIn(value)), id.path(), body)
 }
 
 // DeleteParameter deletes a runtime parameter. A missing one counts as deleted.

@@ -2,7 +2,6 @@ package broker
 
 import (
 	"context"
-	"net/http"
 
 	rabbithole "github.com/michaelklishin/rabbit-hole/v2"
 
@@ -26,18 +25,16 @@ func (c *Client) PutOperatorPolicy(ctx context.Context, vhost, name string, poli
 }
 
 func (c *Client) putPolicy(ctx context.Context, of, vhost, name string, policy topology.Policy) (bool, error) {
-	body := map[string]any{
-		"pattern":    policy.Pattern,
-		"apply-to":   policy.ApplyTo,
-		"priority":   policy.Priority,
-		"definition": policy.Definition,
-	}
 	if err := c.policyWrites.acquire(ctx); err != nil {
 		return false, err
 	}
 	defer c.policyWrites.release()
-	status, err := c.do(ctx, http.MethodPut, path(of, vhost, name), body, nil)
-	return status == http.StatusCreated, err
+	return c.put(ctx, path(of, vhost, name), map[string]any{
+		"pattern":    policy.Pattern,
+		"apply-to":   policy.ApplyTo,
+		"priority":   policy.Priority,
+		"definition": policy.Definition,
+	})
 }
 
 // DeletePolicy deletes a policy. A missing one counts as deleted.
@@ -62,11 +59,8 @@ func (c *Client) policies(ctx context.Context, path, vhost string) (map[string]t
 	found, err := list(ctx, c, path, vhost, func(p rabbithole.Policy) string { return p.Vhost })
 	all := make(map[string]topology.Policy, len(found))
 	for _, p := range found {
-		all[p.Name] = policyFrom(p)
+		definition := topology.DecodedArguments(p.Definition)
+		all[p.Name] = topology.Policy{Pattern: p.Pattern, ApplyTo: p.ApplyTo, Priority: p.Priority, Definition: definition}
 	}
 	return all, err
-}
-
-func policyFrom(p rabbithole.Policy) topology.Policy {
-	return topology.Policy{Pattern: p.Pattern, ApplyTo: p.ApplyTo, Priority: p.Priority, Definition: topology.DecodedArguments(p.Definition)}
 }

@@ -61,8 +61,7 @@ func (c *Client) PutQueue(ctx context.Context, vhost, name string, queue topolog
 		values[queueTypeArgument] = queue.Type
 	}
 	body := map[string]any{"durable": !queue.Transient, "auto_delete": queue.AutoDelete, "arguments": values}
-	status, err := c.do(ctx, http.MethodPut, path("queues", vhost, name), body, nil)
-	return status == http.StatusCreated, err
+	return c.put(ctx, path("queues", vhost, name), body)
 }
 
 // DeleteQueue deletes a queue that is proved empty. Classic queues check that again, and quorum queues cannot in any

@@ -106,7 +106,9 @@ func (s store) Live(ctx context.Context, id []string) (user, bool, error) {
 	if err != nil {
 		return user{}, false, err
 	}
-	limits, err := configured.Once(ctx, s.run, "user limits", s.run.Client.UserLimits)
+	limits, err := configured.Once(ctx, s.run, "user limits", func(ctx context.Context) (map[string]map[string]int64, error) {
+		return s.run.Client.Limits(ctx, broker.UserLimits)
+	})
 	if err != nil {
 		return user{}, false, err
 	}
@@ -137,7 +139,7 @@ func (s store) Put(ctx context.Context, id []string, wanted user) (bool, error) 
 
 // allow writes the permissions and limits that differ.
 func (s store) allow(ctx context.Context, name string, wanted, before user) error {
-	failed := []error{s.run.Client.PutUserLimits(ctx, name, before.limits, wanted.limits)}
+	failed := []error{s.run.Client.PutLimits(ctx, broker.UserLimits, name, before.limits, wanted.limits)}
 	for _, vhost := range slices.Sorted(maps.Keys(wanted.permissions)) {
 		if was, had := before.permissions[vhost]; !had || was != wanted.permissions[vhost] {
 			_, err := s.run.Client.PutPermission(ctx, broker.Grant{Vhost: vhost, User: name}, wanted.permissions[vhost])

@@ -135,7 +135,7 @@ func (s store) Put(ctx context.Context, id []string, wanted broker.VhostSettings
 			return false, keptQueueType(now.DefaultQueueType)
 		}
 	}
-	if err = s.run.Client.PutVhostLimits(ctx, id[0], before.Limits, wanted.Limits); err != nil && created {
+	if err = s.run.Client.PutLimits(ctx, broker.VhostLimits, id[0], before.Limits, wanted.Limits); err != nil && created {
 		// What others have made meanwhile stays.
 		queues, unlisted := s.run.Client.Queues(ctx, id[0])
 		created = unlisted == nil && len(queues) == 0
