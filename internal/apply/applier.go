@@ -175,10 +175,7 @@ func divide[T any](objects map[string]T, is func(name string, object T) bool) (t
 // LeftToOthers lists the shared queues that the owner no longer uses and does not delete.
 func (c Change) LeftToOthers() []string {
 	return only(c.SharedQueues, func(name string) bool {
-		_, exists := c.All.Queues[name]
-		_, wanted := c.Wanted.Queues[name]
-		_, deleted := c.Live.Queues[name]
-		return exists && !wanted && !deleted
+		return has(c.All.Queues, name) && !has(c.Wanted.Queues, name) && !has(c.Live.Queues, name)
 	})
 }
 

@@ -19,39 +19,32 @@ func (c Change) bindingsTo(queues map[string]topology.Queue) []topology.Binding 
 
 func (c Change) owns(b topology.Binding) bool { return slices.ContainsFunc(c.Live.Bindings, b.Equal) }
 
-// requireReadable fails if another owner's binding could not be restored exactly. The management API shows arguments as
-// JSON (seen on 3.10.8 and 4.3.6). There, a decimal is a number, and an undefined value is the text "undefined".
-func (c Change) requireReadable(b topology.Binding) error {
-	if c.owns(b) {
-		return nil
-	}
-	for _, key := range slices.Sorted(maps.Keys(b.Arguments)) {
-		switch value := b.Arguments[key].(type) {
-		case int64, bool:
+// requireReadable fails if one of the bindings is another owner's and could not be restored exactly. The management API
+// shows arguments as JSON (seen on 3.10.8 and 4.3.6). There, a decimal is a number, and an undefined value is the text
+// "undefined".
+func (c Change) requireReadable(bindings []topology.Binding) error {
+	for _, b := range bindings {
+		if c.owns(b) {
 			continue
-		case string:
-			if value != "undefined" && !strings.HasPrefix(value, "Not UTF-8, base64 is: ") {
-				continue
+		}
+		for _, key := range slices.Sorted(maps.Keys(b.Arguments)) {
+			if !isExact(b.Arguments[key]) {
+				return fmt.Errorf("the management API does not show the exact type of the argument %q of binding %q, so the binding cannot be "+
+					"restored: remove the binding first", key, b)
 			}
 		}
-		return fmt.Errorf("the management API does not show the exact type of the argument %q of binding %q, so the binding cannot be "+
-			"restored: remove the binding first", key, b)
 	}
 	return nil
 }
 
-// requireReadableOf fails if a binding of a re-created exchange, or of a queue that gets all its bindings back, could not be restored
-// exactly.
-func (c Change) requireReadableOf(recreated topology.Topology) error {
-	for _, b := range c.All.Bindings {
-		if !recreated.Meets(b) {
-			continue
-		}
-		if err := c.requireReadable(b); err != nil {
-			return err
-		}
+func isExact(argument any) bool {
+	switch value := argument.(type) {
+	case int64, bool:
+		return true
+	case string:
+		return value != "undefined" && !strings.HasPrefix(value, "Not UTF-8, base64 is: ")
 	}
-	return nil
+	return false
 }
 
 // requireLasting fails if a re-created exchange or queue is the only target of an auto-delete exchange. That exchange would
@@ -61,11 +54,10 @@ func (c Change) requireLasting(recreated topology.Topology) error {
 		if !leadsInto(b, recreated) || !c.All.Exchanges[b.Source].AutoDelete {
 			continue
 		}
-		_, sourceToo := recreated.Exchanges[b.Source]
 		leadsElsewhere := func(other topology.Binding) bool {
 			return other.Source == b.Source && (other.ToExchange != b.ToExchange || other.Destination != b.Destination)
 		}
-		if !sourceToo && !slices.ContainsFunc(c.All.Bindings, leadsElsewhere) {
+		if !has(recreated.Exchanges, b.Source) && !slices.ContainsFunc(c.All.Bindings, leadsElsewhere) {
 			return fmt.Errorf("%q must be re-created, but is the only target of the auto-delete exchange %q, which would delete itself. "+
 				"Bind the auto-delete exchange to another target first, or re-create it afterwards", b.Destination, b.Source)
 		}
@@ -74,13 +66,11 @@ func (c Change) requireLasting(recreated topology.Topology) error {
 }
 
 func leadsTo(b topology.Binding, queues map[string]topology.Queue) bool {
-	_, leads := queues[b.Destination]
-	return leads && !b.ToExchange
+	return !b.ToExchange && has(queues, b.Destination)
 }
 
 func leadsInto(b topology.Binding, t topology.Topology) bool {
-	_, leads := t.Exchanges[b.Destination]
-	return leads && b.ToExchange || leadsTo(b, t.Queues)
+	return b.ToExchange && has(t.Exchanges, b.Destination) || leadsTo(b, t.Queues)
 }
 
 // leading lists the bindings that lead to one of the queues.
@@ -100,10 +90,7 @@ func (c Change) moved(deleted, created []topology.Binding) []topology.Binding {
 
 // bindingsOfOthers lists the deleted bindings whose exchange and queue stay.
 func bindingsOfOthers(t topology.Topology) []topology.Binding {
-	return only(t.Bindings, func(b topology.Binding) bool {
-		_, withExchange := t.Exchanges[b.Source]
-		return !withExchange && !leadsTo(b, t.Queues)
-	})
+	return only(t.Bindings, func(b topology.Binding) bool { return !has(t.Exchanges, b.Source) && !leadsTo(b, t.Queues) })
 }
 
 // only returns the objects that a condition is true for.
@@ -111,10 +98,15 @@ func only[T any](objects []T, is func(T) bool) []T {
 	return slices.DeleteFunc(slices.Clone(objects), func(object T) bool { return !is(object) })
 }
 
+func has[T any](objects map[string]T, name string) bool {
+	_, exists := objects[name]
+	return exists
+}
+
 // without returns the objects whose names are not in the other map.
 func without[M ~map[string]T, T, Other any](objects M, names map[string]Other) M {
 	rest := maps.Clone(objects)
-	maps.DeleteFunc(rest, func(name string, _ T) bool { _, named := names[name]; return named })
+	maps.DeleteFunc(rest, func(name string, _ T) bool { return has(names, name) })
 	return rest
 }
 
@@ -191,10 +183,8 @@ func (c Change) leftUnbound() []topology.Binding {
 		return nil
 	}
 	return c.noted(func(b topology.Binding) bool {
-		_, hasSource := c.All.Exchanges[b.Source]
-		_, exists := c.All.Exchanges[b.Destination]
-		_, own := c.Live.Exchanges[b.Destination]
-		return b.ToExchange && hasSource && (own || !exists)
+		return b.ToExchange && has(c.All.Exchanges, b.Source) &&
+			(has(c.Live.Exchanges, b.Destination) || !has(c.All.Exchanges, b.Destination))
 	})
 }
 

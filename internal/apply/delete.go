@@ -28,16 +28,14 @@ func (e *execution) removePolicy(ctx context.Context, policy topology.NamedPolic
 	e.undo.add("restore policy "+policy.Name, e.putBack(policy))
 	err := e.client.DeletePolicy(ctx, e.Vhost, policy.Name)
 	return e.lookUpDeletion(ctx, fmt.Sprintf("delete policy %q", policy.Name), err, func(now topology.Topology) bool {
-		_, exists := now.Policies[policy.Name]
-		return !exists
+		return !has(now.Policies, policy.Name)
 	})
 }
 
 func (e *execution) removeExchange(ctx context.Context, name string) error {
 	err := e.client.DeleteExchange(ctx, e.Vhost, name)
 	return e.lookUpDeletion(ctx, fmt.Sprintf("delete exchange %q", name), err, func(now topology.Topology) bool {
-		_, exists := now.Exchanges[name]
-		return !exists
+		return !has(now.Exchanges, name)
 	})
 }
 
@@ -51,8 +49,7 @@ func (e *execution) lookUpDeletion(ctx context.Context, what string, err error, 
 }
 
 // shut deletes an exchange. If a later step fails, the exchange comes back with all its bindings.
-func (e *execution) shut(ctx context.Context, name string) error {
-	exchange := e.Live.Exchanges[name]
+func (e *execution) shut(ctx context.Context, name string, exchange topology.Exchange) error {
 	if err := e.requireUnbound(ctx, topology.Topology{Exchanges: map[string]topology.Exchange{name: exchange}}); err != nil {
 		return err
 	}
@@ -129,7 +126,7 @@ func (e *execution) deleteUnbound(ctx context.Context, name string, queue topolo
 // awaitDeletion looks for the effect of a queue's unanswered deletion. If the queue still runs with all its members in the end, the
 // deletion has not arrived.
 func (e *execution) awaitDeletion(ctx context.Context, name string, unanswered error) error {
-	gone := e.lookUp(ctx, func(now topology.Topology) bool { _, exists := now.Queues[name]; return !exists })
+	gone := e.lookUp(ctx, func(now topology.Topology) bool { return !has(now.Queues, name) })
 	info, err := e.client.Queue(ctx, e.Vhost, name)
 	if gone || err == nil && inspectPending(info).unknown == "" {
 		delete(e.deletionUnknown, name)

@@ -141,21 +141,19 @@ func (e *execution) delete(ctx context.Context, s step) error {
 		e.unanswered = append(e.unanswered, err)
 		return nil
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.queues)) {
-		if err := tolerate(e.removeQueue(ctx, name, s.queues[name], false)); err != nil {
-			return err
-		}
+	removeQueue := func(ctx context.Context, name string, queue topology.Queue) error {
+		return tolerate(e.removeQueue(ctx, name, queue, false))
+	}
+	if err := eachNamed(ctx, s.queues, removeQueue); err != nil {
+		return err
 	}
 	removePolicies := func(ctx context.Context) error { return each(ctx, s.policies, e.removePolicy) }
 	if err := tolerate(e.withStableLeaders(ctx, s.policies, removePolicies)); err != nil {
 		return err
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.exchanges)) {
-		if err := tolerate(e.removeExchange(ctx, name)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return eachNamed(ctx, s.exchanges, func(ctx context.Context, name string, _ topology.Exchange) error {
+		return tolerate(e.removeExchange(ctx, name))
+	})
 }
 
 func (e *execution) deleteForced(ctx context.Context, s step) error {
@@ -174,6 +172,11 @@ func each[T any](ctx context.Context, objects []T, call func(context.Context, T)
 		}
 	}
 	return nil
+}
+
+// eachNamed calls a function for each object in the order of the names.
+func eachNamed[T any](ctx context.Context, objects map[string]T, call func(ctx context.Context, name string, object T) error) error {
+	return each(ctx, slices.Sorted(maps.Keys(objects)), func(ctx context.Context, name string) error { return call(ctx, name, objects[name]) })
 }
 
 // answers asks quorum queues for a message, since the statistics of a proof can be gathered less often than by default

@@ -37,25 +37,17 @@ func putAll(t topology.Topology) []step {
 	return []step{{do: put, exchanges: t.Exchanges}, {do: put, queues: t.Queues}, {do: put, bindings: t.Bindings}}
 }
 
-// guardFirst returns the policies to write before the queues exist. They are needed if other policies match one of the
-// queues, and could expire, truncate or delete it.
+// guardFirst returns the policies to write before the queues exist. They are needed if another owner's policy matches one
+// of the queues, or cannot be evaluated: it could expire, truncate or delete the queue.
 func (c Change) guardFirst(missing topology.Topology) []topology.NamedPolicy {
 	_, own := c.split(missing.Queues)
-	if !c.coveredByOthers(own) {
-		return nil
-	}
-	return c.writeOrder(within(c.Guard, missing.Policies))
-}
-
-// coveredByOthers reports whether another owner's policy matches one of the queues, or cannot be evaluated.
-func (c Change) coveredByOthers(queues map[string]topology.Queue) bool {
-	policies := topology.NewMatcher(without(without(c.All.Policies, c.Live.Policies), c.Wanted.Policies))
-	for name, queue := range queues {
-		if found, doubtful := policies.Queue(name, queue.Type); len(found)+len(doubtful) > 0 {
-			return true
+	others := topology.NewMatcher(without(without(c.All.Policies, c.Live.Policies), c.Wanted.Policies))
+	for name, queue := range own {
+		if found, doubtful := others.Queue(name, queue.Type); len(found)+len(doubtful) > 0 {
+			return c.writeOrder(within(c.Guard, missing.Policies))
 		}
 	}
-	return false
+	return nil
 }
 
 // planUpdate orders a change. Steps that can be refused come first. Missing objects are created before others are
@@ -65,7 +57,7 @@ func planUpdate(c Change) ([]step, error) {
 	goingShared, goingOwn := c.split(changes.Delete.Queues)
 	noted := c.noted(c.Wanted.Meets) // an apply deletes only bindings of the owner's objects
 	c.All.Bindings = slices.Concat(c.All.Bindings, noted)
-	if err := c.requireReadableOf(changes.Replace); err != nil {
+	if err := c.requireReadable(only(c.All.Bindings, changes.Replace.Meets)); err != nil {
 		return nil, err
 	}
 	if err := c.requireLasting(changes.Replace); err != nil {
@@ -169,7 +161,7 @@ func planRemove(c Change, ifUnanswered failure) ([]step, error) {
 	delete(early, c.CatchAll)
 	last := without(c.Live.Queues, early)
 	entrance, others := divide(c.Live.Exchanges, func(name string, _ topology.Exchange) bool { return name == c.Entrance })
-	if err := c.requireReadableOf(topology.Topology{Exchanges: entrance}); err != nil {
+	if err := c.requireReadable(only(c.All.Bindings, topology.Topology{Exchanges: entrance}.Meets)); err != nil {
 		return nil, err
 	}
 	guard, narrowed, attaching := c.dividePolicies()

@@ -54,8 +54,7 @@ func (e *execution) proveNonePending(ctx context.Context, s step) error {
 // for each queue that is not proved empty. With allOrNone, the first visible message ends the wait.
 func (e *execution) settleAndProve(ctx context.Context, checks emptinessChecks, allOrNone bool) (map[string]string, error) {
 	for end := time.Now().Add(e.times.Settle); time.Now().Before(end); {
-		e.waiting(proving(checks))
-		if err := pause(ctx, e.times.Settle/5); err != nil {
+		if err := e.wait(ctx, e.times.Settle/5, proving(checks)); err != nil {
 			return nil, err
 		}
 		found, _, err := e.visible(ctx, e.Vhost, checks)
@@ -73,8 +72,7 @@ func (e *execution) proveEmpty(ctx context.Context, checks emptinessChecks, pass
 	against := map[string]string{}
 	for round := range 2 {
 		if round > 0 {
-			e.waiting(proving(checks))
-			if err := pause(ctx, e.times.Between); err != nil {
+			if err := e.wait(ctx, e.times.Between, proving(checks)); err != nil {
 				return nil, err
 			}
 		}
@@ -108,8 +106,7 @@ func (e *execution) awaitReport(ctx context.Context, queue string, check check, 
 		if err != nil || seen.unknown == "" || time.Now().After(deadline) {
 			return seen, err
 		}
-		e.waiting(map[string]string{queue: seen.unknown})
-		if err := pause(ctx, e.times.Poll); err != nil {
+		if err := e.wait(ctx, e.times.Poll, map[string]string{queue: seen.unknown}); err != nil {
 			return inspection{}, err
 		}
 	}
@@ -148,9 +145,8 @@ func (e *execution) lastingContents(ctx context.Context, checks emptinessChecks)
 		if e.stuck(checks, stuck) || len(found) == 0 || time.Now().After(deadline) {
 			return found, nil
 		}
-		e.waiting(found)
 		e.waited = true
-		if err := pause(ctx, e.times.Poll); err != nil {
+		if err := e.wait(ctx, e.times.Poll, found); err != nil {
 			return nil, err
 		}
 	}
@@ -178,10 +174,12 @@ func (e *execution) isStuck() bool {
 	return false
 }
 
-func (e *execution) waiting(queues map[string]string) {
+// wait pauses, and tells which queues the change waits for.
+func (e *execution) wait(ctx context.Context, length time.Duration, queues map[string]string) error {
 	if e.Waiting != nil && len(queues) > 0 {
 		e.Waiting(queues)
 	}
+	return pause(ctx, length)
 }
 
 // untilDrained tries again while there is time to drain, because new messages can appear during a proof. Messages that

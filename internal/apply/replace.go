@@ -13,13 +13,8 @@ import (
 
 // replace deletes exchanges or queues and creates them again, because their properties cannot be changed.
 func (e *execution) replace(ctx context.Context, s step) error {
-	for _, name := range slices.Sorted(maps.Keys(s.exchanges)) {
-		if err := e.replaceExchange(ctx, name, s.exchanges[name]); err != nil {
-			return err
-		}
-	}
-	if len(s.queues) == 0 {
-		return nil
+	if err := eachNamed(ctx, s.exchanges, e.replaceExchange); err != nil || len(s.queues) == 0 {
+		return err
 	}
 	return e.replaceQueues(ctx, s)
 }
@@ -89,7 +84,7 @@ func (e *execution) present(
 		}
 		maps.Copy(there, byText(now))
 	}
-	return only(bindings, func(b topology.Binding) bool { _, is := there[b.String()]; return is }), nil
+	return only(bindings, func(b topology.Binding) bool { return has(there, b.String()) }), nil
 }
 
 // replaceExchange replaces an exchange and restores all its bindings, including those that others made.
@@ -136,10 +131,8 @@ func (e *execution) noteAll(ctx context.Context, exchange string) (now []topolog
 		if len(added) == 0 {
 			return now, nil
 		}
-		for _, b := range added {
-			if err := e.requireReadable(b); err != nil {
-				return nil, err
-			}
+		if err := e.requireReadable(added); err != nil {
+			return nil, err
 		}
 		if err := each(ctx, added, e.restore); err != nil {
 			return nil, err

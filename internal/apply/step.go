@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"maps"
 	"slices"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -59,9 +58,7 @@ var (
 	// unbind deletes the owner's bindings.
 	unbind = &action{"unbind", func(e *execution, ctx context.Context, s step) error { return each(ctx, s.bindings, e.removeBinding) }}
 	// shut deletes exchanges. If a later step fails, they come back with their bindings.
-	shut = &action{"shut", func(e *execution, ctx context.Context, s step) error {
-		return each(ctx, slices.Sorted(maps.Keys(s.exchanges)), e.shut)
-	}}
+	shut = &action{"shut", func(e *execution, ctx context.Context, s step) error { return eachNamed(ctx, s.exchanges, e.shut) }}
 	// confirm fails if another owner attached a binding's queue at the same time.
 	confirm = &action{"confirm", (*execution).confirm}
 	// put creates objects in parallel, and writes policies in their order.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"strings"
+
+	rabbithole "github.com/michaelklishin/rabbit-hole/v2"
 )
 
 // Permission has the patterns of the names that a user can configure, write to and read from in a vhost.
@@ -15,8 +17,7 @@ type Permission struct {
 
 // TopicPermission has the patterns of the routing keys that a user can publish with, and bind with, at a topic exchange.
 type TopicPermission struct {
-	Write string `json:"write"`
-	Read  string `json:"read"`
+	Write, Read string
 }
 
 // Grant is the user, and the vhost, of permissions.
@@ -24,15 +25,11 @@ type Grant struct{ Vhost, User string }
 
 // Permissions lists the permissions of all users.
 func (c *Client) Permissions(ctx context.Context) (map[Grant]Permission, error) {
-	var listed []struct {
-		User  string `json:"user"`
-		Vhost string `json:"vhost"`
-		Permission
-	}
+	var listed []rabbithole.PermissionInfo
 	err := c.get(ctx, path("permissions"), &listed)
 	all := map[Grant]Permission{}
 	for _, p := range listed {
-		all[Grant{p.Vhost, p.User}] = p.Permission
+		all[Grant{p.Vhost, p.User}] = Permission{p.Configure, p.Write, p.Read}
 	}
 	return all, err
 }
@@ -65,12 +62,7 @@ func (c *Client) TopicPermissionsOf(ctx context.Context, of Grant) (map[string]T
 }
 
 func (c *Client) topicPermissions(ctx context.Context, path string) (map[Grant]map[string]TopicPermission, error) {
-	var listed []struct {
-		User     string `json:"user"`
-		Vhost    string `json:"vhost"`
-		Exchange string `json:"exchange"`
-		TopicPermission
-	}
+	var listed []rabbithole.TopicPermissionInfo
 	err := c.get(ctx, path, &listed)
 	all := map[Grant]map[string]TopicPermission{}
 	for _, p := range listed {
@@ -78,14 +70,14 @@ func (c *Client) topicPermissions(ctx context.Context, path string) (map[Grant]m
 		if all[of] == nil {
 			all[of] = map[string]TopicPermission{}
 		}
-		all[of][p.Exchange] = p.TopicPermission
+		all[of][p.Exchange] = TopicPermission{p.Write, p.Read}
 	}
 	return all, err
 }
 
 // PutTopicPermission writes a user's topic permission at an exchange.
 func (c *Client) PutTopicPermission(ctx context.Context, of Grant, exchange string, permission TopicPermission) error {
-	body := map[string]any{"exchange": exchange, "write": permission.Write, "read": permission.Read}
+	body := rabbithole.TopicPermissions{Exchange: exchange, Write: permission.Write, Read: permission.Read}
 	_, err := c.put(ctx, path("topic-permissions", of.Vhost, of.User), body)
 	return err
 }
@@ -106,26 +98,16 @@ type Account struct {
 }
 
 type accountInfo struct {
-	Name             string  `json:"name"`
-	PasswordHash     *string `json:"password_hash"`
-	HashingAlgorithm string  `json:"hashing_algorithm"`
-	// Tags are a list, or a text on old brokers.
-	Tags any `json:"tags"`
+	rabbithole.UserInfo
+	PasswordHash *string `json:"password_hash"`
 }
 
 func (i accountInfo) account() Account {
-	var tags []string
-	switch listed := i.Tags.(type) {
-	case string:
-		tags = strings.FieldsFunc(listed, func(r rune) bool { return r == ',' })
-	case []any:
-		for _, tag := range listed {
-			text, _ := tag.(string)
-			tags = append(tags, text)
-		}
+	// On old brokers, the tags are a text, which has one empty tag if there is none.
+	tags := slices.DeleteFunc(i.Tags, func(tag string) bool { return tag == "" })
+	account := Account{
+		Tags: slices.Sorted(slices.Values(tags)), HashHidden: i.PasswordHash == nil, HashingAlgorithm: string(i.HashingAlgorithm),
 	}
-	slices.Sort(tags)
-	account := Account{Tags: tags, HashHidden: i.PasswordHash == nil, HashingAlgorithm: i.HashingAlgorithm}
 	if i.PasswordHash != nil {
 		account.PasswordHash = *i.PasswordHash
 	}

@@ -55,7 +55,7 @@ func (c *Client) askCluster(ctx context.Context) (cluster, error) {
 	return c.cluster, nil
 }
 
-// count sets the number of nodes.
+// count sets the number of nodes. The state of a vhost is that on each node.
 func (c *cluster) count(vhosts vhostList) {
 	for _, v := range vhosts {
 		c.nodes = max(c.nodes, len(v.ClusterState))

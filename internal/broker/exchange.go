@@ -3,8 +3,6 @@ package broker
 import (
 	"context"
 
-	rabbithole "github.com/michaelklishin/rabbit-hole/v2"
-
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -43,14 +41,4 @@ func orNone(arguments topology.Arguments) topology.Arguments {
 		return topology.Arguments{}
 	}
 	return arguments
-}
-
-func exchangeFrom(info rabbithole.ExchangeInfo) topology.Exchange {
-	return topology.Exchange{
-		Type:       info.Type,
-		Transient:  !info.Durable,
-		AutoDelete: bool(info.AutoDelete),
-		Internal:   info.Internal,
-		Arguments:  topology.DecodedArguments(info.Arguments),
-	}
 }

@@ -62,7 +62,13 @@ func (c *Client) List(ctx context.Context, vhost string) (topology.Vhost, error)
 	all.Name = vhost
 	all.Exchanges = make(map[string]topology.Exchange, len(exchanges))
 	for _, e := range exchanges {
-		all.Exchanges[e.Name] = exchangeFrom(e)
+		all.Exchanges[e.Name] = topology.Exchange{
+			Type:       e.Type,
+			Transient:  !e.Durable,
+			AutoDelete: bool(e.AutoDelete),
+			Internal:   e.Internal,
+			Arguments:  topology.DecodedArguments(e.Arguments),
+		}
 	}
 	all.Queues = make(map[string]topology.Queue, len(queues))
 	for _, q := range queues {

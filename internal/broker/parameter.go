@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"strings"
 
+	rabbithole "github.com/michaelklishin/rabbit-hole/v2"
+
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -19,31 +21,26 @@ type ParameterID struct{ Component, Vhost, Name string }
 
 func (id ParameterID) path() string { return path("parameters", id.Component, id.Vhost, id.Name) }
 
-type parameterInfo struct {
-	Component string `json:"component"`
-	Vhost     string `json:"vhost"`
-	Name      string `json:"name"`
-	Value     any    `json:"value"`
+func valueOf(parameter rabbithole.RuntimeParameter) any {
+	return topology.DecodedArguments(map[string]any{"": parameter.Value})[""]
 }
-
-func (i parameterInfo) value() any { return topology.DecodedArguments(map[string]any{"": i.Value})[""] }
 
 // Parameters lists the runtime parameters of all components that the user can see, without policies.
 func (c *Client) Parameters(ctx context.Context) (map[ParameterID]any, error) {
-	var listed []parameterInfo
+	var listed []rabbithole.RuntimeParameter
 	err := c.get(ctx, path("parameters"), &listed)
 	all := map[ParameterID]any{}
 	for _, i := range listed {
-		all[ParameterID{i.Component, i.Vhost, i.Name}] = i.value()
+		all[ParameterID{i.Component, i.Vhost, i.Name}] = valueOf(i)
 	}
 	return all, err
 }
 
 // Parameter reads a runtime parameter.
 func (c *Client) Parameter(ctx context.Context, id ParameterID) (value any, exists bool, err error) {
-	var info parameterInfo
+	var info rabbithole.RuntimeParameter
 	err = c.get(ctx, id.path(), &info)
-	return info.value(), err == nil, missing(err)
+	return valueOf(info), err == nil, missing(err)
 }
 
 // PutParameter writes a runtime parameter, and reports whether it is new. No error repeats a URI in the value.

@@ -11,20 +11,9 @@ import (
 	rabbithole "github.com/michaelklishin/rabbit-hole/v2"
 )
 
-type vhostInfo struct {
-	Name string `json:"name"`
-	// ClusterState is the vhost's state on each node.
-	ClusterState map[string]string `json:"cluster_state"`
-
-	Description      string   `json:"description"`
-	Tags             []string `json:"tags"`
-	DefaultQueueType string   `json:"default_queue_type"`
-	Tracing          bool     `json:"tracing"`
-}
-
 // vhostList is a list of vhosts. A vhost that is being deleted appears as an empty list, or without a name (seen on
 // 3.10 and 4.3).
-type vhostList []vhostInfo
+type vhostList []rabbithole.VhostInfo
 
 // UnmarshalJSON leaves out vhosts that are being deleted.
 func (l *vhostList) UnmarshalJSON(text []byte) error {
@@ -36,7 +25,7 @@ func (l *vhostList) UnmarshalJSON(text []byte) error {
 		if string(element) == "[]" {
 			continue
 		}
-		var v vhostInfo
+		var v rabbithole.VhostInfo
 		if err := json.Unmarshal(element, &v); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"regexp"
 	"strings"
 )
 
@@ -76,29 +77,21 @@ func (s Set) Config() (*tls.Config, error) {
 		}
 	}
 	if s.Cert.Given() {
-		pair, err := s.pair()
+		cert, err := s.Cert.read()
 		if err != nil {
 			return nil, err
+		}
+		key, err := s.Key.read()
+		if err != nil {
+			return nil, err
+		}
+		pair, err := tls.X509KeyPair(cert, key)
+		if err != nil {
+			return nil, fmt.Errorf("%s and %s: %w", s.Cert.name(), s.Key.name(), err)
 		}
 		config.Certificates = []tls.Certificate{pair}
 	}
 	return config, nil
-}
-
-func (s Set) pair() (tls.Certificate, error) {
-	cert, err := s.Cert.read()
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	key, err := s.Key.read()
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	pair, err := tls.X509KeyPair(cert, key)
-	if err != nil {
-		return pair, fmt.Errorf("%s and %s: %w", s.Cert.name(), s.Key.name(), err)
-	}
-	return pair, nil
 }
 
 // Source has a certificate or a key: the name of a file, or the PEM text.
@@ -162,9 +155,10 @@ const (
 	useItsName = "connect to the broker by a name in its certificate"
 )
 
-// clientRefused has the words of TLS alerts from brokers that refuse a client's missing or untrusted certificate. Go
+// clientRefused matches the TLS alerts from brokers that refuse a client's missing or untrusted certificate. Go
 // has only texts for them, and in TLS 1.3 they come with the first read.
-var clientRefused = []string{"certificate required", "bad certificate", "unknown certificate", "handshake failure", "certificate unknown"}
+var clientRefused = regexp.MustCompile("remote error: tls: " +
+	"(certificate required|bad certificate|unknown certificate|handshake failure|certificate unknown)")
 
 // Remedy says what to do about a TLS error. For other errors, or without a known remedy, it returns "".
 func Remedy(err error) string {
@@ -177,11 +171,8 @@ func Remedy(err error) string {
 		return trustAuthority
 	case errors.As(err, &name):
 		return useItsName
-	}
-	for _, words := range clientRefused {
-		if strings.Contains(err.Error(), "remote error: tls: "+words) {
-			return nameCertificate
-		}
+	case clientRefused.MatchString(err.Error()):
+		return nameCertificate
 	}
 	return ""
 }

@@ -132,15 +132,10 @@ func (p *Properties) Text(property Property) string {
 
 // Number returns a numeric property. It returns 0 if the property is absent.
 func (p *Properties) Number(property Property) uint64 {
-	switch value := p.values[property]; {
-	case value == nil:
+	if property.IsText() || property == Headers {
 		return 0
-	case property == Timestamp:
-		return endian.BigEndian.Uint64(value)
-	case property == DeliveryMode || property == Priority:
-		return uint64(value[0])
 	}
-	return 0
+	return unsigned(p.values[property])
 }
 
 // Time returns the timestamp. It returns zero if the timestamp is absent or after the year 9999.

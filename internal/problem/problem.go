@@ -44,16 +44,8 @@ func (p Path) String() string {
 		case isName && plainName.MatchString(name):
 			path.WriteString(name)
 		default:
-			_, _ = fmt.Fprintf(&path, bracket(step), step)
+			_, _ = fmt.Fprintf(&path, "[%#v]", step) // an index, or a quoted key
 		}
 	}
 	return path.String()
-}
-
-// bracket returns the format of an index or a key.
-func bracket(step any) string {
-	if _, isIndex := step.(int); isIndex {
-		return "[%d]"
-	}
-	return "[%q]"
 }
