@@ -191,7 +191,8 @@ func (c Change) leftUnbound() []topology.Binding {
 // foreign reports whether a binding prevents the deletion of its target. Such a binding was made by another owner
 // rather than the broker, and neither a proof nor force allows its loss.
 func (c Change) foreign(b topology.Binding) bool {
-	own := b.Source == "" || c.owns(b) || slices.ContainsFunc(c.Wanted.Bindings, b.Equal) || c.isNote(b)
+	_, isNote := c.Notes.Noted(b)
+	own := b.Source == "" || c.owns(b) || slices.ContainsFunc(c.Wanted.Bindings, b.Equal) || isNote
 	return !own && !c.takesBindings() && len(c.returnsFrom(b)) == 0
 }
 

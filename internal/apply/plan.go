@@ -28,8 +28,11 @@ func planCreate(c Change) []step {
 	if len(c.Live.Exchanges) > 0 {
 		ifFails = stop // if two runs continue it, neither knows what the other one made
 	}
+	for i := range steps {
+		steps[i].ifFails = ifFails
+	}
 	check := step{do: proveNonePending, ifFails: refuse, checks: c.pendingChecks(c.Wanted)}
-	return inOrder(append([]step{check}, allFail(ifFails, steps)...)...)
+	return inOrder(append([]step{check}, steps...)...)
 }
 
 // putAll creates all objects except policies.

@@ -181,13 +181,10 @@ func (e *execution) deleteNotes(ctx context.Context, exchange string, bindings [
 
 // bindBack restores the bindings of an exchange, and deletes the notes of those that it has restored.
 func (e *execution) bindBack(ctx context.Context, exchange string, bindings []topology.Binding) error {
-	return errors.Join(e.restoreAll(ctx, fromFirst(exchange, bindings)), e.deleteNotes(ctx, exchange, bindings))
-}
-
-// fromFirst sorts bindings from the exchange before bindings to it, so that it never gets messages without a target.
-func fromFirst(exchange string, bindings []topology.Binding) []topology.Binding {
 	leadsOn := func(b topology.Binding) bool { return b.Source == exchange }
-	return slices.Concat(only(bindings, leadsOn), slices.DeleteFunc(slices.Clone(bindings), leadsOn))
+	// Bindings to the exchange come last, so that it never gets messages without a target.
+	ordered := slices.Concat(only(bindings, leadsOn), slices.DeleteFunc(slices.Clone(bindings), leadsOn))
+	return errors.Join(e.restoreAll(ctx, ordered), e.deleteNotes(ctx, exchange, bindings))
 }
 
 // noted returns the bindings that a killed apply left unbound, from their notes, if they matter.
@@ -207,9 +204,4 @@ func (e *execution) restore(ctx context.Context, b topology.Binding) error {
 		return err
 	}
 	return nil
-}
-
-func (c Change) isNote(b topology.Binding) bool {
-	_, is := c.Notes.Noted(b)
-	return is
 }

@@ -107,20 +107,9 @@ const (
 	goOn
 )
 
-// nothing reports whether the step has no objects.
-func (s step) nothing() bool {
-	return len(s.exchanges)+len(s.queues)+len(s.bindings)+len(s.policies)+len(s.checks) == 0
-}
-
 // inOrder leaves out steps without objects.
 func inOrder(steps ...step) []step {
-	return slices.DeleteFunc(steps, step.nothing)
-}
-
-// allFail sets how the change continues if one of the steps fails.
-func allFail(how failure, steps []step) []step {
-	for i := range steps {
-		steps[i].ifFails = how
-	}
-	return steps
+	return slices.DeleteFunc(steps, func(s step) bool {
+		return len(s.exchanges)+len(s.queues)+len(s.bindings)+len(s.policies)+len(s.checks) == 0
+	})
 }

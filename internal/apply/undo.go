@@ -15,15 +15,15 @@ const rollbackTime = 3 * time.Minute
 
 // journal records how to restore removed objects, so that a call that fails leaves the broker unchanged. Steps remove
 // objects one by one.
-type journal []journalEntry
-
-type journalEntry struct {
-	what string
-	undo func(context.Context) error
-}
+type journal []func(context.Context) error
 
 func (j *journal) add(what string, undo func(context.Context) error) {
-	*j = append(*j, journalEntry{what, undo})
+	*j = append(*j, func(ctx context.Context) error {
+		if err := undo(ctx); err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		return nil
+	})
 }
 
 // rollback undoes everything in reverse order, and returns the errors.
@@ -33,10 +33,8 @@ func (j *journal) rollback(ctx context.Context) error {
 	entries := *j
 	*j = nil
 	var failed []error
-	for _, entry := range slices.Backward(entries) {
-		if err := entry.undo(ctx); err != nil {
-			failed = append(failed, fmt.Errorf("%s: %w", entry.what, err))
-		}
+	for _, undo := range slices.Backward(entries) {
+		failed = append(failed, undo(ctx))
 	}
 	return errors.Join(failed...)
 }

@@ -136,19 +136,18 @@ func readValue(data []byte) (Value, []byte, error) {
 	if err != nil {
 		return Value{}, nil, err
 	}
-	switch size := sizes[tag[0]]; size {
+	size, prefix := int64(sizes[tag[0]]), 0
+	switch size {
 	case unknown:
 		return Value{}, nil, ErrUnknownType
 	case hasLength:
-		value, rest, err := cut(data, longSize(data))
-		if err != nil {
-			return Value{}, nil, err
-		}
-		return Value{tag[0], value[lengthSize:]}, rest, nil
-	default:
-		value, rest, err := cut(data, int64(size))
-		return Value{tag[0], value}, rest, err
+		size, prefix = longSize(data), lengthSize
 	}
+	value, rest, err := cut(data, size)
+	if err != nil {
+		return Value{}, nil, err
+	}
+	return Value{tag[0], value[prefix:]}, rest, nil
 }
 
 // AppendValue appends an encoded value.
