@@ -151,7 +151,7 @@ func (o *importOptions) imports(ctx context.Context) error {
 		return err
 	}
 	where := o.where()
-	nothing := meant+o.ToReplace() == 0 && o.Present == o.Total
+	nothing := meant+o.ToReplace == 0 && o.Present == o.Total
 	if nothing || o.dryRun { // no question is needed
 		done := "imported"
 		if o.dryRun {
@@ -272,14 +272,14 @@ func differing(a, b []rune) (from, to string) {
 
 // inPlace tells how many messages of the queue are replaced.
 func (o *importOptions) inPlace() string {
-	if n := o.ToReplace(); n > 0 {
+	if n := o.ToReplace; n > 0 {
 		return fmt.Sprintf(", and take out %s with the same ids", failed.Messages(n))
 	}
 	return ""
 }
 
 func (o *importOptions) sayReplaced(removed transfer.Result) {
-	meant := o.ToReplace()
+	meant := o.ToReplace
 	if meant == 0 {
 		return
 	}

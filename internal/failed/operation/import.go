@@ -29,8 +29,9 @@ func (o ImportOptions) Looks() bool { return !o.Replays && !o.Duplicates }
 type Import struct {
 	*Run
 	ImportOptions
-	// Total is how many messages the file has, and Present how many are in the queue already.
-	Total, Present int
+	// Total is how many messages the file has, and Present how many are in the queue already. ToReplace is how many messages
+	// of the queue are replaced.
+	Total, Present, ToReplace int
 	// Notes count messages that were changed or left out, by the change or the reason.
 	Notes map[string]int
 	// Runs count the file's messages that are in the queue already, by the run that imported them.
@@ -89,7 +90,12 @@ func (i *Import) Compare(ctx context.Context) error {
 		return err
 	}
 	for _, s := range i.ids {
-		i.Present += s.lines.total() - s.missing()
+		if i.Replaces {
+			s.replace()
+			i.ToReplace += s.old
+		}
+		n := s.count()
+		i.Present += n.lines - n.missing
 	}
 	return i.conflicts()
 }
@@ -139,7 +145,7 @@ func (i *Import) publishing(m failed.Message, id string) (p failed.Publishing, c
 		return p, nil, err
 	}
 	how := i.how
-	if s := i.ids[id]; i.Replaces && s != nil && len(s.queued) > 0 {
+	if s := i.ids[id]; i.Replaces && s != nil && s.count().queued > 0 {
 		how.Run = "" // otherwise "delete --run" could remove the only copy
 	}
 	return how.Publishing(m, id)
@@ -197,7 +203,7 @@ func (i *Import) Fresh(p transfer.Result) (n int) {
 		return p.Confirmed
 	}
 	for _, s := range i.ids {
-		if len(s.queued) == 0 {
+		if s.count().queued == 0 {
 			n += s.confirmed
 		}
 	}
@@ -218,7 +224,7 @@ func (i *Import) Unfinished(p, removed transfer.Result) error {
 	case p.Confirmed+i.Present < i.Total:
 		return fmt.Errorf("not all messages were imported: %d returned, %d refused, %d too large, %d unconfirmed",
 			p.Returned, p.Refused, len(p.Oversized), p.Uncertain)
-	case removed.Dropped < i.ToReplace() || removed.Unverified:
+	case removed.Dropped < i.ToReplace || removed.Unverified:
 		return errors.New("not all messages were replaced for good")
 	}
 	return nil

@@ -14,97 +14,72 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
-// copies counts the messages with one id, by the digest of their content. Most ids have one message, so a map would take more
-// memory.
-type copies []copied
-
-type copied struct {
-	digest string
-	n      int
-}
-
-func (c copies) of(digest string) int {
-	for _, entry := range c {
-		if entry.digest == digest {
-			return entry.n
-		}
-	}
-	return 0
-}
-
-func (c *copies) add(digest string, n int) {
-	for i := range *c {
-		if (*c)[i].digest == digest {
-			(*c)[i].n += n
-			return
-		}
-	}
-	*c = append(*c, copied{digest, n})
-}
-
-func (c copies) total() (n int) {
-	for _, entry := range c {
-		n += entry.n
-	}
-	return n
-}
-
 // sameID has the messages with one id, in the file and in the queue.
 type sameID struct {
-	lines, queued copies
+	// contents are these messages, by their content. Most ids have one, so a map would take more memory.
+	contents []sameContent
 	// line is the first line with this id. queue is a message whose content no line of the file has.
 	line  int
 	queue *failed.Message
-	// confirmed is how many messages the broker has confirmed. skipped are the messages that are in the queue already.
-	confirmed int
-	skipped   copies
+	// confirmed is how many messages the broker has confirmed. old is how many messages of the queue are replaced.
+	confirmed, old int
 }
 
-// missing is how many lines have no message in the queue.
-func (s *sameID) missing() (n int) {
-	for _, l := range s.lines {
-		n += max(0, l.n-s.queued.of(l.digest))
+// sameContent counts equal messages: lines of the file, messages in the queue, lines that were skipped since they are in the
+// queue, and messages to take out of the queue once all lines are in it.
+type sameContent struct {
+	digest                      string
+	lines, queued, skipped, old int
+}
+
+func (s *sameID) of(digest string) *sameContent {
+	i := slices.IndexFunc(s.contents, func(c sameContent) bool { return c.digest == digest })
+	if i < 0 {
+		i = len(s.contents)
+		s.contents = append(s.contents, sameContent{digest: digest})
 	}
-	return n
+	return &s.contents[i]
 }
 
-// surplus are the messages in the queue without a line: messages with another content, and more equal messages than there are
-// lines.
-func (s *sameID) surplus() (other, equal int) {
-	for _, q := range s.queued {
-		if lines := s.lines.of(q.digest); lines == 0 {
-			other += q.n
-		} else {
-			equal += max(0, q.n-lines)
+// counts are the numbers of one id's messages. missing are lines without a message in the queue, and surplus messages in the
+// queue without a line. other are those of them whose content no line has.
+type counts struct{ lines, queued, missing, surplus, other int }
+
+func (s *sameID) count() (n counts) {
+	for _, c := range s.contents {
+		n.lines += c.lines
+		n.queued += c.queued
+		n.missing += max(0, c.lines-c.queued)
+		n.surplus += max(0, c.queued-c.lines)
+		if c.lines == 0 {
+			n.other += c.queued
 		}
 	}
-	return other, equal
+	return n
 }
 
 // conflicts reports whether the queue has this id's messages in another form than the file. If more messages were replaced
 // than the file has, some would be lost.
 func (s *sameID) conflicts(replace bool) bool {
-	other, equal := s.surplus()
+	n := s.count()
 	if replace {
-		return other > s.lines.total()
+		return n.other > n.lines
 	}
-	return other+equal > 0 && s.missing() > 0
+	return n.surplus > 0 && n.missing > 0
 }
 
-// replaced are the copies to remove once all lines are in the queue. They include copies left by a run that was killed.
-func (s *sameID) replaced() copies {
-	var old copies
-	other, _ := s.surplus()
-	fresh := max(0, s.missing()-other)
-	for _, q := range s.queued {
-		n := q.n
-		if lines := s.lines.of(q.digest); lines > 0 {
-			n = min(max(0, q.n-lines), fresh)
-			fresh -= n
+// replace counts the messages to take out of the queue. They include copies left by a run that was killed.
+func (s *sameID) replace() {
+	n := s.count()
+	fresh := max(0, n.missing-n.other)
+	for i := range s.contents {
+		c := &s.contents[i]
+		if c.old = c.queued; c.lines > 0 {
+			c.old = min(max(0, c.queued-c.lines), fresh)
+			fresh -= c.old
 		}
-		old.add(q.digest, n)
+		s.old += c.old
 	}
-	return old
 }
 
 // count counts the messages in the queue whose ids are in the file.
@@ -115,11 +90,11 @@ func (i *Import) count(ctx context.Context) error {
 			return false
 		}
 		m := i.how.Content(e.Message)
-		digest := failed.Digest(m)
-		if e.Run != "" && s.lines.of(digest) > 0 {
+		c := s.of(failed.Digest(m))
+		if e.Run != "" && c.lines > 0 {
 			i.Runs[e.Run]++
 		}
-		if s.queued.add(digest, 1); s.lines.of(digest) == 0 && s.queue == nil && i.kept < shownConflicts {
+		if c.queued++; c.lines == 0 && s.queue == nil && i.kept < shownConflicts {
 			s.queue = &m
 			i.kept++
 		}
@@ -171,7 +146,8 @@ func (i *Import) conflicts() error {
 	found := &ConflictError{IDs: len(ids), Queue: i.Name}
 	for _, id := range ids[:min(shownConflicts, len(ids))] {
 		s := i.ids[id]
-		conflict := Conflict{ID: id, Line: s.line, InFile: s.lines.total(), InQueue: s.queued.total(), Queue: s.queue}
+		n := s.count()
+		conflict := Conflict{ID: id, Line: s.line, InFile: n.lines, InQueue: n.queued, Queue: s.queue}
 		var err error
 		if conflict.File, err = i.lineOf(s.line); err != nil {
 			conflict.Queue = nil
@@ -194,38 +170,27 @@ func (i *Import) lineOf(line int) (m failed.Message, err error) {
 	return i.how.Content(m), nil
 }
 
-// ToReplace is how many messages of the queue are replaced.
-func (i *Import) ToReplace() (n int) {
-	if !i.Replaces {
-		return 0
-	}
-	for _, s := range i.ids {
-		n += s.replaced().total()
-	}
-	return n
-}
-
 // RemoveReplaced removes the old messages of each id whose lines are all confirmed.
 func (i *Import) RemoveReplaced(ctx context.Context) (transfer.Result, error) {
-	old := map[string]*copies{}
+	done := map[string]*sameID{}
 	for id, s := range i.ids {
-		if replaced := s.replaced(); s.confirmed == s.missing() && replaced.total() > 0 {
-			old[id] = &replaced
+		if s.old > 0 && s.confirmed == s.count().missing {
+			done[id] = s
 		}
 	}
-	if len(old) == 0 {
+	if len(done) == 0 {
 		return transfer.Result{}, nil
 	}
 	job := transfer.Job{Drops: true, Decide: func(e *failed.Entry) transfer.Verdict {
-		left := old[e.ID]
-		if left == nil {
+		s := done[e.ID]
+		if s == nil {
 			return transfer.Verdict{}
 		}
-		digest := failed.Digest(i.how.Content(e.Message))
-		if left.of(digest) == 0 { // true for all imported messages
+		c := s.of(failed.Digest(i.how.Content(e.Message)))
+		if c.old == 0 { // true for all imported messages
 			return transfer.Verdict{}
 		}
-		left.add(digest, -1)
+		c.old--
 		return transfer.Verdict{Drop: true}
 	}}
 	return i.goOver(ctx, job)
@@ -238,19 +203,19 @@ func (i *Import) noteLine(id string, m failed.Message, line int) {
 		s = &sameID{line: line}
 		i.ids[id] = s
 	}
-	s.lines.add(failed.Digest(i.how.Content(m)), 1)
+	s.of(failed.Digest(i.how.Content(m))).lines++
 }
 
 // isPresent reports whether the queue has the message already. Each message in the queue counts for one line.
 func (i *Import) isPresent(id string, m failed.Message) bool {
 	s := i.ids[id]
-	if s == nil || len(s.queued) == 0 {
+	if s == nil || s.count().queued == 0 {
 		return false
 	}
-	digest := failed.Digest(i.how.Content(m))
-	if s.skipped.of(digest) >= s.queued.of(digest) {
+	c := s.of(failed.Digest(i.how.Content(m)))
+	if c.skipped >= c.queued {
 		return false
 	}
-	s.skipped.add(digest, 1)
+	c.skipped++
 	return true
 }
