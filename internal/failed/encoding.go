@@ -87,9 +87,8 @@ func (m Message) Beginning(n int) []byte {
 func (m Message) Plain() (body []byte, encoding string) {
 	properties, _ := content.Parse(m.Properties) // properties that cannot be read have no encoding
 	encoding = properties.Text(content.ContentEncoding)
-	body, ok := Decoded(encoding, m.Body)
-	if !ok {
-		return body, ""
+	if body, ok := Decoded(encoding, m.Body); ok {
+		return body, encoding
 	}
-	return body, encoding
+	return m.Body, ""
 }

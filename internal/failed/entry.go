@@ -195,15 +195,12 @@ func Printable(text string) string {
 		return text
 	}
 	var printable strings.Builder
-	for len(text) > 0 {
-		r, size := utf8.DecodeRuneInString(text)
-		if part := text[:size]; r == utf8.RuneError && size == 1 || acts(r) {
-			quoted := strconv.QuoteToASCII(part)
-			printable.WriteString(quoted[1 : len(quoted)-1])
-		} else {
-			printable.WriteString(part)
+	for character := range strings.SplitSeq(text, "") {
+		if !utf8.ValidString(character) || strings.ContainsFunc(character, acts) {
+			quoted := strconv.QuoteToASCII(character)
+			character = quoted[1 : len(quoted)-1]
 		}
-		text = text[size:]
+		printable.WriteString(character)
 	}
 	return printable.String()
 }

@@ -346,36 +346,25 @@ func readBabelQueue(e *Entry, _ fields) {
 	}
 }
 
-// babelRestored is the body without the dead_letter object and with 0 attempts. All other bytes stay the same.
+// babelRestored is the body without the dead_letter object and with 0 attempts. All other bytes stay the same. It begins at
+// the end, so that the positions of earlier members stay right.
 func babelRestored(body []byte) []byte {
-	var restored []byte
-	last := 0
-	for _, m := range members(body) {
+	const space = " \t\r\n"
+	comma := []byte(",")
+	for _, m := range slices.Backward(members(body)) {
 		switch m.name {
 		case babelBlock:
-			restored = append(restored, body[last:m.from]...)
+			before := body[:m.from]
+			after, found := bytes.CutPrefix(bytes.TrimLeft(body[m.to:], space), comma)
+			if !found { // it was the last member, so the comma before it goes
+				before, after = bytes.TrimSuffix(bytes.TrimRight(before, space), comma), body[m.to:]
+			}
+			body = slices.Concat(before, after)
 		case babelBodyAttempt:
-			restored = append(append(restored, body[last:m.value]...), '0')
-		default:
-			continue
-		}
-		last = m.to
-		if m.name == babelBlock {
-			restored, last = withoutComma(restored, body, last)
+			body = slices.Concat(body[:m.value], []byte("0"), body[m.to:])
 		}
 	}
-	return append(restored, body[last:]...)
-}
-
-// withoutComma removes the comma after a removed member. If the removed member was the last one, it removes the comma before
-// it.
-func withoutComma(before, body []byte, at int) (kept []byte, next int) {
-	rest := bytes.TrimLeft(body[at:], " \t\r\n")
-	if len(rest) > 0 && rest[0] == ',' {
-		return before, len(body) - len(rest) + 1
-	}
-	trimmed := bytes.TrimRight(before, " \t\r\n")
-	return bytes.TrimSuffix(trimmed, []byte(",")), at
+	return body
 }
 
 // member is the position of a member in a JSON object: where its name begins, where its value begins, and where it ends.

@@ -2,6 +2,7 @@ package failed
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
@@ -49,12 +50,14 @@ func (i Import) Publishing(m Message, id string) (p Publishing, changes []string
 	aside := AsideIn(i.Queue)
 	note(properties.Has(content.Expiration), ChangedExpiration)
 	properties.Remove(content.Expiration)
-	note(i.moveUserID(&properties, aside.UserID),
+	note(move(&properties, content.UserID, aside.UserID, properties.Text(content.UserID) != i.User),
 		"user-id moved to the header "+aside.UserID+", since brokers refuse another user's name")
 	note(moveReplyTo(&properties, aside.ReplyTo), "reply-to "+deadletter.DirectReplyTo+
 		" moved to the header "+aside.ReplyTo+", since only clients that await a reply can use it")
 	note(dropHeaders(&properties, isCount), ChangedCounts)
-	note(fixDeliveryMode(&properties), ChangedDeliveryMode)
+	if properties.Has(content.DeliveryMode) && properties.Number(content.DeliveryMode) == 0 {
+		note(properties.SetNumber(content.DeliveryMode, 1), ChangedDeliveryMode)
+	}
 	note(i.Exchange == "" && dropHeaders(&properties, deadletter.IsAddress), ChangedCC)
 	bare := properties.Encode()
 	headers := properties.Headers().Keep(func(name []byte) bool { return !isImports(string(name)) }).With(HeaderID, content.Text(id))
@@ -103,19 +106,8 @@ func Publishable(encoded []byte) error {
 
 func isListOfTexts(v content.Value) bool {
 	list, ok := v.Array()
-	if !ok {
-		return false
-	}
-	for element := range list.All() {
-		if element.Type != content.TypeText {
-			return false
-		}
-	}
-	return true
-}
-
-func (i Import) moveUserID(p *content.Properties, header string) bool {
-	return move(p, content.UserID, header, p.Has(content.UserID) && p.Text(content.UserID) != i.User)
+	isOther := func(element content.Value) bool { return element.Type != content.TypeText }
+	return ok && !slices.ContainsFunc(slices.Collect(list.All()), isOther)
 }
 
 // moveReplyTo moves a reply-to into a header if the broker would close the channel over it.
@@ -123,13 +115,14 @@ func moveReplyTo(p *content.Properties, header string) bool {
 	return move(p, content.ReplyTo, header, p.Text(content.ReplyTo) == deadletter.DirectReplyTo)
 }
 
-// move replaces a property that the broker would refuse by a header.
+// move replaces a property that the broker would refuse by a header, if the message has it.
 func move(p *content.Properties, property content.Property, header string, refused bool) bool {
-	if refused {
+	moved := refused && p.Has(property)
+	if moved {
 		p.SetHeaders(set(p.Headers(), header, content.Text(p.Text(property))))
 		p.Remove(property)
 	}
-	return refused
+	return moved
 }
 
 // dropHeaders removes headers, and also the table of headers if it becomes empty.
@@ -143,12 +136,4 @@ func dropHeaders(p *content.Properties, drop func(name string) bool) bool {
 		p.SetHeaders(kept)
 	}
 	return true
-}
-
-func fixDeliveryMode(p *content.Properties) bool {
-	wrong := p.Has(content.DeliveryMode) && p.Number(content.DeliveryMode) == 0
-	if wrong {
-		p.SetNumber(content.DeliveryMode, 1)
-	}
-	return wrong
 }

@@ -88,17 +88,12 @@ func (e *Entry) readWorker(f fields, deaths []death) {
 		e.FirstExchange, e.FirstRoutingKey = d.exchange, d.key
 		e.WorkQueue = cmp.Or(e.WorkQueue, d.queue)
 	}
-	if e.readProgress(f); e.Error == "" && e.Exception == "" {
-		e.readLibrary(f)
+	if e.readProgress(f); e.Error == "" && e.Exception == "" { // a library can have published it to the dead-letter exchange
+		other := Entry{Message: e.Message, wrapper: e.wrapper}
+		other.readForeign(f, nil)
+		e.errorOf, e.Error, e.Exception = other.System, other.Error, other.Exception
+		e.Refusal = cmp.Or(e.Refusal, other.Refusal)
 	}
-}
-
-// readLibrary reads the error of a library that published the message to the dead-letter exchange.
-func (e *Entry) readLibrary(f fields) {
-	other := Entry{Message: e.Message, wrapper: e.wrapper}
-	other.readForeign(f, nil)
-	e.errorOf, e.Error, e.Exception = other.System, other.Error, other.Exception
-	e.Refusal = cmp.Or(e.Refusal, other.Refusal)
 }
 
 // readProgress reads what a worker wrote about the attempts.

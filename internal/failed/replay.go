@@ -81,7 +81,11 @@ func (r Replay) Publishing(e *Entry, now time.Time) (Publishing, error) {
 	if r.To == "" && r.Pipeline != "" {
 		route := deadletter.ReturnRoute(r.Pipeline, queue, e.FirstRoutingKey)
 		p.Exchange, p.RoutingKey = route.Exchange, route.Key
-		headers = headers.With("CC", list(route.CC))
+		var copies []content.Value
+		for _, key := range route.CC {
+			copies = append(copies, content.Text(key))
+		}
+		headers = headers.With("CC", content.List(copies...))
 	}
 	if e.System == SystemBabelQueue {
 		p.Body = babelRestored(e.Body)
@@ -203,12 +207,4 @@ func set(t content.Table, name string, value content.Value) content.Table {
 		t = t.Keep(func(key []byte) bool { return string(key) != name })
 	}
 	return t.With(name, value)
-}
-
-func list(texts []string) content.Value {
-	values := make([]content.Value, len(texts))
-	for i, text := range texts {
-		values[i] = content.Text(text)
-	}
-	return content.List(values...)
 }

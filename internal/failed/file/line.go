@@ -62,22 +62,16 @@ func encodeSame(m failed.Message, id, decoded string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if bytes.Equal(again.Properties, m.Properties) {
-			if decoded != "" {
-				again.Body, _ = failed.Decoded(decoded, again.Body)
-			}
-			if !isSame(again, m) {
-				return nil, errNotTheSame
-			}
+		if decoded != "" {
+			again.Body, _ = failed.Decoded(decoded, again.Body)
+		}
+		// Redelivery does not count, nor do names that are not texts, which no broker has.
+		if bytes.Equal(again.Properties, m.Properties) && bytes.Equal(again.Body, m.Body) &&
+			again.Queue == m.Queue && again.Exchange == m.Exchange && again.RoutingKey == m.RoutingKey {
 			return text, nil
 		}
 	}
 	return nil, errNotTheSame
-}
-
-// isSame ignores redelivery, and names that are not texts, which no broker has.
-func isSame(a, b failed.Message) bool {
-	return bytes.Equal(a.Body, b.Body) && a.Queue == b.Queue && a.Exchange == b.Exchange && a.RoutingKey == b.RoutingKey
 }
 
 func encode(m failed.Message, id, decoded string, raw []byte) []byte {

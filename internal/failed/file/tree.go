@@ -124,10 +124,15 @@ func spellDecimal(data []byte) string {
 // unspell is the reverse of spell.
 func unspell(letter byte, text string) (content.Value, error) {
 	v := content.Value{Type: letter}
+	var n float64
 	var err error
 	switch letter {
-	case content.TypeFloat32, content.TypeFloat64:
-		v.Bytes, err = unspellFloat(letter, text)
+	case content.TypeFloat32:
+		n, err = strconv.ParseFloat(text, 32)
+		v.Bytes = endian.BigEndian.AppendUint32(nil, math.Float32bits(float32(n)))
+	case content.TypeFloat64:
+		n, err = strconv.ParseFloat(text, 64)
+		v.Bytes = endian.BigEndian.AppendUint64(nil, math.Float64bits(n))
 	case content.TypeDecimal:
 		v.Bytes, err = unspellDecimal(text)
 	case content.TypeBinary:
@@ -139,15 +144,6 @@ func unspell(letter byte, text string) (content.Value, error) {
 		return v, fmt.Errorf("%.100q is not a value of type %c; remove its entry in types to make it a JSON value", text, letter)
 	}
 	return v, nil
-}
-
-func unspellFloat(letter byte, text string) ([]byte, error) {
-	if letter == content.TypeFloat32 {
-		n, err := strconv.ParseFloat(text, 32)
-		return endian.BigEndian.AppendUint32(nil, math.Float32bits(float32(n))), err
-	}
-	n, err := strconv.ParseFloat(text, 64)
-	return endian.BigEndian.AppendUint64(nil, math.Float64bits(n)), err
 }
 
 func unspellDecimal(text string) ([]byte, error) {
