@@ -87,7 +87,7 @@ to the failed queue.`,
 		SilenceUsage:  true,
 	}
 	cli.ShowConnectionLast(root)
-	root.AddCommand(newWorkerCommand(getenv), command.NewFailed(getenv, release.Version()), command.NewStatus(getenv, release.Version()),
+	root.AddCommand(newWorkerCommand(getenv), command.NewFailed(getenv), command.NewStatus(getenv),
 		newAuditCommand(getenv), newConfigCommand(), newVersionCommand())
 	root.Version = release.Version()
 	return root

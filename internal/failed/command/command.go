@@ -50,10 +50,9 @@ from the path of the AMQP URI. Without all of these, it is "/".
 Exit codes: 0 all done, 1 something stayed or failed, 2 wrong usage, file or configuration, 3 stopped by a
 second signal.`
 
-// NewFailed is the command "failed" with its subcommands. The version is the program's version, which connections tell the
-// broker.
-func NewFailed(getenv func(string) string, version string) *cobra.Command {
-	target := newTarget(getenv, version)
+// NewFailed is the command "failed" with its subcommands.
+func NewFailed(getenv func(string) string) *cobra.Command {
+	target := newTarget(getenv)
 	command := &cobra.Command{
 		Use:       "failed",
 		Short:     "See, replay, export and delete failed messages",

@@ -47,8 +47,8 @@ type statusOptions struct {
 }
 
 // NewStatus is the command "status".
-func NewStatus(getenv func(string) string, version string) *cobra.Command {
-	o := &statusOptions{targetFlags: newTarget(getenv, version)}
+func NewStatus(getenv func(string) string) *cobra.Command {
+	o := &statusOptions{targetFlags: newTarget(getenv)}
 	cmd := &cobra.Command{
 		Use:   "status [NAME]",
 		Short: "Count what is in the queues of pipelines and delayed exchanges",
@@ -176,7 +176,7 @@ func (o *statusOptions) subjects(ctx context.Context, c *operation.Counting, arg
 	case !o.source.Given():
 		return nil, noPipeline(config)
 	}
-	all := o.brokers().Configured(config, o.vhost)
+	all := operation.Configured(o.connection.Brokers, config, o.vhost)
 	if len(all) == 0 {
 		return nil, fmt.Errorf("--vhost: the configuration has no pipeline or delayed exchange in %q", o.vhost)
 	}
@@ -209,7 +209,7 @@ func (o *statusOptions) subjectsOfVhost(ctx context.Context, vhost string) ([]op
 		return nil, cli.RuntimeError{Err: fmt.Errorf("read vhost %q by the management API (--vhost, $%s): %w", vhost, cli.EnvEndpoint, err)}
 	}
 	o.live = append(o.live, live)
-	return o.brokers().Live(live.Topology, vhost), nil
+	return operation.Live(o.connection.Brokers, live.Topology, vhost), nil
 }
 
 // subjectsNamed are the pipeline and the delayed exchange with the name, or the queue that was named.

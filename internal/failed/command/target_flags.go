@@ -22,7 +22,6 @@ import (
 
 // targetFlags name a command's queue.
 type targetFlags struct {
-	version      string
 	connection   cli.Connection
 	source       cli.Config
 	vhost, queue string
@@ -30,8 +29,8 @@ type targetFlags struct {
 	endpoint string
 }
 
-func newTarget(getenv func(string) string, version string) targetFlags {
-	return targetFlags{version: version, connection: cli.NewConnection(getenv), source: cli.Config{Getenv: getenv}}
+func newTarget(getenv func(string) string) targetFlags {
+	return targetFlags{connection: cli.NewConnection(getenv), source: cli.Config{Getenv: getenv}}
 }
 
 func (t *targetFlags) addFlags(cmd *cobra.Command) {
@@ -78,7 +77,7 @@ func (t *targetFlags) locate(args []string, others int) (*operation.Target, []st
 			return nil, nil, errors.New("the name of a pipeline or a queue must not be a URI")
 		}
 	}
-	p := &operation.Target{Brokers: t.brokers(), Vhost: t.vhost, Name: t.queue}
+	p := &operation.Target{Brokers: t.connection.Brokers, Vhost: t.vhost, Name: t.queue}
 	named, name, rest := len(args) > others || t.queue == "" && len(args) > 0, "", args
 	if named {
 		name, rest = args[0], args[1:]
@@ -145,10 +144,6 @@ func (t *targetFlags) config() (workerconfig.Config, error) {
 	}
 	config, _, err := t.source.Read()
 	return config, err
-}
-
-func (t *targetFlags) brokers() operation.Brokers {
-	return operation.Brokers{URIs: t.connection.Brokers, Version: t.version}
 }
 
 // choose finds the pipeline and the delayed exchange with the name, if the configuration has them. A queue that the target

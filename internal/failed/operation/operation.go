@@ -27,18 +27,13 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/release"
 )
-
-// Brokers are the brokers to connect to.
-type Brokers struct {
-	URIs amqpconn.Brokers
-	// Version is this program's version, which connections tell the broker.
-	Version string
-}
 
 // Target is an operation's queue, with the known facts about it.
 type Target struct {
-	Brokers
+	// Brokers are the brokers to connect to.
+	Brokers     amqpconn.Brokers
 	Name, Vhost string
 	// Pipeline is the pipeline that the queue belongs to, "" without a pipeline.
 	Pipeline pipeline.Names
@@ -117,7 +112,7 @@ func (t *Target) CheckTo(queue string) error {
 // connect connects to the first broker that serves, and returns its URI.
 func (t *Target) connect(ctx context.Context, purpose string) (conn amqpconn.Raw, serving amqpconn.URI, err error) {
 	client := t.client(purpose)
-	_, err = t.URIs.Try(ctx, slog.New(slog.DiscardHandler), 0, func(uri amqpconn.URI) error {
+	_, err = t.Brokers.Try(ctx, slog.New(slog.DiscardHandler), 0, func(uri amqpconn.URI) error {
 		conn, err = amqpconn.ConnectRaw(ctx, uri, t.Vhost, client)
 		serving = uri
 		return err
@@ -134,5 +129,5 @@ func (t *Target) queue() transfer.Queue {
 }
 
 func (t *Target) client(purpose string) amqpconn.Client {
-	return amqpconn.Client{Name: "rabbitmq-retry failed " + t.Name + " " + purpose, Product: "rabbitmq-retry", Version: t.Version}
+	return amqpconn.Client{Name: "rabbitmq-retry failed " + t.Name + " " + purpose, Product: "rabbitmq-retry", Version: release.Version()}
 }

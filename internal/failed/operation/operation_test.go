@@ -32,7 +32,7 @@ func newBench(t *testing.T) *bench {
 	b := &bench{Broker: brokertest.New(t)}
 	b.Target = operation.Target{
 		Name: "orders.failed", Vhost: b.Broker.Vhost, Pipeline: "orders",
-		Brokers: operation.Brokers{URIs: func() ([]amqpconn.URI, error) { return amqpconn.ParseURIs(b.URI, certificates.Set{}) }},
+		Brokers: func() ([]amqpconn.URI, error) { return amqpconn.ParseURIs(b.URI, certificates.Set{}) },
 	}
 	for _, queue := range []string{"orders.failed", "work"} {
 		b.DeclareQueue(t, queue, "quorum", nil)
@@ -214,9 +214,9 @@ func TestCountingOverOneConnection(t *testing.T) {
 	b.has(t, 1)
 	opened := 0
 	target := b.Target
-	target.URIs = func() ([]amqpconn.URI, error) {
+	target.Brokers = func() ([]amqpconn.URI, error) {
 		opened++
-		return b.URIs()
+		return b.Brokers()
 	}
 	var c operation.Counting
 	defer c.Close()

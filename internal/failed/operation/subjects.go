@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -40,32 +41,32 @@ const (
 )
 
 // Configured are all pipelines and delayed exchanges of a configuration, or those in one vhost unless vhost is "".
-func (b Brokers) Configured(config workerconfig.Config, vhost string) (all []Subject) {
+func Configured(b amqpconn.Brokers, config workerconfig.Config, vhost string) (all []Subject) {
 	for i := range config.Pipelines {
 		if w := &config.Pipelines[i]; vhost == "" || vhost == w.Vhost {
-			all = append(all, b.subject(w.Vhost, w.Name, KindPipeline, queuesOfPipeline(pipeline.Names(w.Name), w)))
+			all = append(all, subject(b, w.Vhost, w.Name, KindPipeline, queuesOfPipeline(pipeline.Names(w.Name), w)))
 		}
 	}
 	for i := range config.DelayedExchanges {
 		if w := &config.DelayedExchanges[i]; vhost == "" || vhost == w.Vhost {
-			all = append(all, b.subject(w.Vhost, w.Name, KindDelayed, queuesOfDelayed(delayed.Names(w.Name), w)))
+			all = append(all, subject(b, w.Vhost, w.Name, KindDelayed, queuesOfDelayed(delayed.Names(w.Name), w)))
 		}
 	}
 	return all
 }
 
 // Live are all pipelines and delayed exchanges in a vhost.
-func (b Brokers) Live(live topology.Topology, vhost string) (all []Subject) {
+func Live(b amqpconn.Brokers, live topology.Topology, vhost string) (all []Subject) {
 	for _, name := range pipeline.Pipelines(live) {
-		all = append(all, b.subject(vhost, name, KindPipeline, livePipeline(pipeline.Names(name), live)))
+		all = append(all, subject(b, vhost, name, KindPipeline, livePipeline(pipeline.Names(name), live)))
 	}
 	for _, name := range delayed.Found(live) {
-		all = append(all, b.subject(vhost, name, KindDelayed, liveDelayed(delayed.Names(name), live)))
+		all = append(all, subject(b, vhost, name, KindDelayed, liveDelayed(delayed.Names(name), live)))
 	}
 	return all
 }
 
-func (b Brokers) subject(vhost, name, kind string, queues []QueueStatus) Subject {
+func subject(b amqpconn.Brokers, vhost, name, kind string, queues []QueueStatus) Subject {
 	t := &Target{Brokers: b, Vhost: vhost}
 	if kind == KindPipeline {
 		t.Pipeline = pipeline.Names(name)
