@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -62,17 +61,13 @@ func indented(body []byte, cut bool, mask Mask) (string, bool) {
 	w := &indenter{Decoder: json.NewDecoder(bytes.NewReader(body)), mask: mask, most: 8*len(body) + 1<<10}
 	w.UseNumber()
 	err := w.value("\n")
-	if err == nil && !w.atEnd() {
-		return "", false
+	if err == nil {
+		if _, more := w.Token(); !errors.Is(more, io.EOF) {
+			return "", false
+		}
 	}
 	ends := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 	return w.to.String(), err == nil || cut && ends
-}
-
-// atEnd reports whether nothing but white space follows.
-func (w *indenter) atEnd() bool {
-	_, err := w.Token()
-	return errors.Is(err, io.EOF)
 }
 
 // value writes the next value. A line of the value begins with indent.
@@ -134,24 +129,11 @@ func (w *indenter) member(indent string) error {
 	return w.Decode(&dropped)
 }
 
+// scalar writes a text, a number, a boolean or null, with the characters that people read.
 func (w *indenter) scalar(token json.Token) {
-	switch t := token.(type) {
-	case string:
-		w.to.WriteString(quoted(t))
-	case json.Number:
-		w.to.WriteString(t.String())
-	case bool:
-		w.to.WriteString(strconv.FormatBool(t))
-	default:
-		w.to.WriteString("null")
-	}
-}
-
-// quoted is a JSON string with the characters that people read.
-func quoted(text string) string {
-	var to strings.Builder
-	encoder := json.NewEncoder(&to)
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(text) // a text can be encoded
-	return strings.TrimSuffix(to.String(), "\n")
+	_ = encoder.Encode(token) // these can be encoded
+	w.to.Write(bytes.TrimSuffix(text.Bytes(), []byte("\n")))
 }

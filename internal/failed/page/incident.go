@@ -161,7 +161,8 @@ func (p *Incident) overview(d document, groups, rest []*failed.Group) {
 		d.put(`<tr><td class="number" data-label="Messages"><a href="#group-%s">%s</a></td><td data-label="Reason"><span>%s</span></td>`+
 			`<td data-label="Queue"><span>%s</span></td><td data-label="Error"><span>%s</span></td>`+
 			`<td data-label="First failed"><span>%s</span></td><td data-label="Last failed"><span>%s</span></td></tr>`+"\n",
-			i+1, g.Count, or(s.Reason), or(s.WorkQueue), or(s.Error), view.Time(g.Oldest), view.Time(g.Newest))
+			i+1, g.Count, cmp.Or(s.Reason, "-"), cmp.Or(s.WorkQueue, "-"), cmp.Or(s.Error, "-"),
+			view.Time(g.Oldest), view.Time(g.Newest))
 	}
 	d.put("</tbody>\n</table>\n")
 	if len(rest) > 0 {
@@ -177,13 +178,11 @@ func (p *Incident) overview(d document, groups, rest []*failed.Group) {
 		"An export copies messages to a file, and leaves them in the queue.</p>\n")
 }
 
-func or(text string) string { return cmp.Or(text, "-") }
-
 // group shows a group with its commands and first messages.
 func (p *Incident) group(d document, number int, g *failed.Group) {
 	s := p.shown[g]
 	d.put(`<section id="group-%s" aria-labelledby="heading-%s">`+"\n", number, number)
-	d.put(`<h2 id="heading-%s">%s × %s`, number, g.Count, or(s.Reason))
+	d.put(`<h2 id="heading-%s">%s × %s`, number, g.Count, cmp.Or(s.Reason, "-"))
 	if s.WorkQueue != "" {
 		d.put(" in %s", s.WorkQueue)
 	}
