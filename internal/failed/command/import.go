@@ -162,15 +162,14 @@ func (o *importOptions) imports(ctx context.Context) error {
 		o.say()
 		return err
 	}
-	if err := o.terminal.ask(ctx, o.question(meant, where)); err != nil {
-		return err
-	}
 	filter := map[string]any{"file": o.name, "replay": o.Replays, "replace": o.Replaces}
 	record := operation.Record{Command: o.command, Filter: filter}
+	question := fmt.Sprintf("Import %d of %s into %s%s?", meant, failed.Messages(o.Total), where, o.inPlace())
 	if o.Replays {
 		record.ReplayID = o.ID
+		question = fmt.Sprintf("Replay %s of %s?", failed.Messages(meant), o.name)
 	}
-	if err := o.recordBegin(record, meant); err != nil {
+	if err := o.begin(ctx, question, record, meant); err != nil {
 		return err
 	}
 	o.Progress = o.progress(func(p transfer.Progress) string { return fmt.Sprintf("%d/%d", p.Confirmed, meant) })
@@ -186,13 +185,6 @@ func (o *importOptions) imports(ctx context.Context) error {
 	o.sayOversized(result)
 	o.sayHowToContinue(result)
 	return o.recordEnd(record, o.Counts(result, removed), removed, err, o.Unfinished(result, removed))
-}
-
-func (o *importOptions) question(meant int, where string) string {
-	if o.Replays {
-		return fmt.Sprintf("Replay %s of %s?", failed.Messages(meant), o.name)
-	}
-	return fmt.Sprintf("Import %d of %s into %s%s?", meant, failed.Messages(o.Total), where, o.inPlace())
 }
 
 func (o *importOptions) say() {

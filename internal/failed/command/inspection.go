@@ -24,8 +24,9 @@ type options struct {
 	filters
 	record string
 	all    bool
-	// keep is the file that keeps messages before they are taken out, "" for no copy.
-	keep string
+	// keep is the file that keeps messages before they are taken out, "" for no copy, and saved writes to it.
+	keep  string
+	saved *operation.Sink
 	// dryRun only counts the messages to act on.
 	dryRun bool
 
@@ -133,24 +134,20 @@ func (o *options) progress(line func(transfer.Progress) string) func(transfer.Pr
 	}
 }
 
-// saving runs do with the file that keeps messages, nil if no file is named. If nothing was made durable, the file is
-// removed.
-func (o *options) saving(ctx context.Context, flag string, do func(context.Context, *operation.Sink) error) error {
-	if o.keep == "" {
-		if err := canRecord(o.record); err != nil {
+// saving runs do with the file that keeps messages, if one is named. If nothing was made durable, the file is removed.
+func (o *options) saving(ctx context.Context, flag string, do func(context.Context) error) (err error) {
+	var others []hasStat
+	if o.keep != "" {
+		if o.saved, err = newSink(flag, o.keep); err != nil {
 			return err
 		}
-		return do(ctx, nil)
+		defer o.saved.CloseKept()
+		others = append(others, o.saved)
 	}
-	to, err := newSink(flag, o.keep)
-	if err != nil {
+	if err := canRecord(o.record, others...); err != nil {
 		return err
 	}
-	defer to.CloseKept()
-	if err := canRecord(o.record, to); err != nil {
-		return err
-	}
-	return do(ctx, to)
+	return do(ctx)
 }
 
 // sayNone tells why nothing is done. It returns an error if other consumers can hold the messages.
@@ -167,9 +164,17 @@ func (o *options) sayNone(seen transfer.Result) error {
 	return nil
 }
 
-// recordBegin writes the record of the beginning. If it fails, the run must not change anything, since it could be killed
-// without a record.
-func (o *options) recordBegin(r operation.Record, meant int) error {
+// begin asks whether to begin, makes saved messages durable, and writes the record of the beginning. If it fails, the run
+// must not change anything, since it could be killed without a record.
+func (o *options) begin(ctx context.Context, question string, r operation.Record, meant int) error {
+	if err := o.terminal.ask(ctx, question); err != nil {
+		return err
+	}
+	if o.saved != nil {
+		if err := o.saved.Keep(); err != nil {
+			return cli.RuntimeError{Err: err}
+		}
+	}
 	return cli.Runtime(o.terminal.record(o.guarded.Begin(r, meant), o.record))
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
-// remove removes the chosen messages, after the sink has kept them if there is one.
-func (o *options) remove(ctx context.Context, to *operation.Sink) error {
+// remove removes the chosen messages, after they were saved if there is a file for them.
+func (o *options) remove(ctx context.Context) error {
 	if err := o.guard(ctx, true); err != nil {
 		return err
 	}
@@ -32,20 +32,18 @@ func (o *options) remove(ctx context.Context, to *operation.Sink) error {
 		return unfound
 	}
 	saved := "nothing is kept"
-	if to != nil {
+	if o.saved != nil {
 		saved = "saved to " + o.keep + " first"
 	}
-	if err := o.terminal.ask(ctx, fmt.Sprintf("Delete %s (%s)?", failed.Messages(meant), saved)); err != nil {
-		return err
-	}
 	record := operation.Record{Command: o.command, To: o.keep, Filter: o.filter}
-	if err := o.recordBegin(record, meant); err != nil {
+	if err := o.begin(ctx, fmt.Sprintf("Delete %s (%s)?", failed.Messages(meant), saved), record, meant); err != nil {
 		return err
 	}
 	o.guarded.Progress = o.progress(func(p transfer.Progress) string { return fmt.Sprintf("%d/%d  %s", p.Dropped, meant, p.Phase) })
-	result, err := o.guarded.Remove(ctx, chosen, to)
+	result, err := o.guarded.Remove(ctx, chosen, o.saved)
 	o.report(result, meant)
-	return cmp.Or(o.recordEnd(record, operation.RemovalCounts(result), result, err, operation.Unremoved(result, meant)), unfound)
+	counts := map[string]int{"selected": result.Selected, "deleted": result.Dropped, "duplicated": 0}
+	return cmp.Or(o.recordEnd(record, counts, result, err, operation.Unremoved(result, meant)), unfound)
 }
 
 func (o *options) report(p transfer.Result, meant int) {
@@ -72,34 +70,27 @@ const deleteExample = `  rabbitmq-retry failed delete orders --reason unrecovera
 
   rabbitmq-retry failed delete orders --older-than 720h --discard --yes`
 
-type deleteOptions struct {
-	options
-	discard bool
-}
-
 func newDelete(target targetFlags) *cobra.Command {
-	o := &deleteOptions{options: options{targetFlags: target}}
+	o, discard := &options{targetFlags: target}, false
 	cmd := &cobra.Command{
 		Use:     "delete [PIPELINE]",
 		Short:   "Take failed messages out of the queue, to a file or for good",
 		Long:    deleteHelp,
 		Example: deleteExample,
 		Args:    cobra.MaximumNArgs(1),
-		RunE:    o.run,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.read(cmd, args); err != nil {
+				return err
+			}
+			if o.keep == "" && !discard && !o.dryRun {
+				return errors.New("what happens to the messages? Write --export FILE to keep them there, or --discard")
+			}
+			return o.saving(cmd.Context(), "--export", o.remove)
+		},
 	}
 	o.addFlags(cmd)
-	cmd.Flags().BoolVar(&o.discard, "discard", false, "keep no copy")
+	cmd.Flags().BoolVar(&discard, "discard", false, "keep no copy")
 	o.addTakingFlags(cmd, "messages", "deleted")
 	cmd.MarkFlagsMutuallyExclusive("export", "discard")
 	return cmd
-}
-
-func (o *deleteOptions) run(cmd *cobra.Command, args []string) error {
-	if err := o.read(cmd, args); err != nil {
-		return err
-	}
-	if o.keep == "" && !o.discard && !o.dryRun {
-		return errors.New("what happens to the messages? Write --export FILE to keep them there, or --discard")
-	}
-	return o.saving(cmd.Context(), "--export", o.remove)
 }

@@ -56,12 +56,9 @@ func (o *options) repair(cmd *cobra.Command, args []string) error {
 	if count.Ready == 0 {
 		return o.sayNone(transfer.Result{Consumers: count.Consumers})
 	}
-	if err := o.terminal.ask(ctx, fmt.Sprintf("Replace each message in %s that AMQP 0-9-1 cannot carry by a copy (%s in the queue)?",
-		o.target.Name, failed.Messages(count.Ready))); err != nil {
-		return err
-	}
 	record := operation.Record{Command: o.command}
-	if err := o.recordBegin(record, count.Ready); err != nil {
+	if err := o.begin(ctx, fmt.Sprintf("Replace each message in %s that AMQP 0-9-1 cannot carry by a copy (%s in the queue)?",
+		o.target.Name, failed.Messages(count.Ready)), record, count.Ready); err != nil {
 		return err
 	}
 	replaced, err := o.guarded.Repair(ctx, count.Ready)

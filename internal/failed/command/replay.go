@@ -119,11 +119,11 @@ func (o *replayOptions) run(cmd *cobra.Command, args []string) (err error) {
 	return o.saving(cmd.Context(), "--export", o.replay)
 }
 
-func (o *replayOptions) replay(ctx context.Context, saved *operation.Sink) error {
+func (o *replayOptions) replay(ctx context.Context) error {
 	if err := o.guard(ctx, true); err != nil {
 		return err
 	}
-	o.Replay = o.guarded.NewReplay(o.to, o.perSecond, saved)
+	o.Replay = o.guarded.NewReplay(o.to, o.perSecond, o.saved)
 	o.StopIfBack = o.stopIfBack
 	look, err := o.Look(ctx, o.filter)
 	if err != nil {
@@ -151,19 +151,11 @@ func (o *replayOptions) replay(ctx context.Context, saved *operation.Sink) error
 	}
 	o.sayLost()
 	first := ""
-	if saved != nil {
+	if o.saved != nil {
 		first = " (saved to " + o.keep + " first)"
 	}
-	if err := o.terminal.ask(ctx, "Replay "+plan+o.pace(total)+first+"?"); err != nil {
-		return err
-	}
-	if saved != nil {
-		if err := saved.Keep(); err != nil {
-			return cli.RuntimeError{Err: err}
-		}
-	}
 	record := operation.Record{Command: o.command, To: o.to, Filter: o.filter, ReplayID: o.ID, IDs: o.IDs}
-	if err := o.recordBegin(record, total); err != nil {
+	if err := o.begin(ctx, "Replay "+plan+o.pace(total)+first+"?", record, total); err != nil {
 		return err
 	}
 	began := time.Now()

@@ -150,8 +150,12 @@ func (o *replayOptions) waitAndCount(ctx context.Context, result transfer.Result
 
 // sayBack tells how many messages came back, and what to do about it.
 func (o *replayOptions) sayBack(p transfer.Result) {
+	var reasons []string
+	for _, reason := range slices.Sorted(maps.Keys(o.Reasons)) {
+		reasons = append(reasons, fmt.Sprintf(" %d %s.", o.Reasons[reason], cmp.Or(reason, "without a reason")))
+	}
 	if o.wait > 0 || o.Again > 0 {
-		o.terminal.say("After %s: %d back in %s.%s", o.wait, o.Again, o.target.Name, explainReasons(o.Reasons))
+		o.terminal.say("After %s: %d back in %s.%s", o.wait, o.Again, o.target.Name, strings.Join(reasons, ""))
 	}
 	missing := o.Missing()
 	if missing > 0 {
@@ -170,14 +174,6 @@ func (o *replayOptions) sayBack(p transfer.Result) {
 	if o.Stopped {
 		o.terminal.say("%s Then run the same command again. --stop-if-back 100 sends the rest regardless.", remedy)
 	}
-}
-
-func explainReasons(reasons map[string]int) string {
-	var text strings.Builder
-	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
-		_, _ = fmt.Fprintf(&text, " %d %s.", reasons[reason], cmp.Or(reason, "without a reason"))
-	}
-	return text.String()
 }
 
 // consumed warns that no worker consumes the inbox, so that no message can come back. After a wait, that is an error.

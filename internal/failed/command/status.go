@@ -172,7 +172,11 @@ func (o *statusOptions) subjects(ctx context.Context, c *operation.Counting, arg
 		if configured := vhostsIn(config); o.vhost == "" && len(configured) > 0 {
 			vhosts = configured
 		}
-		return o.subjectsOfVhosts(ctx, vhosts)
+		all, err := o.listed(ctx, vhosts...)
+		if err == nil && len(all) == 0 {
+			err = fmt.Errorf("there is no pipeline or delayed exchange in the vhost %q (--vhost)", strings.Join(vhosts, ", "))
+		}
+		return all, err
 	case !o.source.Given():
 		return nil, noPipeline(config)
 	}
@@ -183,33 +187,21 @@ func (o *statusOptions) subjects(ctx context.Context, c *operation.Counting, arg
 	return all, nil
 }
 
-// subjectsOfVhosts are the pipelines and delayed exchanges that the broker has in these vhosts.
-func (o *statusOptions) subjectsOfVhosts(ctx context.Context, vhosts []string) (all []operation.Subject, err error) {
-	for _, vhost := range vhosts {
-		found, err := o.subjectsOfVhost(ctx, vhost)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, found...)
-	}
-	if len(all) == 0 {
-		return nil, fmt.Errorf("there is no pipeline or delayed exchange in the vhost %q (--vhost)", strings.Join(vhosts, ", "))
-	}
-	return all, nil
-}
-
-// subjectsOfVhost are the pipelines and delayed exchanges that the broker has.
-func (o *statusOptions) subjectsOfVhost(ctx context.Context, vhost string) ([]operation.Subject, error) {
+// listed are the pipelines and delayed exchanges that the broker has in these vhosts.
+func (o *statusOptions) listed(ctx context.Context, vhosts ...string) (all []operation.Subject, err error) {
 	client, err := o.connection.Management(o.endpoint)
 	if err != nil {
 		return nil, err
 	}
-	live, err := client.List(ctx, vhost)
-	if err != nil {
-		return nil, cli.RuntimeError{Err: fmt.Errorf("read vhost %q by the management API (--vhost, $%s): %w", vhost, cli.EnvEndpoint, err)}
+	for _, vhost := range vhosts {
+		live, err := client.List(ctx, vhost)
+		if err != nil {
+			return nil, cli.RuntimeError{Err: fmt.Errorf("read vhost %q by the management API (--vhost, $%s): %w", vhost, cli.EnvEndpoint, err)}
+		}
+		o.live = append(o.live, live)
+		all = append(all, operation.Live(o.connection.Brokers, live.Topology, vhost)...)
 	}
-	o.live = append(o.live, live)
-	return operation.Live(o.connection.Brokers, live.Topology, vhost), nil
+	return all, nil
 }
 
 // subjectsNamed are the pipeline and the delayed exchange with the name, or the queue that was named.
@@ -220,7 +212,7 @@ func (o *statusOptions) subjectsNamed(ctx context.Context, c *operation.Counting
 	}
 	var named []operation.Subject
 	if p.Pipeline != "" && o.managed() {
-		all, err := o.subjectsOfVhost(ctx, p.Vhost)
+		all, err := o.listed(ctx, p.Vhost)
 		if err != nil {
 			return nil, err
 		}

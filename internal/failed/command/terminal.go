@@ -111,9 +111,11 @@ func (t *terminal) record(r operation.Record, file string) error {
 
 const onlyOwner = 0o600
 
+type hasStat interface{ Stat() (os.FileInfo, error) }
+
 // canRecord returns an error if no record can be written to the file, since the run could not be documented afterwards. The
 // record also must not go to one of the other files.
-func canRecord(name string, others ...interface{ Stat() (os.FileInfo, error) }) error {
+func canRecord(name string, others ...hasStat) error {
 	if name == "" {
 		return nil
 	}

@@ -40,11 +40,6 @@ func (r *Run) Remove(ctx context.Context, chosen Chosen, to *Sink) (transfer.Res
 	})
 }
 
-// RemovalCounts are the record's counts.
-func RemovalCounts(p transfer.Result) map[string]int {
-	return map[string]int{"selected": p.Selected, "deleted": p.Dropped, "duplicated": 0}
-}
-
 // Unremoved is an error unless all chosen messages were removed for good.
 func Unremoved(p transfer.Result, meant int) error {
 	if p.Dropped < meant || p.Unverified {

@@ -64,9 +64,13 @@ func (r *Run) NewImport(o ImportOptions, f io.ReadSeeker) *Import {
 // Lines that are appended afterwards do not belong to the import.
 func (i *Import) Check(from io.Reader) (meant int, err error) {
 	next := i.messages(from, func(id string, m failed.Message, line int) bool {
-		if i.Looks() {
-			i.noteLine(id, m, line)
+		if !i.Looks() {
+			return true
 		}
+		if i.ids[id] == nil {
+			i.ids[id] = &sameID{line: line}
+		}
+		i.ids[id].of(failed.Digest(i.how.Content(m))).lines++
 		return true
 	})
 	for ; ; meant++ {
@@ -159,11 +163,17 @@ func (i *Import) rest() (func() (failed.Publishing, bool, error), error) {
 	i.Present = 0
 	clear(i.Notes)
 	return i.messages(io.LimitReader(i.file, i.size), func(id string, m failed.Message, _ int) bool {
-		if i.isPresent(id, m) {
-			i.Present++
-			return false
+		s := i.ids[id]
+		if s == nil || s.count().queued == 0 {
+			return true
 		}
-		return true
+		c := s.of(failed.Digest(i.how.Content(m)))
+		if c.skipped == c.queued { // each message in the queue counts for one line
+			return true
+		}
+		c.skipped++
+		i.Present++
+		return false
 	}), nil
 }
 

@@ -64,17 +64,6 @@ func (t *Target) Entrance() string {
 	return ""
 }
 
-// inbox is the inbox of the pipeline or the delayed exchange, "" if the queue belongs to neither.
-func (t *Target) inbox() string {
-	switch {
-	case t.Delayed != "":
-		return t.Delayed.Inbox()
-	case t.Pipeline != "":
-		return t.Pipeline.Inbox()
-	}
-	return ""
-}
-
 // recognize finds out whether a queue that is named like an unrouted queue is one: then the exchange that leads to it exists.
 // The exchange has the same name, so a user who may read the queue can also see the exchange. An unrouted queue deletes no
 // messages, and its name tells where a replay publishes.

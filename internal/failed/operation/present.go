@@ -195,27 +195,3 @@ func (i *Import) RemoveReplaced(ctx context.Context) (transfer.Result, error) {
 	}}
 	return i.goOver(ctx, job)
 }
-
-// noteLine notes a line of the file.
-func (i *Import) noteLine(id string, m failed.Message, line int) {
-	s := i.ids[id]
-	if s == nil {
-		s = &sameID{line: line}
-		i.ids[id] = s
-	}
-	s.of(failed.Digest(i.how.Content(m))).lines++
-}
-
-// isPresent reports whether the queue has the message already. Each message in the queue counts for one line.
-func (i *Import) isPresent(id string, m failed.Message) bool {
-	s := i.ids[id]
-	if s == nil || s.count().queued == 0 {
-		return false
-	}
-	c := s.of(failed.Digest(i.how.Content(m)))
-	if c.skipped >= c.queued {
-		return false
-	}
-	c.skipped++
-	return true
-}

@@ -122,8 +122,8 @@ func (r *Replay) awaitCalm(ctx context.Context, p transfer.Result) (came int, er
 		return 0, err
 	}
 	defer amqpconn.HangUp(conn.Connection)
-	inbox, last, began := transfer.Queue{Name: r.Pipeline.Inbox()}, r.last, time.Now()
-	for counts := r.Pipeline != ""; ; {
+	last, began := r.last, time.Now()
+	for waits := r.Pipeline != ""; ; {
 		if r.absent = r.lacking(ctx, conn, p.Confirmed); r.absent == 0 && p.Refused == 0 {
 			return came, nil
 		}
@@ -131,11 +131,12 @@ func (r *Replay) awaitCalm(ctx context.Context, p transfer.Result) (came int, er
 		if err != nil {
 			return came, fmt.Errorf("count messages that came back: %w", err)
 		}
-		coming := 0
-		if counts {
-			coming, counts = waiting(ctx, conn, inbox)
+		var inbox transfer.Count
+		if waits { // If no consumer takes them, or the user may not look, there is no more to wait for.
+			inbox, err = transfer.Queue{Name: r.Pipeline.Inbox()}.CountOver(ctx, conn)
+			waits = err == nil && inbox.Consumers > 0
 		}
-		if more := count.Ready + p.Confirmed + p.Vanished - r.ready; more > came || coming > 0 {
+		if more := count.Ready + p.Confirmed + p.Vanished - r.ready; more > came || inbox.Ready > 0 {
 			came, last = max(came, more), time.Now()
 		}
 		const poll = 50 * time.Millisecond // one count is not enough: a quorum queue seems empty while its leader is busy
@@ -148,12 +149,6 @@ func (r *Replay) awaitCalm(ctx context.Context, p transfer.Result) (came int, er
 			return came, ctx.Err()
 		}
 	}
-}
-
-// waiting is how many messages wait in the queue. If no consumer takes them, or the user may not look, there is no more to wait for.
-func waiting(ctx context.Context, conn amqpconn.Raw, queue transfer.Queue) (ready int, more bool) {
-	count, err := queue.CountOver(ctx, conn)
-	return count.Ready, err == nil && count.Consumers > 0
 }
 
 // Back counts, by reason, the messages of this replay that are in the queue again, and others that full queues dropped since

@@ -118,7 +118,12 @@ func (r *Replay) Total() int {
 // worker consumes it, or if the user may not count the consumers.
 func (r *Replay) Idle(ctx context.Context) (inbox string, ready int) {
 	queue := r.queue()
-	if queue.Name = r.inbox(); queue.Name == "" || r.how.To != "" {
+	switch {
+	case r.how.To == "" && r.Delayed != "":
+		queue.Name = r.Delayed.Inbox()
+	case r.how.To == "" && r.Pipeline != "":
+		queue.Name = r.Pipeline.Inbox()
+	default:
 		return "", 0
 	}
 	count, err := queue.Count(ctx)
