@@ -173,7 +173,10 @@ func (q *QueueStatus) look(ctx context.Context, queue transfer.Queue) error {
 		return nil
 	}
 	queue.Name = q.Queue
-	err := queue.First(ctx, func(e *failed.Entry) { q.Oldest = e.FailedAt })
+	_, err := transfer.Run(ctx, queue, transfer.Job{Scan: 1, Decide: func(e *failed.Entry) transfer.Verdict {
+		q.Oldest = e.FailedAt
+		return transfer.Verdict{Last: true}
+	}})
 	if errors.Is(err, transfer.ErrMayNotRead) {
 		q.Note = needsRead(q.Queue)
 		return nil

@@ -10,7 +10,6 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 )
 
 const (
@@ -94,16 +93,6 @@ func ask(ctx context.Context, conn amqpconn.Raw, what string, question func(*amq
 	return answer, nil
 }
 
-// First passes the first message, if there is one, to visit and puts it back. It looks like any run, since to take less would
-// change the order.
-func (q Queue) First(ctx context.Context, visit func(*failed.Entry)) error {
-	_, err := Run(ctx, q, Job{Scan: 1, Decide: func(e *failed.Entry) Verdict {
-		visit(e)
-		return Verdict{Last: true}
-	}})
-	return err
-}
-
 // holds reports whether a queue that counts no messages has some. It takes all of them for a moment.
 func (q Queue) holds(ctx context.Context) (bool, error) {
 	conn, err := q.Open(ctx, "look")
@@ -139,14 +128,6 @@ func (q Queue) back(ctx context.Context, held int) (c Count, err error) {
 		if err != nil || c.Ready >= held || c.Ready > 0 && c.Consumers == 0 || isShared || late > patience {
 			return c, err
 		}
-	}
-}
-
-// message is a delivery as it came.
-func (q Queue) message(conn amqpconn.Raw, d *amqp.Delivery) failed.Message {
-	return failed.Message{
-		Queue: q.Name, Exchange: d.Exchange, RoutingKey: d.RoutingKey, Redelivered: d.Redelivered,
-		Properties: conn.Properties(d.Headers), Body: d.Body,
 	}
 }
 

@@ -194,8 +194,12 @@ func (i *receiver) forward(l *lane) {
 			delete(early, next)
 			next++
 			l.received.Add(1)
+			message := failed.Message{
+				Queue: i.queue.Name, Exchange: d.Exchange, RoutingKey: d.RoutingKey, Redelivered: d.Redelivered,
+				Properties: i.conn.Properties(d.Headers), Body: d.Body,
+			}
 			select {
-			case i.arriving <- arrival{lane: l, tag: d.DeliveryTag, Message: i.queue.message(i.conn, &d)}:
+			case i.arriving <- arrival{lane: l, tag: d.DeliveryTag, Message: message}:
 			case <-i.quit:
 				return
 			}

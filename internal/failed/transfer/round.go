@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,10 +88,7 @@ func (r *run) begin(ctx context.Context) (err error) {
 	if err != nil || count.Ready == 0 {
 		return err
 	}
-	atMost := count.Ready
-	if r.job.Scan > 0 {
-		atMost = min(atMost, r.job.Scan)
-	}
+	atMost := min(count.Ready, cmp.Or(r.job.Scan, count.Ready))
 	in, err := openReceiver(ctx, r.queue, conn, r.job.prefetch(count.Ready), r.job.OneFirst)
 	if err != nil {
 		return err
@@ -98,13 +96,6 @@ func (r *run) begin(ctx context.Context) (err error) {
 	now := time.Now()
 	r.round = &round{in: in, atMost: atMost, older: count.Ready - r.result.Arrived, counts: make(chan Count, 1), last: now, began: now}
 	return nil
-}
-
-// note counts a message.
-func (r *round) note(a arrival) {
-	r.in.conn.Release(a.size())
-	r.last, r.empty, r.zeros = time.Now(), false, 0
-	r.seen++
 }
 
 // count asks the broker for the queue's count in the background, since the answer can come behind many messages.

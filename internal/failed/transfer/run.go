@@ -134,7 +134,9 @@ func (r *run) mayTake() bool { return !r.out.full() && !time.Now().Before(r.next
 // take carries out the job's verdict on a message.
 func (r *run) take(ctx context.Context, a arrival) error {
 	entry := failed.Read(a.Message)
-	r.note(a)
+	r.in.conn.Release(a.size())
+	r.last, r.empty, r.zeros = time.Now(), false, 0
+	r.seen++
 	s := selected{arrival: a, id: entry.ID, messageID: entry.MessageID, position: r.seen}
 	verdict := r.job.Decide(&entry)
 	r.ended = verdict.Last
