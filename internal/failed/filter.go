@@ -104,11 +104,8 @@ func (s *Selector) Selects(e *Entry) bool {
 func (s *Selector) Missing() []string {
 	missing := slices.Collect(maps.Keys(s.unseen))
 	for id, n := range s.left {
-		if !IsID(id) {
-			continue // one of the unseen message-ids
-		}
-		for range n {
-			missing = append(missing, id)
+		if IsID(id) { // otherwise it is one of the unseen message-ids
+			missing = append(missing, slices.Repeat([]string{id}, n)...)
 		}
 	}
 	slices.Sort(missing)

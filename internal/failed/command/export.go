@@ -70,7 +70,16 @@ func (o *exportOptions) run(cmd *cobra.Command, args []string) error {
 
 // export writes messages that stay in the queue.
 func (o *exportOptions) export(stdout output) error {
-	to, spool, err := o.open()
+	var to *operation.Sink
+	var spool *os.File // a temporary file, whose content then goes to stdout
+	var err error
+	if o.keep != "" {
+		to, err = newSink("--file", o.keep)
+	} else if spool, err = temporary(); err == nil {
+		to = operation.NewSink(spool, "")
+	} else {
+		err = cli.RuntimeError{Err: err}
+	}
 	if err != nil {
 		return err
 	}
@@ -95,18 +104,6 @@ func (o *exportOptions) export(stdout output) error {
 	o.sayHidden(look)
 	o.terminal.say("exported %s of %s; %s", failed.Messages(to.Lines), o.target.Name, back(look.Result))
 	return errors.Join(o.notBack(look.Result), o.notFound(look))
-}
-
-// open creates the named file, or a temporary file whose content then goes to stdout.
-func (o *exportOptions) open() (to *operation.Sink, spool *os.File, err error) {
-	if o.keep != "" {
-		to, err = newSink("--file", o.keep)
-		return to, nil, err
-	}
-	if spool, err = temporary(); err != nil {
-		return nil, nil, cli.RuntimeError{Err: err}
-	}
-	return operation.NewSink(spool, ""), spool, nil
 }
 
 // newSink creates a file for messages.

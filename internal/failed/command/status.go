@@ -18,6 +18,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/operation"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/view"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
 const statusExample = `  # All pipelines and delayed exchanges of the worker's configuration, and the first failure in each.
@@ -169,7 +170,8 @@ func (o *statusOptions) subjects(ctx context.Context, c *operation.Counting, arg
 	switch {
 	case o.managed():
 		vhosts := []string{cmp.Or(o.vhost, uris[0].Vhost())}
-		if configured := vhostsIn(config); o.vhost == "" && len(configured) > 0 {
+		configured := partsIn(config, func(id workerconfig.ID) string { return id.Vhost })
+		if o.vhost == "" && len(configured) > 0 {
 			vhosts = configured
 		}
 		all, err := o.listed(ctx, vhosts...)

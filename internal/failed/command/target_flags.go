@@ -120,11 +120,6 @@ func namesIn(config workerconfig.Config) []string {
 	return partsIn(config, func(id workerconfig.ID) string { return id.Name })
 }
 
-// vhostsIn are the vhosts of a configuration.
-func vhostsIn(config workerconfig.Config) []string {
-	return partsIn(config, func(id workerconfig.ID) string { return id.Vhost })
-}
-
 // partsIn are a part of each element's id, sorted and without repetitions.
 func partsIn(config workerconfig.Config, part func(workerconfig.ID) string) (parts []string) {
 	for _, w := range config.Pipelines {

@@ -92,15 +92,20 @@ func (c *Counting) Count(ctx context.Context, subjects []Subject, look bool) ([]
 	defer cancel()
 	summaries := []Summary{}
 	for _, s := range subjects {
+		summary := Summary{Vhost: s.Target.Vhost, Name: s.Name, Kind: s.Kind}
 		conn, err := c.connection(ctx, s.Target)
 		if refused, is := errors.AsType[*amqp.Error](err); is && refused.Code == amqp.NotAllowed && len(subjects) > 1 {
-			summaries = append(summaries, s.refused(refused.Reason))
+			for _, queue := range s.queues {
+				queue.Note = "this user cannot look at it"
+				summary.add(queue)
+			}
+			summary.Note = refused.Reason
+			summaries = append(summaries, summary)
 			continue
 		}
 		if err != nil {
 			return summaries, err
 		}
-		summary := Summary{Vhost: s.Target.Vhost, Name: s.Name, Kind: s.Kind}
 		for _, queue := range s.queues {
 			status, err := s.status(ctx, conn, queue)
 			if err == nil && look && queue.Role == Parks {
@@ -116,17 +121,6 @@ func (c *Counting) Count(ctx context.Context, subjects []Subject, look bool) ([]
 		summaries = append(summaries, summary)
 	}
 	return summaries, nil
-}
-
-// refused is a summary without numbers, for a vhost that the user may not access.
-func (s Subject) refused(why string) Summary {
-	all := Summary{Vhost: s.Target.Vhost, Name: s.Name, Kind: s.Kind}
-	for _, queue := range s.queues {
-		queue.Note = "this user cannot look at it"
-		all.add(queue)
-	}
-	all.Note = why
-	return all
 }
 
 // status counts a queue. It is zero if the pipeline's engine has no queue with this role.

@@ -281,12 +281,16 @@ func (o *publisher) proceed() {
 // oversized takes the publish that was too large, so that the broker closed the channel, and opens a new channel. If there
 // was another reason, or it is not clear which publish was too large, it returns nil and the error that closed the channel.
 func (o *publisher) oversized(ctx context.Context) (*sent, error) {
-	reason := closedError(nil)
-	if closed := <-o.Closed; closed != nil {
-		reason = closed
+	reason := <-o.Closed
+	if reason == nil {
+		return nil, closedError(nil)
 	}
-	limit, ok := maxMessageSize(reason)
-	if !ok || o.flying != 1 || len(o.outstanding[0].Body) <= limit {
+	found := tooLarge.FindStringSubmatch(reason.Reason)
+	if found == nil || o.flying != 1 {
+		return nil, reason
+	}
+	limit, err := strconv.Atoi(found[1])
+	if err != nil || len(o.outstanding[0].Body) <= limit {
 		return nil, reason
 	}
 	<-o.outstanding[0].onItsWay
@@ -297,19 +301,5 @@ func (o *publisher) oversized(ctx context.Context) (*sent, error) {
 	return o.pop(), nil
 }
 
-// maxMessageSize reads max_message_size from the error that closed the channel, such as "message size 16777217 is larger than
-// configured max size 16777216".
-func maxMessageSize(reason error) (int, bool) {
-	var closed *amqp.Error
-	if !errors.As(reason, &closed) || closed.Code != amqp.PreconditionFailed {
-		return 0, false
-	}
-	found := tooLarge.FindStringSubmatch(closed.Reason)
-	if found == nil {
-		return 0, false
-	}
-	limit, err := strconv.Atoi(found[1])
-	return limit, err == nil
-}
-
+// tooLarge matches the error that closed the channel, and finds max_message_size in it.
 var tooLarge = regexp.MustCompile(`^PRECONDITION_FAILED - message size \d+ is larger than (?:configured )?max size (\d+)$`)
