@@ -44,7 +44,7 @@ var systems = []system{
 		watermillReason, watermillTopic, "handler_poisoned", "subscriber_poisoned",
 	}, ""},
 	{SystemRebus, [][]string{{rebusQueue, rebusError}}, readRebus, []string{rebusQueue, rebusError, "rbs2-delivery-count"}, ""},
-	{SystemWolverine, [][]string{{wolverineVersion, wolverineType}}, readWolverine, []string{
+	{SystemWolverine, [][]string{{"wolverine-protocol-version", wolverineType}}, readWolverine, []string{
 		wolverineAddress, wolverineType, wolverineError, wolverineTrace, wolverineTime,
 	}, wolverineAttempts},
 	{SystemSymfony, nil, readSymfony, []string{symfonyFailed, symfonyError, symfonyStamp + "RedeliveryStamp"}, ""},
@@ -74,9 +74,8 @@ const (
 	celeryRetries = "retries"
 
 	// rascalNotes is a table.
-	rascalNotes    = "rascal"
-	rascalRecovery = "recovery"
-	rascalError    = "error"
+	rascalNotes = "rascal"
+	rascalError = "error"
 
 	moleculerChannel = "x-original-channel"
 	moleculerGroup   = "x-original-group"
@@ -87,7 +86,6 @@ const (
 	rebusQueue = "rbs2-source-queue"
 	rebusError = "rbs2-error-details"
 
-	wolverineVersion  = "wolverine-protocol-version"
 	wolverineAddress  = "original-destination"
 	wolverineType     = "exception-type"
 	wolverineError    = "exception-message"

@@ -178,7 +178,7 @@ func (e *Entry) restored(name string, value content.Value) content.Value {
 	if notes, ok := value.Table(); ok && name == rascalNotes {
 		// If a note of these stays, Rascal rejects the message before the application sees it, until the broker has counted another
 		// death.
-		kept := notes.Keep(func(note []byte) bool { return string(note) != rascalRecovery && string(note) != rascalError })
+		kept := notes.Keep(func(note []byte) bool { return string(note) != "recovery" && string(note) != rascalError })
 		return content.Value{Type: value.Type, Bytes: kept}
 	}
 	_, isInteger := value.Integer()

@@ -178,13 +178,12 @@ func chooseDelayed(t *operation.Target, name string, config workerconfig.Config)
 // an error if there are several.
 func only[W any](elements []W, id func(W) workerconfig.ID, kind, name, vhost string) (found *W, err error) {
 	for i, w := range elements {
-		if id := id(w); id.Name != name || vhost != "" && id.Vhost != vhost {
-			continue
+		if id := id(w); id.Name == name && (vhost == "" || id.Vhost == vhost) {
+			if found != nil {
+				return nil, fmt.Errorf("there is a %s %q in several vhosts: write --vhost", kind, name)
+			}
+			found = &elements[i]
 		}
-		if found != nil {
-			return nil, fmt.Errorf("there is a %s %q in several vhosts: write --vhost", kind, name)
-		}
-		found = &elements[i]
 	}
 	return found, nil
 }

@@ -57,11 +57,11 @@ func (r *Replay) lacking(ctx context.Context, conn amqpconn.Raw, sent int) int {
 		return -1
 	}
 	for _, d := range r.Destinations {
-		now := transfer.Count{Consumers: 1}
-		if d.Unknown == nil && d.Consumers == 0 {
-			now, d.Unknown = transfer.Queue{Name: d.Queue}.CountOver(ctx, conn)
+		if d.Unknown != nil || d.Consumers > 0 {
+			return -1
 		}
-		if d.Unknown != nil || now.Consumers > 0 || now.Ready == 0 {
+		now, err := transfer.Queue{Name: d.Queue}.CountOver(ctx, conn)
+		if err != nil || now.Consumers > 0 || now.Ready == 0 {
 			return -1
 		}
 		sent -= now.Ready - d.Ready

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"regexp"
@@ -93,7 +92,7 @@ func (r *Run) Broker() string { return r.serving.String() }
 func newID() string {
 	id := make([]byte, 4)
 	_, _ = rand.Read(id) // never fails
-	return hex.EncodeToString(id)
+	return fmt.Sprintf("%x", id)
 }
 
 // Look is the result of a look at the queue.
