@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"slices"
 	"strconv"
 	"time"
 
@@ -38,6 +39,11 @@ func (d document) put(constant markup, arguments ...any) {
 			arguments[i] = grouped(a)
 		case int64:
 			arguments[i] = strconv.FormatInt(a, 10)
+		case *int:
+			arguments[i] = "?"
+			if a != nil {
+				arguments[i] = grouped(*a)
+			}
 		case markup:
 		default:
 			panic(fmt.Sprintf("neither a text nor a number: %T", a))
@@ -79,10 +85,12 @@ func write(w io.Writer, title string, body func(document)) error {
 	return d.to.Flush()
 }
 
-// fact is a name with its value.
-func (d document) fact(name, value string) {
-	if value != "" {
-		d.put("<dt>%s</dt><dd>%s</dd>\n", name, clip(value))
+// facts writes names and their values. It leaves out values that are empty.
+func (d document) facts(pairs ...string) {
+	for pair := range slices.Chunk(pairs, 2) {
+		if pair[1] != "" {
+			d.put("<dt>%s</dt><dd>%s</dd>\n", pair[0], clip(pair[1]))
+		}
 	}
 }
 

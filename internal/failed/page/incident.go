@@ -109,9 +109,7 @@ func (p *Incident) head(d document, groups []*failed.Group) {
 	d.put("<h1>%s</h1>\n", p.Queue)
 	d.put(`<p class="notice">This page has parts of messages, which can hold personal data and secrets. ` +
 		"Share it only with people who can see the messages.</p>\n<dl>\n")
-	d.fact("Vhost", p.Vhost)
-	d.fact("Broker", p.Broker)
-	d.fact("Time of the look", moment(p.At))
+	d.facts("Vhost", p.Vhost, "Broker", p.Broker, "Time of the look", moment(p.At))
 	d.put("<dt>Messages</dt><dd>%s read of %s", p.Seen, max(p.Seen, p.Ready))
 	if p.Filter != "" {
 		d.put(", %s selected by <code>%s</code>", p.Selected, p.Filter)
@@ -133,7 +131,7 @@ func (p *Incident) head(d document, groups []*failed.Group) {
 	}
 	d.put("</dd>\n")
 	if len(p.Mask) > 0 {
-		d.fact("Masked", strings.Join(p.Mask, ", ")+". A masked value can still be part of a text, such as a stack trace or JSON in a string")
+		d.facts("Masked", strings.Join(p.Mask, ", ")+". A masked value can still be part of a text, such as a stack trace or JSON in a string")
 	}
 	d.put("</dl>\n")
 	for _, note := range p.Notes {
@@ -191,9 +189,7 @@ func (p *Incident) group(d document, number int, g *failed.Group) {
 		d.put("<p><code>%s</code></p>\n", s.Error)
 	}
 	d.put("<dl>\n")
-	d.fact("First failed", view.Time(g.Oldest))
-	d.fact("Last failed", view.Time(g.Newest))
-	d.fact("Imported by", s.Run)
+	d.facts("First failed", view.Time(g.Oldest), "Last failed", view.Time(g.Newest), "Imported by", s.Run)
 	d.put("</dl>\n")
 	if slices.Contains(p.Explained, s.Reason) {
 		d.put(`<p><a href="`+guide+`#%s">What %s means, and what to do</a></p>`+"\n", s.Reason, s.Reason)
@@ -225,7 +221,7 @@ func (p *Incident) message(e *failed.Entry) string {
 	history(d, e)
 	d.put("<dl>\n")
 	for _, f := range view.Facts(e) {
-		d.fact(f.Name, f.Value)
+		d.facts(f.Name, f.Value)
 	}
 	d.put("</dl>\n")
 	block(d, "Error", e.Error)

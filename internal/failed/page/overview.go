@@ -32,8 +32,7 @@ type Audit struct {
 func (o *Overview) Write(w io.Writer) error {
 	return write(w, "Pipelines and delayed exchanges", func(d document) {
 		d.put("<h1>Pipelines and delayed exchanges</h1>\n<dl>\n")
-		d.fact("Broker", o.Broker)
-		d.fact("Time of the counts", moment(o.At))
+		d.facts("Broker", o.Broker, "Time of the counts", moment(o.At))
 		d.put("</dl>\n<p>Only ready messages are counted. All bars have the same scale.</p>\n")
 		for _, note := range o.Notes {
 			d.put(`<p class="bad">%s</p>`+"\n", note)
@@ -65,24 +64,17 @@ func summary(d document, s operation.Summary, most int) {
 `)
 	for _, q := range s.Queues {
 		d.put(`<tr><td data-label="Stage"><span>%s</span></td><td data-label="Queue"><code>%s</code></td><td class="number" data-label="Ready">`+
-			`<span>%s</span></td><td data-label="Depth">`, stages[q.Role], q.Queue, number(q.Ready))
+			`<span>%s</span></td><td data-label="Depth">`, stages[q.Role], q.Queue, q.Ready)
 		if q.Ready != nil {
 			d.put(`<meter min="0" max="%s" value="%s" aria-label="depth of %s"></meter>`, fmt.Sprint(most), fmt.Sprint(*q.Ready), q.Queue)
 		}
 		d.put(`</td><td class="number" data-label="Consumers"><span>%s</span></td><td data-label="Note"><span>%s%s</span></td></tr>`+"\n",
-			number(q.Consumers), times(q), q.Note)
+			q.Consumers, times(q), q.Note)
 	}
 	d.put("</tbody>\n</table>\n")
 	if s.Note != "" {
 		d.put(`<p class="bad">%s</p>`+"\n", s.Note)
 	}
-}
-
-func number(n *int) string {
-	if n == nil {
-		return "?"
-	}
-	return grouped(*n)
 }
 
 // times tells when the queue's first message failed, or when the last one is due.
