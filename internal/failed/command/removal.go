@@ -40,13 +40,7 @@ func (o *options) remove(ctx context.Context) error {
 		return err
 	}
 	o.guarded.Progress = o.progress(func(p transfer.Progress) string { return fmt.Sprintf("%d/%d  %s", p.Dropped, meant, p.Phase) })
-	result, err := o.guarded.Remove(ctx, chosen, o.saved)
-	o.report(result, meant)
-	counts := map[string]int{"selected": result.Selected, "deleted": result.Dropped, "duplicated": 0}
-	return cmp.Or(o.recordEnd(record, counts, result, err, operation.Unremoved(result, meant)), unfound)
-}
-
-func (o *options) report(p transfer.Result, meant int) {
+	p, err := o.guarded.Remove(ctx, chosen, o.saved)
 	if p.Interrupted && p.Dropped < meant {
 		o.terminal.say("stopped: %d deleted, %d left", p.Dropped, max(0, meant-p.Dropped-p.Vanished))
 	} else {
@@ -59,6 +53,8 @@ func (o *options) report(p transfer.Result, meant int) {
 	if p.Unverified {
 		o.terminal.say("up to %s deleted that can still be in %s", failed.Messages(p.MostDoubled()), o.target.Name)
 	}
+	counts := map[string]int{"selected": p.Selected, "deleted": p.Dropped, "duplicated": 0}
+	return cmp.Or(o.recordEnd(record, counts, p, err, operation.Unremoved(p, meant)), unfound)
 }
 
 const deleteHelp = `Takes failed messages out of the queue. With --export, it writes each message to the disk first, and

@@ -51,7 +51,7 @@ type sent struct {
 
 // publisher publishes over its own connection, since the broker stops reading from that connection during an alarm.
 type publisher struct {
-	// result counts the outcomes. done, if it is not nil, learns of each publish whether the message is in a queue.
+	// result counts the outcomes. done learns of each publish whether the message is in a queue.
 	result *Result
 	done   func(p failed.Publishing, confirmed bool)
 
@@ -78,6 +78,9 @@ func openPublisher(ctx context.Context, queue Queue, result *Result, done func(f
 	conn, err := queue.Open(ctx, "publish")
 	if err != nil {
 		return nil, err
+	}
+	if done == nil {
+		done = func(failed.Publishing, bool) {}
 	}
 	o := &publisher{
 		result: result, done: done,
@@ -169,7 +172,7 @@ func (o *publisher) confirm(ctx context.Context, ok bool) (s *sent, confirmed bo
 		o.result.Confirmed++
 		confirmed = true
 	}
-	o.tell(s.Publishing, confirmed)
+	o.done(s.Publishing, confirmed)
 	return s, confirmed, nil
 }
 
@@ -178,13 +181,7 @@ func (o *publisher) tooLarge(p failed.Publishing, what selected) {
 	o.result.Oversized = append(o.result.Oversized, Oversized{
 		Size: len(p.Body), Max: o.max, Line: p.Line, ID: what.id, MessageID: strings.Clone(what.messageID), Position: what.position,
 	})
-	o.tell(p, false)
-}
-
-func (o *publisher) tell(p failed.Publishing, confirmed bool) {
-	if o.done != nil {
-		o.done(p, confirmed)
-	}
+	o.done(p, false)
 }
 
 // pop takes the oldest publish.
