@@ -73,20 +73,16 @@ func (r *Replay) Look(ctx context.Context, filter failed.Filter) (Look, error) {
 			r.Meant[strings.Clone(e.WorkQueue)]++
 		}
 		if n++; (r.Limit == 0 || n <= r.Limit) && (r.saved == nil || r.saved.Write(e)) {
-			r.choose(e)
+			r.chosen.Add(e)
+			if r.Limit > 0 {
+				r.IDs, r.ids[e.Digest] = append(r.IDs, e.ID), e.ID
+			}
+			if r.how.To != "" || r.Delayed == "" {
+				r.meant[strings.Clone(cmp.Or(r.how.To, e.WorkQueue))]++
+			}
 		}
 		return false
 	})
-}
-
-func (r *Replay) choose(e *failed.Entry) {
-	r.chosen.Add(e)
-	if r.Limit > 0 {
-		r.IDs, r.ids[e.Digest] = append(r.IDs, e.ID), e.ID
-	}
-	if r.how.To != "" || r.Delayed == "" {
-		r.meant[strings.Clone(cmp.Or(r.how.To, e.WorkQueue))]++
-	}
 }
 
 // onward tells where and when a message of a delayed exchange goes on.
