@@ -63,32 +63,42 @@ func (p rabbitMQ) Metadata(_ context.Context, _ provider.MetadataRequest, resp *
 	resp.Version = p.version
 }
 
+// definition makes a resource, and the list resource that terraform query finds it with.
+type definition interface {
+	New() resource.Resource
+	NewList() list.ListResource
+}
+
+var definitions = []definition{
+	retrypipeline.Resource, retryattachment.Resource, delayedexchange.Resource,
+	vhost.Resource, exchange.Resource, queue.Resource, binding.Resource, policy.Resource, policy.Operator,
+	user.Resource, permissions.Resource, permissions.Topic,
+	parameter.Resource, parameter.Shovel, parameter.FederationUpstream,
+}
+
 // Resources lists the resource types.
-func (rabbitMQ) Resources(context.Context) []func() resource.Resource {
-	return []func() resource.Resource{
-		retrypipeline.New, retryattachment.New, delayedexchange.New,
-		vhost.New, exchange.New, queue.New, binding.New, policy.New, policy.NewOperator,
-		user.New, permissions.New, permissions.NewTopic,
-		parameter.New, parameter.NewShovel, parameter.NewFederationUpstream,
+func (rabbitMQ) Resources(context.Context) (all []func() resource.Resource) {
+	for _, of := range definitions {
+		all = append(all, of.New)
 	}
+	return all
 }
 
 // DataSources lists the data sources.
 func (rabbitMQ) DataSources(context.Context) []func() datasource.DataSource {
 	return []func() datasource.DataSource{
-		deadletteraudit.New, retrypipelinedata.New, vhost.NewData, exchange.NewData, queue.NewData, user.NewData,
+		deadletteraudit.New, retrypipelinedata.New,
+		vhost.Resource.NewLookup, exchange.Resource.NewLookup, queue.Resource.NewLookup, user.Resource.NewLookup,
 		entity.NewDefaultUser,
 	}
 }
 
 // ListResources lists the resource types that terraform query can find.
-func (rabbitMQ) ListResources(context.Context) []func() list.ListResource {
-	return []func() list.ListResource{
-		retrypipeline.NewList, retryattachment.NewList, delayedexchange.NewList,
-		vhost.NewList, exchange.NewList, queue.NewList, binding.NewList, policy.NewList, policy.NewOperatorList,
-		user.NewList, permissions.NewList, permissions.NewTopicList,
-		parameter.NewList, parameter.NewShovelList, parameter.NewFederationUpstreamList,
+func (rabbitMQ) ListResources(context.Context) (all []func() list.ListResource) {
+	for _, of := range definitions {
+		all = append(all, of.NewList)
 	}
+	return all
 }
 
 // Functions lists the functions.

@@ -7,9 +7,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/list"
 	"github.com/hashicorp/terraform-plugin-framework/path"
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
@@ -21,11 +19,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// New makes the resource.
-func New() resource.Resource { return entity.New(kind.Kind, of) }
-
-// NewList makes the list resource.
-func NewList() list.ListResource { return entity.NewList(kind.Kind, of) }
+// Resource is rabbitmq_binding.
+var Resource = entity.Definition[model]{Kind: kind.Kind, Of: of}
 
 var kind = plain.Kind[topology.Binding]{
 	Kind: entity.Kind{

@@ -33,10 +33,28 @@ func ComputedString(description string) schema.StringAttribute {
 	return schema.StringAttribute{Computed: true, MarkdownDescription: description}
 }
 
+// source is what all data sources have in common.
+type source struct {
+	name     string
+	provider *configured.Provider
+}
+
+func sourceOf(name string) source { return source{name, configured.Unconnected()} }
+
+// Metadata names the data source.
+func (s *source) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_" + s.name
+}
+
+// Configure takes over the provider that the provider's Configure made.
+func (s *source) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
+	resp.Diagnostics.Append(takeOver(&s.provider, req.ProviderData)...)
+}
+
 // view is a data source.
 type view[M any] struct {
-	view     View[M]
-	provider *configured.Provider
+	source
+	view View[M]
 }
 
 var (
@@ -46,22 +64,12 @@ var (
 
 // NewDataSource makes a data source from a view. It has no connection until Configure.
 func NewDataSource[M any](of View[M]) datasource.DataSource {
-	return &view[M]{view: of, provider: configured.Unconnected()}
-}
-
-// Metadata names the data source.
-func (v *view[M]) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_" + v.view.Type
+	return &view[M]{sourceOf(of.Type), of}
 }
 
 // Schema describes the data source.
 func (v *view[M]) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = v.view.Schema()
-}
-
-// Configure takes over the provider that the provider's Configure made.
-func (v *view[M]) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
-	resp.Diagnostics.Append(takeOver(&v.provider, req.ProviderData)...)
 }
 
 // ValidateConfig checks the configuration's known values.

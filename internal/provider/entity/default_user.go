@@ -6,26 +6,19 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 )
 
 // defaultUser is a data source that shows the user that the provider logs in as.
-type defaultUser struct{ provider *configured.Provider }
+type defaultUser struct{ source }
 
 var _ datasource.DataSourceWithConfigure = (*defaultUser)(nil)
 
 // NewDefaultUser makes the data source. It has no connection until Configure.
-func NewDefaultUser() datasource.DataSource { return &defaultUser{configured.Unconnected()} }
+func NewDefaultUser() datasource.DataSource { return &defaultUser{sourceOf("default_user")} }
 
 type defaultUserModel struct {
 	Name types.String `tfsdk:"name"`
 	Tags []string     `tfsdk:"tags"`
-}
-
-// Metadata names the data source.
-func (*defaultUser) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_default_user"
 }
 
 // Schema describes the data source.
@@ -37,11 +30,6 @@ func (*defaultUser) Schema(_ context.Context, _ datasource.SchemaRequest, resp *
 			"tags": schema.SetAttribute{Computed: true, ElementType: types.StringType, MarkdownDescription: "Tags of the user."},
 		},
 	}
-}
-
-// Configure takes over the provider that the provider's Configure made.
-func (d *defaultUser) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
-	resp.Diagnostics.Append(takeOver(&d.provider, req.ProviderData)...)
 }
 
 // Read asks the broker who the user is.

@@ -66,7 +66,7 @@ type called struct {
 
 func newBox(t *testing.T) called {
 	t.Helper()
-	e := New(boxKind(), func(*configured.Provider) Resource[box] { return boxes{} }).(*entity[box])
+	e := Definition[box]{boxKind(), func(*configured.Provider) Resource[box] { return boxes{} }}.entity()
 	var response resource.IdentitySchemaResponse
 	e.IdentitySchema(t.Context(), resource.IdentitySchemaRequest{}, &response)
 	return called{e, e.Kind.Schema(t.Context()), response.IdentitySchema}

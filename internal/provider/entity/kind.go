@@ -36,6 +36,8 @@ type Kind struct {
 	MutableIdentity bool
 	// Common says that other RabbitMQ providers have the resource, too. A state of theirs is converted.
 	Common bool
+	// Shown are the attributes, besides the parts, that the data source has.
+	Shown []string
 	// Schema describes the attributes.
 	Schema func(context.Context) schema.Schema
 }

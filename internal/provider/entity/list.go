@@ -11,19 +11,15 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 )
 
 // listing lists the resources of a kind, for terraform query.
-type listing[M any] struct{ entity[M] }
+type listing[M any] struct{ *entity[M] }
 
 var _ list.ListResourceWithConfigure = (*listing[int])(nil)
 
-// NewList makes the list resource of a kind, with the same arguments as [New].
-func NewList[M any](kind Kind, of func(*configured.Provider) Resource[M]) list.ListResource {
-	return &listing[M]{entity[M]{kind, configured.Unconnected(), of}}
-}
+// NewList makes the list resource.
+func (d Definition[M]) NewList() list.ListResource { return &listing[M]{d.entity()} }
 
 // ListResourceConfigSchema describes a list block.
 func (l *listing[M]) ListResourceConfigSchema(

@@ -18,26 +18,16 @@ import (
 
 // lookup is a data source that finds one resource by its parts.
 type lookup[M any] struct {
-	entity[M]
-	// shown are the attributes that the data source has besides the parts.
-	shown []string
+	source
+	Kind
+	of func(*configured.Provider) Resource[M]
 }
 
 var _ datasource.DataSourceWithConfigure = (*lookup[int])(nil)
 
-// NewLookup makes the data source of a kind, with the same arguments as [New]. It has the parts and the named attributes.
-func NewLookup[M any](kind Kind, of func(*configured.Provider) Resource[M], shown ...string) datasource.DataSource {
-	return &lookup[M]{entity[M]{kind, configured.Unconnected(), of}, shown}
-}
-
-// Metadata names the data source.
-func (l *lookup[M]) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
-	resp.TypeName = req.ProviderTypeName + "_" + l.Type
-}
-
-// Configure takes over the provider that the provider's Configure made.
-func (l *lookup[M]) Configure(_ context.Context, req datasource.ConfigureRequest, resp *datasource.ConfigureResponse) {
-	resp.Diagnostics.Append(takeOver(&l.provider, req.ProviderData)...)
+// NewLookup makes the data source. It has the parts of the identity and the attributes Shown.
+func (d Definition[M]) NewLookup() datasource.DataSource {
+	return &lookup[M]{sourceOf(d.Kind.Type), d.Kind, d.Of}
 }
 
 // Schema describes the data source as the resource is described.
@@ -50,7 +40,7 @@ func (l *lookup[M]) Schema(ctx context.Context, _ datasource.SchemaRequest, resp
 		}
 	}
 	described := l.Kind.Schema(ctx).Attributes
-	for _, name := range l.shown {
+	for _, name := range l.Shown {
 		attributes[name] = computed(described[name].GetType(), described[name].GetMarkdownDescription())
 	}
 	resp.Schema = schema.Schema{
@@ -95,7 +85,7 @@ func (l *lookup[M]) Read(ctx context.Context, req datasource.ReadRequest, resp *
 	resp.Diagnostics.Append(l.setParts(ctx, &state, values)...)
 	var m M
 	resp.Diagnostics.Append(state.Get(ctx, &m)...)
-	exists, diags := l.particular().Read(ctx, &m)
+	exists, diags := l.of(l.provider).Read(ctx, &m)
 	resp.Diagnostics.Append(diags...)
 	if !exists && !resp.Diagnostics.HasError() {
 		resp.Diagnostics.AddAttributeError(l.LastPath(), l.Title()+" does not exist", l.Describe(values)+" is not on the broker.")
@@ -106,7 +96,7 @@ func (l *lookup[M]) Read(ctx context.Context, req datasource.ReadRequest, resp *
 	resp.Diagnostics.Append(state.Set(ctx, m)...)
 	var all types.Object
 	resp.Diagnostics.Append(state.Get(ctx, &all)...)
-	for _, name := range slices.Concat(l.partNames(), l.shown) {
+	for _, name := range slices.Concat(l.partNames(), l.Shown) {
 		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root(name), all.Attributes()[name])...)
 	}
 }

@@ -30,10 +30,17 @@ var (
 	_ resource.ResourceWithValidateConfig = (*entity[int])(nil)
 )
 
-// New makes a resource of a kind. For each call, the function of makes the handler from a configured provider.
-func New[M any](kind Kind, of func(*configured.Provider) Resource[M]) resource.Resource {
-	return &entity[M]{kind, configured.Unconnected(), of}
+// Definition defines a resource, with its list and its data source. None of them has a connection until Configure.
+type Definition[M any] struct {
+	Kind Kind
+	// Of makes the handler of each call from a configured provider.
+	Of func(*configured.Provider) Resource[M]
 }
+
+// New makes the resource.
+func (d Definition[M]) New() resource.Resource { return d.entity() }
+
+func (d Definition[M]) entity() *entity[M] { return &entity[M]{d.Kind, configured.Unconnected(), d.Of} }
 
 // particular is the handler of a call.
 func (e *entity[M]) particular() Resource[M] { return e.of(e.provider) }

@@ -7,10 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/list"
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
@@ -23,21 +20,14 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// New makes the resource.
-func New() resource.Resource { return entity.New(kind.Kind, of) }
-
-// NewData makes the data source.
-func NewData() datasource.DataSource {
-	return entity.NewLookup(kind.Kind, of, "type", "durable", "auto_delete", "internal", "arguments")
-}
-
-// NewList makes the list resource.
-func NewList() list.ListResource { return entity.NewList(kind.Kind, of) }
+// Resource is rabbitmq_exchange.
+var Resource = entity.Definition[model]{Kind: kind.Kind, Of: of}
 
 var kind = plain.Kind[topology.Exchange]{
 	Kind: entity.Kind{
 		Type: "exchange", Name: configured.Exchange, Common: true,
 		Parts:  []entity.Part{entity.VhostPart, {Name: "name", Description: "Name of the exchange."}},
+		Shown:  []string{"type", "durable", "auto_delete", "internal", "arguments"},
 		Schema: exchangeSchema,
 	},
 	Equal: topology.Exchange.Equal,

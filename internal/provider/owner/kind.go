@@ -10,9 +10,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/list"
 	"github.com/hashicorp/terraform-plugin-framework/path"
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
@@ -110,18 +108,9 @@ type Model[M, S any] interface {
 	InService(vhost topology.Topology) []string
 }
 
-// New makes a resource of a kind.
-func New[M any, S Spec[S], P Model[M, S]](kind Kind[S]) resource.Resource {
-	return entity.New(kind.Kind, of[M, S, P](kind))
-}
-
-// NewList makes the list resource of a kind.
-func NewList[M any, S Spec[S], P Model[M, S]](kind Kind[S]) list.ListResource {
-	return entity.NewList(kind.Kind, of[M, S, P](kind))
-}
-
-func of[M any, S Spec[S], P Model[M, S]](kind Kind[S]) func(*configured.Provider) entity.Resource[M] {
-	return func(run *configured.Provider) entity.Resource[M] { return owned[M, S, P]{kind, run} }
+// Define defines the resource of a kind.
+func Define[M any, S Spec[S], P Model[M, S]](kind Kind[S]) entity.Definition[M] {
+	return entity.Definition[M]{Kind: kind.Kind, Of: func(run *configured.Provider) entity.Resource[M] { return owned[M, S, P]{kind, run} }}
 }
 
 // owned is a resource of a kind during one call from Terraform.

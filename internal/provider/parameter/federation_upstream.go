@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/list"
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -19,11 +17,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/plain"
 )
 
-// NewFederationUpstream makes the resource rabbitmq_federation_upstream.
-func NewFederationUpstream() resource.Resource { return entity.New(upstreams.Kind, ofUpstream) }
-
-// NewFederationUpstreamList makes the list resource of federation upstreams.
-func NewFederationUpstreamList() list.ListResource { return entity.NewList(upstreams.Kind, ofUpstream) }
+// FederationUpstream is rabbitmq_federation_upstream.
+var FederationUpstream = entity.Definition[upstream]{Kind: upstreams.Kind, Of: ofUpstream}
 
 var upstreamBlock = block{
 	name: "definition", component: broker.FederationUpstreamComponent, ends: []string{""},

@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/list"
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -19,11 +17,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/plain"
 )
 
-// NewShovel makes the resource rabbitmq_shovel.
-func NewShovel() resource.Resource { return entity.New(shovels.Kind, ofShovel) }
-
-// NewShovelList makes the list resource of shovels.
-func NewShovelList() list.ListResource { return entity.NewList(shovels.Kind, ofShovel) }
+// Shovel is rabbitmq_shovel.
+var Shovel = entity.Definition[shovel]{Kind: shovels.Kind, Of: ofShovel}
 
 var shovelBlock = block{
 	name: "info", component: broker.ShovelComponent, ends: []string{"source_", "destination_"}, key: shovelKey,

@@ -7,9 +7,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/list"
 	"github.com/hashicorp/terraform-plugin-framework/path"
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -21,11 +19,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/plain"
 )
 
-// New makes the resource rabbitmq_permissions.
-func New() resource.Resource { return entity.New(kind.Kind, of) }
-
-// NewList makes the list resource of permissions.
-func NewList() list.ListResource { return entity.NewList(kind.Kind, of) }
+// Resource is rabbitmq_permissions.
+var Resource = entity.Definition[model]{Kind: kind.Kind, Of: of}
 
 var kind = plain.Kind[broker.Permission]{
 	Kind: entity.Kind{Type: "permissions", Name: configured.Permissions, Common: true, Parts: parts, Schema: permissionsSchema},

@@ -10,9 +10,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/list"
 	"github.com/hashicorp/terraform-plugin-framework/path"
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -27,11 +25,8 @@ import (
 // byExchange are the topic permissions of a user in a vhost.
 type byExchange = map[string]broker.TopicPermission
 
-// NewTopic makes the resource rabbitmq_topic_permissions.
-func NewTopic() resource.Resource { return entity.New(topicKind.Kind, ofTopic) }
-
-// NewTopicList makes the list resource of topic permissions.
-func NewTopicList() list.ListResource { return entity.NewList(topicKind.Kind, ofTopic) }
+// Topic is rabbitmq_topic_permissions.
+var Topic = entity.Definition[topicModel]{Kind: topicKind.Kind, Of: ofTopic}
 
 var topicKind = plain.Kind[byExchange]{
 	Kind: entity.Kind{Type: "topic_permissions", Name: configured.TopicPermissions, Common: true, Parts: parts, Schema: topicSchema},

@@ -7,8 +7,6 @@ import (
 	"maps"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/list"
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -21,19 +19,11 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// New makes the resource rabbitmq_policy.
-func New() resource.Resource { return entity.New(policies.Kind, of(policies)) }
+// Resource is rabbitmq_policy.
+var Resource = define(policies)
 
-// NewList makes the list resource of policies.
-func NewList() list.ListResource { return entity.NewList(policies.Kind, of(policies)) }
-
-// NewOperator makes the resource rabbitmq_operator_policy.
-func NewOperator() resource.Resource { return entity.New(operatorPolicies.Kind, of(operatorPolicies)) }
-
-// NewOperatorList makes the list resource of operator policies.
-func NewOperatorList() list.ListResource {
-	return entity.NewList(operatorPolicies.Kind, of(operatorPolicies))
-}
+// Operator is rabbitmq_operator_policy.
+var Operator = define(operatorPolicies)
 
 var (
 	policies = plain.Kind[topology.Policy]{
@@ -71,10 +61,10 @@ func kind(name string, kind configured.Kind, describe func(context.Context) sche
 	}
 }
 
-func of(kind plain.Kind[topology.Policy]) func(*configured.Provider) entity.Resource[model] {
-	return func(run *configured.Provider) entity.Resource[model] {
+func define(kind plain.Kind[topology.Policy]) entity.Definition[model] {
+	return entity.Definition[model]{Kind: kind.Kind, Of: func(run *configured.Provider) entity.Resource[model] {
 		return resources{plain.Resource[model, topology.Policy, *model]{Kind: kind, Run: run}}
-	}
+	}}
 }
 
 // resources is one of the resources during one call from Terraform.

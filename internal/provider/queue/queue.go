@@ -9,11 +9,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
-	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/list"
 	"github.com/hashicorp/terraform-plugin-framework/path"
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
@@ -27,21 +24,14 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// New makes the resource.
-func New() resource.Resource { return entity.New(kind.Kind, of) }
-
-// NewData makes the data source.
-func NewData() datasource.DataSource {
-	return entity.NewLookup(kind.Kind, of, "type", "durable", "auto_delete", "arguments")
-}
-
-// NewList makes the list resource.
-func NewList() list.ListResource { return entity.NewList(kind.Kind, of) }
+// Resource is rabbitmq_queue.
+var Resource = entity.Definition[model]{Kind: kind.Kind, Of: of}
 
 var kind = plain.Kind[topology.Queue]{
 	Kind: entity.Kind{
 		Type: "queue", Name: configured.Queue, Common: true,
 		Parts:  []entity.Part{entity.VhostPart, {Name: "name", Description: "Name of the queue."}},
+		Shown:  []string{"type", "durable", "auto_delete", "arguments"},
 		Schema: queueSchema,
 	},
 	Equal: equal,

@@ -25,7 +25,7 @@ func TestImportByIdentity(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := New().(resource.ResourceWithImportState)
+			r := Resource.New().(resource.ResourceWithImportState)
 			identitySchema := identitySchemaOf(t)
 			identityType := identitySchema.Type().TerraformType(t.Context())
 			given := tftypes.NewValue(identityType, map[string]tftypes.Value{"vhost": c.vhost, "name": tftypes.NewValue(tftypes.String, c.given)})
@@ -73,6 +73,6 @@ func TestIdentitySchema(t *testing.T) {
 func identitySchemaOf(t *testing.T) identityschema.Schema {
 	t.Helper()
 	var response resource.IdentitySchemaResponse
-	New().(resource.ResourceWithIdentity).IdentitySchema(t.Context(), resource.IdentitySchemaRequest{}, &response)
+	Resource.New().(resource.ResourceWithIdentity).IdentitySchema(t.Context(), resource.IdentitySchemaRequest{}, &response)
 	return response.IdentitySchema
 }

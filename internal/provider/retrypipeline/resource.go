@@ -4,9 +4,7 @@ package retrypipeline
 import (
 	"slices"
 
-	"github.com/hashicorp/terraform-plugin-framework/list"
 	"github.com/hashicorp/terraform-plugin-framework/path"
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
@@ -18,11 +16,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// New makes the resource.
-func New() resource.Resource { return owner.New[model](kind()) }
-
-// NewList makes the list resource.
-func NewList() list.ListResource { return owner.NewList[model](kind()) }
+// Resource is rabbitmq_retry_pipeline.
+var Resource = owner.Define[model](kind())
 
 func kind() owner.Kind[pipeline.Pipeline] {
 	return owner.Kind[pipeline.Pipeline]{

@@ -8,11 +8,8 @@ import (
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
-	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/list"
 	"github.com/hashicorp/terraform-plugin-framework/path"
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
@@ -24,21 +21,14 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/plain"
 )
 
-// New makes the resource.
-func New() resource.Resource { return entity.New(kind.Kind, of) }
-
-// NewData makes the data source.
-func NewData() datasource.DataSource {
-	return entity.NewLookup(kind.Kind, of, "tags")
-}
-
-// NewList makes the list resource.
-func NewList() list.ListResource { return entity.NewList(kind.Kind, of) }
+// Resource is rabbitmq_user.
+var Resource = entity.Definition[model]{Kind: kind.Kind, Of: of}
 
 var kind = plain.Kind[user]{
 	Kind: entity.Kind{
 		Type: "user", Name: configured.User, Common: true,
 		Parts:  []entity.Part{{Name: "name", Description: "Name of the user."}},
+		Shown:  []string{"tags"},
 		Schema: userSchema,
 	},
 	Equal: equal,

@@ -6,10 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/list"
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
@@ -20,21 +17,14 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// New makes the resource.
-func New() resource.Resource { return entity.New(kind.Kind, of) }
-
-// NewData makes the data source.
-func NewData() datasource.DataSource {
-	return entity.NewLookup(kind.Kind, of, "description", "tags", "default_queue_type", "tracing", "max_connections", "max_queues")
-}
-
-// NewList makes the list resource.
-func NewList() list.ListResource { return entity.NewList(kind.Kind, of) }
+// Resource is rabbitmq_vhost.
+var Resource = entity.Definition[model]{Kind: kind.Kind, Of: of}
 
 var kind = plain.Kind[broker.VhostSettings]{
 	Kind: entity.Kind{
 		Type: "vhost", Name: configured.Vhost, Common: true,
 		Parts:  []entity.Part{{Name: "name", Description: "Name of the virtual host."}},
+		Shown:  []string{"description", "tags", "default_queue_type", "tracing", "max_connections", "max_queues"},
 		Schema: vhostSchema,
 	},
 	Equal: equal,
