@@ -36,14 +36,13 @@ func (in Inputs) Different(a, b any) Inputs {
 	return slices.DeleteFunc(slices.Clone(in), func(name string) bool { return before[name].Equal(after[name]) })
 }
 
-// values are the inputs of a model, a struct with `tfsdk` tags.
+// values are the inputs of a model, a struct with `tfsdk` tags, or with such structs embedded.
 func (in Inputs) values(model any) map[string]attr.Value {
 	values := map[string]attr.Value{}
 	of := reflect.ValueOf(model)
-	for i := range of.NumField() {
-		name := of.Type().Field(i).Tag.Get("tfsdk")
-		if value, isValue := reflect.TypeAssert[attr.Value](of.Field(i)); isValue && slices.Contains(in, name) {
-			values[name] = value
+	for _, field := range reflect.VisibleFields(of.Type()) {
+		if name := field.Tag.Get("tfsdk"); slices.Contains(in, name) {
+			values[name], _ = reflect.TypeAssert[attr.Value](of.FieldByIndex(field.Index))
 		}
 	}
 	return values

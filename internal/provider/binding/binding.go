@@ -66,6 +66,9 @@ func (b bindings) PlanDestroy(ctx context.Context, state model) diag.Diagnostics
 
 // Plan also warns if an update would share a binding that exists.
 func (b bindings) Plan(ctx context.Context, plan, prior *model) diag.Diagnostics {
+	if plan.PropertiesKey.IsUnknown() && prior != nil && plan.Object().Equal(prior.Object()) {
+		plan.PropertiesKey = prior.PropertiesKey // the binding stays the same
+	}
 	diags := b.Resource.Plan(ctx, plan, prior)
 	if prior != nil && len(b.Replacing().Different(*plan, *prior)) > 0 {
 		diags.Append(b.PlanDestroy(ctx, *prior)...)
@@ -116,7 +119,7 @@ func (b bindings) settled(ctx context.Context, plan *model, before map[string]bo
 			continue
 		}
 		plan.PropertiesKey = types.StringValue(live.PropertiesKey)
-		plan.Compute(plan)
+		plan.Compute()
 		if before[key(parts(live))] {
 			return b.Uncertain(*plan, failed)
 		}
@@ -161,7 +164,7 @@ func (b bindings) bind(ctx context.Context, plan *model) error {
 		return err
 	}
 	plan.PropertiesKey = types.StringValue(key)
-	plan.Compute(plan)
+	plan.Compute()
 	return nil
 }
 
@@ -241,13 +244,7 @@ func (m model) Validate(context.Context) diag.Diagnostics {
 	return diags
 }
 
-// Compute keeps the identifier while the binding stays the same.
-func (m *model) Compute(prior *model) {
-	if m.PropertiesKey.IsUnknown() && prior != nil && m.Object().Equal(prior.Object()) {
-		m.PropertiesKey = prior.PropertiesKey
-	}
-	m.ID = entity.ID(m.Identity())
-}
+func (m *model) Compute() { m.ID = entity.ID(m.Identity()) }
 
 func (m *model) Object() topology.Binding {
 	b := topology.Binding{

@@ -3,7 +3,6 @@ package exchange
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"strings"
 
@@ -35,7 +34,12 @@ var kind = plain.Kind[topology.Exchange]{
 		return preflight.CheckExchange(id[1], all)
 	},
 	Refusals: refusals,
-	Store:    func(run *configured.Provider) plain.Store[topology.Exchange] { return store{run} },
+	Store: func(run *configured.Provider) plain.Store[topology.Exchange] {
+		return store{plain.InVhost[topology.Exchange]{
+			Run: run, Of: func(vhost topology.Vhost) map[string]topology.Exchange { return vhost.Exchanges },
+			PutNamed: run.Client.PutExchange, DeleteNamed: run.Client.DeleteUnusedExchange,
+		}}
+	},
 }
 
 func of(run *configured.Provider) entity.Resource[model] {
@@ -121,15 +125,13 @@ func (e exchanges) Delete(ctx context.Context, state model) diag.Diagnostics {
 
 // model is the resource in Terraform's configuration, plan and state.
 type model struct {
-	Name       types.String  `tfsdk:"name"`
-	Vhost      types.String  `tfsdk:"vhost"`
+	plain.NamedInVhost
 	Type       types.String  `tfsdk:"type"`
 	Durable    types.Bool    `tfsdk:"durable"`
 	AutoDelete types.Bool    `tfsdk:"auto_delete"`
 	Internal   types.Bool    `tfsdk:"internal"`
 	Arguments  types.Dynamic `tfsdk:"arguments"`
 	Settings   types.List    `tfsdk:"settings"`
-	ID         types.String  `tfsdk:"id"`
 }
 
 // settings are the block that other providers have.
@@ -140,8 +142,6 @@ type settings struct {
 	Arguments  types.Map    `tfsdk:"arguments"`
 }
 
-func (m model) Identity() []types.String { return []types.String{m.Vhost, m.Name} }
-
 func (m model) Validate(context.Context) diag.Diagnostics {
 	if m.Type.IsNull() && m.Settings.IsNull() {
 		return diag.Diagnostics{plain.Lacks("type", "settings")}
@@ -149,8 +149,8 @@ func (m model) Validate(context.Context) diag.Diagnostics {
 	return nil
 }
 
-func (m *model) Compute(*model) {
-	m.ID = entity.ID(m.Identity())
+func (m *model) Compute() {
+	m.NamedInVhost.Compute()
 	if s := attribute.BlockOf[settings](m.Settings); s != nil {
 		m.Type, m.Durable, m.AutoDelete = s.Type, s.Durable, s.AutoDelete
 	}
@@ -188,26 +188,12 @@ func (m *model) Show(live topology.Exchange) {
 }
 
 // store is the exchanges of the broker.
-type store struct{ run *configured.Provider }
-
-func (s store) Live(ctx context.Context, id []string) (topology.Exchange, bool, error) {
-	vhost, err := s.run.Near(ctx, id[0], nil, nil)
-	exchange, exists := vhost.Exchanges[id[1]]
-	return exchange, exists, err
-}
-
-func (s store) Put(ctx context.Context, id []string, exchange topology.Exchange) (bool, error) {
-	return s.run.Client.PutExchange(ctx, id[0], id[1], exchange)
-}
-
-func (s store) Delete(ctx context.Context, id []string) error {
-	return s.run.Client.DeleteUnusedExchange(ctx, id[0], id[1])
+type store struct {
+	plain.InVhost[topology.Exchange]
 }
 
 // All leaves out the exchanges that each vhost has.
 func (s store) All(ctx context.Context, vhost string) ([][]string, error) {
-	all, err := s.run.Near(ctx, vhost, nil, nil)
-	made := maps.Clone(all.Exchanges)
-	maps.DeleteFunc(made, func(name string, _ topology.Exchange) bool { return name == "" || strings.HasPrefix(name, "amq.") })
-	return plain.Names(made), err
+	all, err := s.InVhost.All(ctx, vhost)
+	return slices.DeleteFunc(all, func(parts []string) bool { return parts[0] == "" || strings.HasPrefix(parts[0], "amq.") }), err
 }

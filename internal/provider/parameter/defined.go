@@ -66,7 +66,7 @@ func (d defined[M, P]) Plan(ctx context.Context, plan, prior *M) diag.Diagnostic
 
 // Update overwrites the parameter. What is not configured and has no attribute, and URIs, stay as they are on the broker.
 func (d defined[M, P]) Update(ctx context.Context, plan, state *M) diag.Diagnostics {
-	P(plan).Compute(state)
+	P(plan).Compute()
 	planned, before := P(plan).definition(), *P(state).definition()
 	sameVersion := attributes(*planned)[urisVersion].Equal(attributes(before)[urisVersion])
 	if sameVersion {

@@ -71,26 +71,21 @@ func upstreamSchema(context.Context) schema.Schema {
 
 // upstream is the resource in Terraform's configuration, plan and state.
 type upstream struct {
-	Name       types.String `tfsdk:"name"`
-	Vhost      types.String `tfsdk:"vhost"`
+	plain.NamedInVhost
 	Component  types.String `tfsdk:"component"`
 	Definition types.List   `tfsdk:"definition"`
-	ID         types.String `tfsdk:"id"`
 }
-
-func (m upstream) Identity() []types.String { return []types.String{m.Vhost, m.Name} }
 
 func (m upstream) Validate(context.Context) diag.Diagnostics {
 	return upstreamBlock.validate(m.Definition)
 }
 
-func (m *upstream) Compute(*upstream) {
-	m.ID, m.Component = entity.ID(m.Identity()), types.StringValue(broker.FederationUpstreamComponent)
+func (m *upstream) Compute() {
+	m.NamedInVhost.Compute()
+	m.Component = types.StringValue(broker.FederationUpstreamComponent)
 }
 
 func (m *upstream) Object() any { return upstreamBlock.value(m.Definition) }
-
-func (m *upstream) Imported() bool { return m.ID.IsNull() }
 
 func (m *upstream) Show(live any) { m.Definition = upstreamBlock.shown(m.Definition, live) }
 

@@ -86,11 +86,9 @@ func parameterSchema(context.Context) schema.Schema {
 
 // model is the resource in Terraform's configuration, plan and state.
 type model struct {
-	Name      types.String  `tfsdk:"name"`
-	Vhost     types.String  `tfsdk:"vhost"`
+	plain.NamedInVhost
 	Component types.String  `tfsdk:"component"`
 	Value     types.Dynamic `tfsdk:"value"`
-	ID        types.String  `tfsdk:"id"`
 }
 
 func (m model) Identity() []types.String { return []types.String{m.Vhost, m.Component, m.Name} }
@@ -107,11 +105,9 @@ func ofOther(component string) []problem.Problem {
 	return nil
 }
 
-func (m *model) Compute(*model) { m.ID = entity.ID(m.Identity()) }
+func (m *model) Compute() { m.ID = entity.ID(m.Identity()) }
 
 func (m *model) Object() any { return attribute.Decoded(m.Value) }
-
-func (m *model) Imported() bool { return m.ID.IsNull() }
 
 func (m *model) Show(live any) { m.Value = types.DynamicValue(attribute.Encoded(live)) }
 

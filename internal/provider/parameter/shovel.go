@@ -90,21 +90,13 @@ func shovelSchema(context.Context) schema.Schema {
 
 // shovel is the resource in Terraform's configuration, plan and state.
 type shovel struct {
-	Name  types.String `tfsdk:"name"`
-	Vhost types.String `tfsdk:"vhost"`
-	Info  types.List   `tfsdk:"info"`
-	ID    types.String `tfsdk:"id"`
+	plain.NamedInVhost
+	Info types.List `tfsdk:"info"`
 }
-
-func (m shovel) Identity() []types.String { return []types.String{m.Vhost, m.Name} }
 
 func (m shovel) Validate(context.Context) diag.Diagnostics { return shovelBlock.validate(m.Info) }
 
-func (m *shovel) Compute(*shovel) { m.ID = entity.ID(m.Identity()) }
-
 func (m *shovel) Object() any { return shovelBlock.value(m.Info) }
-
-func (m *shovel) Imported() bool { return m.ID.IsNull() }
 
 func (m *shovel) Show(live any) { m.Info = shovelBlock.shown(m.Info, live) }
 

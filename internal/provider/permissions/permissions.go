@@ -76,7 +76,7 @@ func (r resources) Create(ctx context.Context, plan *model) diag.Diagnostics {
 	case self.Name != plan.User.ValueString() || plan.Object() != all || exists && live != all:
 		return r.Resource.Create(ctx, plan)
 	}
-	plan.Compute(nil)
+	plan.Compute()
 	if _, err := (store{r.Run}).Put(ctx, r.ID(*plan), all); err != nil {
 		return r.Failed("create", *plan, err)
 	}
@@ -171,15 +171,26 @@ func userAttribute(kind string) schema.Attribute {
 	}
 }
 
+// ofUser has the attributes that permissions and topic permissions share.
+type ofUser struct {
+	User  types.String `tfsdk:"user"`
+	Vhost types.String `tfsdk:"vhost"`
+	ID    types.String `tfsdk:"id"`
+}
+
+func (m ofUser) Identity() []types.String { return []types.String{m.Vhost, m.User} }
+
+func (m *ofUser) Compute() { m.ID = entity.ID(m.Identity()) }
+
+func (m *ofUser) Imported() bool { return m.ID.IsNull() }
+
 // model is the resource in Terraform's configuration, plan and state.
 type model struct {
-	User        types.String `tfsdk:"user"`
-	Vhost       types.String `tfsdk:"vhost"`
+	ofUser
 	Configure   types.String `tfsdk:"configure"`
 	Write       types.String `tfsdk:"write"`
 	Read        types.String `tfsdk:"read"`
 	Permissions types.List   `tfsdk:"permissions"`
-	ID          types.String `tfsdk:"id"`
 }
 
 // patterns are the block that other providers have.
@@ -189,12 +200,10 @@ type patterns struct {
 	Read      types.String `tfsdk:"read"`
 }
 
-func (m model) Identity() []types.String { return []types.String{m.Vhost, m.User} }
-
 func (m model) Validate(context.Context) diag.Diagnostics { return nil }
 
-func (m *model) Compute(*model) {
-	m.ID = entity.ID(m.Identity())
+func (m *model) Compute() {
+	m.ofUser.Compute()
 	if p := attribute.BlockOf[patterns](m.Permissions); p != nil {
 		m.Configure, m.Write, m.Read = p.Configure, p.Write, p.Read
 	}
@@ -206,8 +215,6 @@ func (m *model) Compute(*model) {
 func (m *model) Object() broker.Permission {
 	return broker.Permission{Configure: m.Configure.ValueString(), Write: m.Write.ValueString(), Read: m.Read.ValueString()}
 }
-
-func (m *model) Imported() bool { return m.ID.IsNull() }
 
 func (m *model) Show(live broker.Permission) {
 	m.Configure, m.Write, m.Read = types.StringValue(live.Configure), types.StringValue(live.Write), types.StringValue(live.Read)

@@ -70,10 +70,8 @@ func topicSchema(context.Context) schema.Schema {
 
 // topicModel is the resource in Terraform's configuration, plan and state.
 type topicModel struct {
-	User        types.String `tfsdk:"user"`
-	Vhost       types.String `tfsdk:"vhost"`
-	Permissions types.Set    `tfsdk:"permissions"`
-	ID          types.String `tfsdk:"id"`
+	ofUser
+	Permissions types.Set `tfsdk:"permissions"`
 }
 
 // atExchange are the permissions at one exchange.
@@ -82,8 +80,6 @@ type atExchange struct {
 	Write    types.String `tfsdk:"write"`
 	Read     types.String `tfsdk:"read"`
 }
-
-func (m topicModel) Identity() []types.String { return []types.String{m.Vhost, m.User} }
 
 func (m topicModel) Validate(ctx context.Context) diag.Diagnostics {
 	var blocks []atExchange
@@ -99,8 +95,6 @@ func (m topicModel) Validate(ctx context.Context) diag.Diagnostics {
 	return nil
 }
 
-func (m *topicModel) Compute(*topicModel) { m.ID = entity.ID(m.Identity()) }
-
 func (m *topicModel) Object() byExchange {
 	var blocks []atExchange
 	_ = m.Permissions.ElementsAs(attribute.Background, &blocks, false)
@@ -110,8 +104,6 @@ func (m *topicModel) Object() byExchange {
 	}
 	return all
 }
-
-func (m *topicModel) Imported() bool { return m.ID.IsNull() }
 
 func (m *topicModel) Show(live byExchange) {
 	blocks := []atExchange{}

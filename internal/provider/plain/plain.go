@@ -53,6 +53,39 @@ type Store[O any] interface {
 	All(ctx context.Context, vhost string) ([][]string, error)
 }
 
+// InVhost is a store of objects that the listing of a vhost has by name.
+type InVhost[O any] struct {
+	Run *configured.Provider
+	// Of picks the objects from a listing.
+	Of func(topology.Vhost) map[string]O
+	// PutNamed and DeleteNamed are the broker's calls.
+	PutNamed    func(ctx context.Context, vhost, name string, object O) (created bool, err error)
+	DeleteNamed func(ctx context.Context, vhost, name string) error
+}
+
+// Live finds an object in this operation's listing.
+func (s InVhost[O]) Live(ctx context.Context, id []string) (object O, exists bool, err error) {
+	vhost, err := s.Run.Near(ctx, id[0], nil, nil)
+	object, exists = s.Of(vhost)[id[1]]
+	return object, exists, err
+}
+
+// Put creates or overwrites an object.
+func (s InVhost[O]) Put(ctx context.Context, id []string, object O) (created bool, err error) {
+	return s.PutNamed(ctx, id[0], id[1], object)
+}
+
+// Delete deletes an object.
+func (s InVhost[O]) Delete(ctx context.Context, id []string) error {
+	return s.DeleteNamed(ctx, id[0], id[1])
+}
+
+// All lists the objects of a vhost.
+func (s InVhost[O]) All(ctx context.Context, vhost string) ([][]string, error) {
+	all, err := s.Run.Near(ctx, vhost, nil, nil)
+	return Names(s.Of(all)), err
+}
+
 // Model is the resource in Terraform's configuration, plan and state.
 type Model[M, O any] interface {
 	*M
@@ -60,8 +93,8 @@ type Model[M, O any] interface {
 	Identity() []types.String
 	// Validate checks each attribute by itself, if its value is known.
 	Validate(ctx context.Context) diag.Diagnostics
-	// Compute sets the computed attributes of a plan. Prior is nil for a new resource.
-	Compute(prior *M)
+	// Compute sets the computed attributes.
+	Compute()
 	// Object is the object that the attributes describe. Within a plan, it is only complete if all of them are known.
 	Object() O
 	// Show sets the attributes to a live object.
@@ -69,6 +102,33 @@ type Model[M, O any] interface {
 	// Imported reports whether only the identity of a state is known.
 	Imported() bool
 }
+
+// Named has the attributes of an object without a vhost, and what all models of such objects do with them.
+type Named struct {
+	Name types.String `tfsdk:"name"`
+	ID   types.String `tfsdk:"id"`
+}
+
+// Identity has the values of the kind's parts.
+func (n Named) Identity() []types.String { return []types.String{n.Name} }
+
+// Compute sets the id.
+func (n *Named) Compute() { n.ID = entity.ID(n.Identity()) }
+
+// Imported reports whether only the identity of a state is known.
+func (n *Named) Imported() bool { return n.ID.IsNull() }
+
+// NamedInVhost is Named for an object in a vhost.
+type NamedInVhost struct {
+	Vhost types.String `tfsdk:"vhost"`
+	Named
+}
+
+// Identity has the values of the kind's parts.
+func (n NamedInVhost) Identity() []types.String { return []types.String{n.Vhost, n.Name} }
+
+// Compute sets the id.
+func (n *NamedInVhost) Compute() { n.ID = entity.ID(n.Identity()) }
 
 // Resource is a resource of a kind during one call from Terraform.
 type Resource[M, O any, P Model[M, O]] struct {
@@ -99,8 +159,8 @@ func (r Resource[M, O, P]) unaddressable(part int, value string) diag.Diagnostic
 }
 
 // Plan sets the computed attributes, and refuses an object that belongs to another resource.
-func (r Resource[M, O, P]) Plan(ctx context.Context, plan, prior *M) diag.Diagnostics {
-	P(plan).Compute(prior)
+func (r Resource[M, O, P]) Plan(ctx context.Context, plan, _ *M) diag.Diagnostics {
+	P(plan).Compute()
 	return r.owned(ctx, *plan)
 }
 
@@ -133,7 +193,7 @@ func (r Resource[M, O, P]) Create(ctx context.Context, plan *M) diag.Diagnostics
 
 // Put creates an object that is not on the broker.
 func (r Resource[M, O, P]) Put(ctx context.Context, plan *M) diag.Diagnostics {
-	P(plan).Compute(nil)
+	P(plan).Compute()
 	created, err := r.store().Put(ctx, r.ID(*plan), P(plan).Object())
 	switch {
 	case err == nil && created:
@@ -193,7 +253,7 @@ func (r Resource[M, O, P]) Read(ctx context.Context, state *M) (exists bool, dia
 	if P(state).Imported() || !r.Equal(P(state).Object(), live) {
 		P(state).Show(live)
 	}
-	P(state).Compute(state)
+	P(state).Compute()
 	return true, nil
 }
 
@@ -216,7 +276,7 @@ func (r Resource[M, O, P]) CheckImport(ctx context.Context, id []string) diag.Di
 
 // Update overwrites the object.
 func (r Resource[M, O, P]) Update(ctx context.Context, plan, state *M) diag.Diagnostics {
-	P(plan).Compute(state)
+	P(plan).Compute()
 	if r.Equal(P(plan).Object(), P(state).Object()) {
 		return nil
 	}

@@ -73,7 +73,7 @@ func wasInterrupted(object string) diag.Diagnostic {
 
 // Update re-creates the object, or restores the bindings that an interrupted re-creation left out.
 func (r Recreated[M, O, P]) Update(ctx context.Context, plan, state *M) diag.Diagnostics {
-	P(plan).Compute(state)
+	P(plan).Compute()
 	id, object := r.ID(*plan), P(plan).Object()
 	if r.Equal(object, P(state).Object()) {
 		noted, err := hasNotes(ctx, r.Run, id[0])

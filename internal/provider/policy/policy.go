@@ -33,10 +33,9 @@ var (
 			return preflight.CheckPolicy(id[1], all)
 		},
 		Store: func(run *configured.Provider) plain.Store[topology.Policy] {
-			return store{
-				run: run,
-				of:  func(vhost topology.Vhost) map[string]topology.Policy { return vhost.Policies },
-				put: (*broker.Client).PutPolicy, remove: (*broker.Client).DeletePolicy,
+			return plain.InVhost[topology.Policy]{
+				Run: run, Of: func(vhost topology.Vhost) map[string]topology.Policy { return vhost.Policies },
+				PutNamed: run.Client.PutPolicy, DeleteNamed: run.Client.DeletePolicy,
 			}
 		},
 	}
@@ -44,10 +43,9 @@ var (
 		Kind:  kind("operator_policy", configured.OperatorPolicy, operatorPolicySchema),
 		Equal: topology.Policy.Equal, Refusals: refusals,
 		Store: func(run *configured.Provider) plain.Store[topology.Policy] {
-			return store{
-				run: run,
-				of:  func(vhost topology.Vhost) map[string]topology.Policy { return vhost.OperatorPolicies },
-				put: (*broker.Client).PutOperatorPolicy, remove: (*broker.Client).DeleteOperatorPolicy,
+			return plain.InVhost[topology.Policy]{
+				Run: run, Of: func(vhost topology.Vhost) map[string]topology.Policy { return vhost.OperatorPolicies },
+				PutNamed: run.Client.PutOperatorPolicy, DeleteNamed: run.Client.DeleteOperatorPolicy,
 			}
 		},
 	}
@@ -192,14 +190,12 @@ func (r resources) change(all *topology.Vhost, m model, stays bool) {
 
 // model is the resource in Terraform's configuration, plan and state.
 type model struct {
-	Name       types.String  `tfsdk:"name"`
-	Vhost      types.String  `tfsdk:"vhost"`
+	plain.NamedInVhost
 	Pattern    types.String  `tfsdk:"pattern"`
 	ApplyTo    types.String  `tfsdk:"apply_to"`
 	Priority   types.Int64   `tfsdk:"priority"`
 	Definition types.Dynamic `tfsdk:"definition"`
 	Policy     types.List    `tfsdk:"policy"`
-	ID         types.String  `tfsdk:"id"`
 }
 
 // block is the block that other providers have.
@@ -209,8 +205,6 @@ type block struct {
 	Priority   types.Int64  `tfsdk:"priority"`
 	Definition types.Map    `tfsdk:"definition"`
 }
-
-func (m model) Identity() []types.String { return []types.String{m.Vhost, m.Name} }
 
 func (m model) Validate(context.Context) diag.Diagnostics {
 	if b := attribute.BlockOf[block](m.Policy); b != nil {
@@ -229,8 +223,8 @@ func (m model) Validate(context.Context) diag.Diagnostics {
 	return diags
 }
 
-func (m *model) Compute(*model) {
-	m.ID = entity.ID(m.Identity())
+func (m *model) Compute() {
+	m.NamedInVhost.Compute()
 	if b := attribute.BlockOf[block](m.Policy); b != nil {
 		m.Pattern, m.ApplyTo, m.Priority = b.Pattern, b.ApplyTo, b.Priority
 	}
@@ -255,8 +249,6 @@ func (m *model) known() bool {
 	return attribute.AllKnown(m.Vhost, m.Name, m.Pattern, m.ApplyTo, m.Priority, m.Definition, m.Policy)
 }
 
-func (m *model) Imported() bool { return m.ID.IsNull() }
-
 func (m *model) Show(live topology.Policy) {
 	m.Pattern, m.ApplyTo = types.StringValue(live.Pattern), types.StringValue(live.ApplyTo)
 	m.Priority = types.Int64Value(int64(live.Priority))
@@ -265,31 +257,4 @@ func (m *model) Show(live topology.Policy) {
 		return
 	}
 	attribute.SetBlock(&m.Policy, block{m.Pattern, m.ApplyTo, m.Priority, attribute.TextArgumentsValue(live.Definition)})
-}
-
-// store is the policies, or the operator policies, of the broker.
-type store struct {
-	run    *configured.Provider
-	of     func(topology.Vhost) map[string]topology.Policy
-	put    func(c *broker.Client, ctx context.Context, vhost, name string, policy topology.Policy) (bool, error)
-	remove func(c *broker.Client, ctx context.Context, vhost, name string) error
-}
-
-func (s store) Live(ctx context.Context, id []string) (topology.Policy, bool, error) {
-	vhost, err := s.run.Near(ctx, id[0], nil, nil)
-	policy, exists := s.of(vhost)[id[1]]
-	return policy, exists, err
-}
-
-func (s store) Put(ctx context.Context, id []string, policy topology.Policy) (bool, error) {
-	return s.put(s.run.Client, ctx, id[0], id[1], policy)
-}
-
-func (s store) Delete(ctx context.Context, id []string) error {
-	return s.remove(s.run.Client, ctx, id[0], id[1])
-}
-
-func (s store) All(ctx context.Context, vhost string) ([][]string, error) {
-	all, err := s.run.Near(ctx, vhost, nil, nil)
-	return plain.Names(s.of(all)), err
 }

@@ -39,7 +39,14 @@ var kind = plain.Kind[topology.Queue]{
 		return preflight.CheckQueue(id[1], all)
 	},
 	Refusals: refusals,
-	Store:    func(run *configured.Provider) plain.Store[topology.Queue] { return store{run} },
+	Store: func(run *configured.Provider) plain.Store[topology.Queue] {
+		return plain.InVhost[topology.Queue]{
+			Run: run, Of: func(vhost topology.Vhost) map[string]topology.Queue { return vhost.Queues }, PutNamed: run.Client.PutQueue,
+			DeleteNamed: func(ctx context.Context, vhost, name string) error {
+				return run.Client.DeleteQueue(ctx, vhost, name, "")
+			},
+		}
+	},
 }
 
 // equal compares queues. If no type is wanted, the live one counts.
@@ -95,7 +102,7 @@ func (q queues) before(ctx context.Context, prior model, planned string) topolog
 	}
 	queue.Type = planned
 	if q.Run.Configured() && !q.Run.HasWritten() {
-		if live, exists, err := (store{q.Run}).Live(ctx, q.ID(prior)); err == nil && exists {
+		if live, exists, err := q.Store(q.Run).Live(ctx, q.ID(prior)); err == nil && exists {
 			queue.Type = live.Type
 		}
 	}
@@ -261,15 +268,13 @@ func (q queues) bound(ctx context.Context, vhost, name string, all topology.Vhos
 
 // model is the resource in Terraform's configuration, plan and state.
 type model struct {
-	Name         types.String  `tfsdk:"name"`
-	Vhost        types.String  `tfsdk:"vhost"`
+	plain.NamedInVhost
 	Type         types.String  `tfsdk:"type"`
 	Durable      types.Bool    `tfsdk:"durable"`
 	AutoDelete   types.Bool    `tfsdk:"auto_delete"`
 	Arguments    types.Dynamic `tfsdk:"arguments"`
 	Settings     types.List    `tfsdk:"settings"`
 	ForceDestroy types.Bool    `tfsdk:"force_destroy"`
-	ID           types.String  `tfsdk:"id"`
 }
 
 // settings are the block that other providers have.
@@ -279,8 +284,6 @@ type settings struct {
 	Arguments     types.Map            `tfsdk:"arguments"`
 	ArgumentsJSON jsontypes.Normalized `tfsdk:"arguments_json"`
 }
-
-func (m model) Identity() []types.String { return []types.String{m.Vhost, m.Name} }
 
 const (
 	typeArgument = "x-queue-type"
@@ -304,8 +307,8 @@ func (m model) Validate(context.Context) diag.Diagnostics {
 	return diags
 }
 
-func (m *model) Compute(*model) {
-	m.ID = entity.ID(m.Identity())
+func (m *model) Compute() {
+	m.NamedInVhost.Compute()
 	if s := attribute.BlockOf[settings](m.Settings); s != nil {
 		kind, _ := s.arguments()[typeArgument].(string)
 		m.Type, m.Durable, m.AutoDelete = attribute.TextValue(kind), s.Durable, s.AutoDelete
@@ -344,8 +347,6 @@ func (m *model) known() bool {
 	return attribute.AllKnown(m.Type, m.Durable, m.AutoDelete, m.Arguments, m.Settings)
 }
 
-func (m *model) Imported() bool { return m.ID.IsNull() }
-
 func (m *model) Show(live topology.Queue) {
 	s := attribute.BlockOf[settings](m.Settings)
 	m.Durable, m.AutoDelete = types.BoolValue(!live.Transient), types.BoolValue(live.AutoDelete)
@@ -366,26 +367,4 @@ func (m *model) Show(live topology.Queue) {
 		shown.Arguments = attribute.TextArgumentsValue(arguments)
 	}
 	attribute.SetBlock(&m.Settings, shown)
-}
-
-// store is the queues of the broker.
-type store struct{ run *configured.Provider }
-
-func (s store) Live(ctx context.Context, id []string) (topology.Queue, bool, error) {
-	vhost, err := s.run.Near(ctx, id[0], nil, nil)
-	queue, exists := vhost.Queues[id[1]]
-	return queue, exists, err
-}
-
-func (s store) Put(ctx context.Context, id []string, queue topology.Queue) (bool, error) {
-	return s.run.Client.PutQueue(ctx, id[0], id[1], queue)
-}
-
-func (s store) Delete(ctx context.Context, id []string) error {
-	return s.run.Client.DeleteQueue(ctx, id[0], id[1], "")
-}
-
-func (s store) All(ctx context.Context, vhost string) ([][]string, error) {
-	all, err := s.run.Near(ctx, vhost, nil, nil)
-	return plain.Names(all.Queues), err
 }

@@ -327,7 +327,7 @@ func (u users) ownUser(ctx context.Context, m model, refused func(model) diag.Di
 
 // model is the resource in Terraform's configuration, plan and state.
 type model struct {
-	Name              types.String `tfsdk:"name"`
+	plain.Named
 	Password          types.String `tfsdk:"password"`
 	PasswordWO        types.String `tfsdk:"password_wo"`
 	PasswordWOVersion types.Int64  `tfsdk:"password_wo_version"`
@@ -336,10 +336,7 @@ type model struct {
 	Permissions       types.Map    `tfsdk:"permissions"`
 	MaxConnections    types.Int64  `tfsdk:"max_connections"`
 	MaxChannels       types.Int64  `tfsdk:"max_channels"`
-	ID                types.String `tfsdk:"id"`
 }
-
-func (m model) Identity() []types.String { return []types.String{m.Name} }
 
 func (m model) Validate(context.Context) diag.Diagnostics {
 	if attribute.Known(m.PasswordHash) && !isHash(m.PasswordHash.ValueString()) {
@@ -347,8 +344,6 @@ func (m model) Validate(context.Context) diag.Diagnostics {
 	}
 	return nil
 }
-
-func (m *model) Compute(*model) { m.ID = entity.ID(m.Identity()) }
 
 func (m *model) Object() user {
 	u := user{Account: broker.Account{Tags: attribute.Texts(m.Tags), PasswordHash: m.PasswordHash.ValueString()}}
@@ -376,8 +371,6 @@ type patterns struct {
 	Write     types.String `tfsdk:"write"`
 	Read      types.String `tfsdk:"read"`
 }
-
-func (m *model) Imported() bool { return m.ID.IsNull() }
 
 // Show also shows that the user has another password: as an empty one, or as a missing version.
 func (m *model) Show(live user) {

@@ -144,7 +144,7 @@ func (s store) All(ctx context.Context, _ string) ([][]string, error) {
 
 // model is the resource in Terraform's configuration, plan and state.
 type model struct {
-	Name             types.String `tfsdk:"name"`
+	plain.Named
 	Description      types.String `tfsdk:"description"`
 	Tags             types.Set    `tfsdk:"tags"`
 	DefaultQueueType types.String `tfsdk:"default_queue_type"`
@@ -152,16 +152,9 @@ type model struct {
 	MaxConnections   types.Int64  `tfsdk:"max_connections"`
 	MaxQueues        types.Int64  `tfsdk:"max_queues"`
 	ForceDestroy     types.Bool   `tfsdk:"force_destroy"`
-	ID               types.String `tfsdk:"id"`
 }
 
-func (m model) Identity() []types.String { return []types.String{m.Name} }
-
 func (m model) Validate(context.Context) diag.Diagnostics { return nil }
-
-func (m *model) Compute(*model) { m.ID = entity.ID(m.Identity()) }
-
-func (m *model) Imported() bool { return m.ID.IsNull() }
 
 func (m *model) Object() broker.VhostSettings {
 	return broker.VhostSettings{
