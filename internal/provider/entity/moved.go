@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
-	"math/big"
+	"maps"
 	"slices"
-	"strconv"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -61,14 +59,10 @@ func (e *entity[M]) MoveState(ctx context.Context) []resource.StateMover {
 
 // moved sets a state to what another provider has stored. It has no id, so that Read completes it as after an import.
 func (e *entity[M]) moved(ctx context.Context, from *tfprotov6.RawState, state *tfsdk.State) diag.Diagnostics {
-	var stored map[string]any
-	decoder := json.NewDecoder(bytes.NewReader(from.JSON))
-	decoder.UseNumber()
-	err := decoder.Decode(&stored)
+	of := e.Kind.Schema(ctx)
+	text, err := readable(ctx, from.JSON, of)
 	if err == nil {
-		delete(stored, "id")
-		of := e.Kind.Schema(ctx)
-		state.Raw, err = movedObject(ctx, stored, of.Attributes, of.Blocks)
+		state.Raw, err = tfprotov6.RawState{JSON: text}.Unmarshal(of.Type().TerraformType(ctx))
 	}
 	if err != nil {
 		return diag.Diagnostics{e.Cannot("take over", "The state of another provider cannot be read: "+err.Error()+
@@ -77,46 +71,42 @@ func (e *entity[M]) moved(ctx context.Context, from *tfprotov6.RawState, state *
 	return nil
 }
 
-// movedObject has those values that the schema has. The rest is null.
-func movedObject(
-	ctx context.Context, stored map[string]any, attributes map[string]schema.Attribute, blocks map[string]schema.Block,
-) (tftypes.Value, error) {
-	values, kinds := map[string]tftypes.Value{}, map[string]tftypes.Type{}
-	for name, attribute := range attributes {
-		kinds[name] = attribute.GetType().TerraformType(ctx)
-		value, err := movedValue(stored[name], kinds[name])
-		if err != nil {
-			return tftypes.Value{}, fmt.Errorf("%s: %w", name, err)
-		}
-		values[name] = value
+// readable leaves out of a stored state what has another type here, and zeros that stand for missing attributes: in blocks, other
+// providers store both alike.
+func readable(ctx context.Context, from []byte, of schema.Schema) ([]byte, error) {
+	var stored map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(from))
+	decoder.UseNumber()
+	if err := decoder.Decode(&stored); err != nil {
+		return nil, err
 	}
-	for name, block := range blocks {
-		kinds[name] = block.Type().TerraformType(ctx)
-		var elements []tftypes.Value
+	delete(stored, "id")
+	maps.DeleteFunc(stored, func(name string, value any) bool {
+		return of.Blocks[name] == nil && isOther(ctx, value, of.Attributes[name])
+	})
+	for name, block := range of.Blocks {
+		inside, _ := block.GetNestedObject().(schema.NestedBlockObject)
 		listed, _ := stored[name].([]any)
 		for _, each := range listed {
 			content, _ := each.(map[string]any)
-			inside, _ := block.GetNestedObject().(schema.NestedBlockObject)
-			value, err := movedObject(ctx, withoutZeros(content, inside.Attributes), inside.Attributes, nil)
-			if err != nil {
-				return tftypes.Value{}, fmt.Errorf("%s: %w", name, err)
-			}
-			elements = append(elements, value)
+			maps.DeleteFunc(content, func(name string, value any) bool {
+				attribute := inside.Attributes[name]
+				return isOther(ctx, value, attribute) || attribute.IsOptional() && !attribute.IsComputed() && isZero(value)
+			})
 		}
-		values[name] = tftypes.NewValue(kinds[name], elements)
+		stored[name] = append([]any{}, listed...) // blocks are never null
 	}
-	return tftypes.NewValue(tftypes.Object{AttributeTypes: kinds}, values), nil
+	return json.Marshal(stored)
 }
 
-// withoutZeros leaves out zeros that stand for missing attributes: in blocks, other providers store both alike.
-func withoutZeros(stored map[string]any, attributes map[string]schema.Attribute) map[string]any {
-	rest := map[string]any{}
-	for name, value := range stored {
-		if attribute, has := attributes[name]; has && (!attribute.IsOptional() || attribute.IsComputed() || !isZero(value)) {
-			rest[name] = value
-		}
+// isOther reports whether a value is not one of the attribute's type, or the schema has no such attribute. Some versions of other
+// providers store an empty text for a missing number or flag.
+func isOther(ctx context.Context, value any, attribute schema.Attribute) bool {
+	if attribute == nil {
+		return true
 	}
-	return rest
+	to := attribute.GetType().TerraformType(ctx)
+	return to.Is(tftypes.DynamicPseudoType) || value == "" && !to.Is(tftypes.String)
 }
 
 func isZero(value any) bool {
@@ -133,59 +123,4 @@ func isZero(value any) bool {
 		return len(value) == 0
 	}
 	return value == nil
-}
-
-// movedValue reads a stored value as a type. Other versions of other providers store numbers and flags as text.
-func movedValue(stored any, to tftypes.Type) (tftypes.Value, error) {
-	if stored == nil {
-		return tftypes.NewValue(to, nil), nil
-	}
-	switch to := to.(type) {
-	case tftypes.List:
-		return movedElements(stored, to, to.ElementType)
-	case tftypes.Set:
-		return movedElements(stored, to, to.ElementType)
-	case tftypes.Map:
-		return movedMap(stored, to)
-	}
-	text := fmt.Sprint(stored)
-	switch {
-	case to.Is(tftypes.String):
-		return tftypes.NewValue(to, text), nil
-	case text == "":
-		return tftypes.NewValue(to, nil), nil
-	case to.Is(tftypes.Bool):
-		flag, err := strconv.ParseBool(text)
-		return tftypes.NewValue(to, flag), err
-	case to.Is(tftypes.Number):
-		number, _, err := big.ParseFloat(text, 10, 512, big.ToNearestEven)
-		return tftypes.NewValue(to, number), err
-	}
-	return tftypes.NewValue(to, nil), nil // of another shape: Read finds it
-}
-
-func movedElements(stored any, to, of tftypes.Type) (tftypes.Value, error) {
-	var elements []tftypes.Value
-	listed, _ := stored.([]any)
-	for _, each := range listed {
-		value, err := movedValue(each, of)
-		if err != nil {
-			return tftypes.Value{}, err
-		}
-		elements = append(elements, value)
-	}
-	return tftypes.NewValue(to, elements), nil
-}
-
-func movedMap(stored any, to tftypes.Map) (tftypes.Value, error) {
-	elements := map[string]tftypes.Value{}
-	entries, _ := stored.(map[string]any)
-	for key, each := range entries {
-		value, err := movedValue(each, to.ElementType)
-		if err != nil {
-			return tftypes.Value{}, err
-		}
-		elements[key] = value
-	}
-	return tftypes.NewValue(to, elements), nil
 }
