@@ -4,14 +4,11 @@ import (
 	"context"
 	"regexp"
 
-	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -38,20 +35,10 @@ func PolicyPriority(preset int64, description string) schema.Attribute {
 // policy_definition_json.
 func AttachAttributes(definition string) map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"type": schema.StringAttribute{
-			Optional: true, Computed: true,
-			Default:    stringdefault.StaticString(topology.Quorum),
-			Validators: OneOf(topology.Quorum, topology.Classic),
-			MarkdownDescription: "The queue's type: `quorum` (default) or `classic`. " +
-				"It must be the queue's real type, since a policy for another type does not apply.",
-		},
-		"attach": schema.StringAttribute{
-			Optional: true, Computed: true,
-			Default:    stringdefault.StaticString(pipeline.AttachPolicy),
-			Validators: OneOf(pipeline.AttachPolicy, pipeline.AttachArguments),
-			MarkdownDescription: "How the queue gets its dead-letter exchange: from a `policy` (default), or from `arguments` " +
-				"that the application declares and the provider checks.",
-		},
+		"type": TextOneOf(topology.Quorum, "The queue's type: `quorum` (default) or `classic`. "+
+			"It must be the queue's real type, since a policy for another type does not apply.", topology.Quorum, topology.Classic),
+		"attach": TextOneOf(pipeline.AttachPolicy, "How the queue gets its dead-letter exchange: from a `policy` (default), "+
+			"or from `arguments` that the application declares and the provider checks.", pipeline.AttachPolicy, pipeline.AttachArguments),
 		"take_over_from": schema.StringAttribute{
 			Optional:            true,
 			MarkdownDescription: "Name of the pipeline that has the queue and releases it in a later apply. Remove it after that apply.",
@@ -62,11 +49,7 @@ func AttachAttributes(definition string) map[string]schema.Attribute {
 			MarkdownDescription: "`at-least-once` (default for quorum queues) needs a queue without a length limit. " +
 				"Classic queues support only `at-most-once`.",
 		},
-		"policy_definition_json": schema.StringAttribute{
-			Optional:            true,
-			CustomType:          jsontypes.NormalizedType{},
-			MarkdownDescription: "More keys for the policy of this queue, as JSON. " + definition,
-		},
+		"policy_definition_json": JSON("More keys for the policy of this queue, as JSON. " + definition),
 	}
 }
 
@@ -77,11 +60,7 @@ func ComputedString(description string) schema.StringAttribute {
 
 // ForceDestroy describes the attribute force_destroy.
 func ForceDestroy() schema.Attribute {
-	return schema.BoolAttribute{
-		Optional: true, Computed: true,
-		Default:             booldefault.StaticBool(false),
-		MarkdownDescription: "Whether a destroy deletes queues that have messages. Default: `false`. Apply `true` before the destroy.",
-	}
+	return Flag(false, "Whether a destroy deletes queues that have messages. Default: `false`. Apply `true` before the destroy.")
 }
 
 var notNegative = regexp.MustCompile("^[^-]")

@@ -4,7 +4,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -26,12 +25,8 @@ func FailedQueueAttribute(queueType string) schema.Attribute {
 				Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
 				MarkdownDescription: "Name of the queue.",
 			},
-			"declare": schema.BoolAttribute{
-				Optional: true, Computed: true,
-				Default: booldefault.StaticBool(true),
-				MarkdownDescription: "Whether this resource creates and owns the queue, " + queueType + ". " +
-					"Default: `true`. With `false`, the queue must exist already.",
-			},
+			"declare": Flag(true, "Whether this resource creates and owns the queue, "+queueType+". "+
+				"Default: `true`. With `false`, the queue must exist already."),
 		},
 	}
 }

@@ -3,11 +3,9 @@ package binding
 import (
 	"context"
 
-	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework-validators/dynamicvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
@@ -18,29 +16,16 @@ func bindingSchema(context.Context) schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "A binding from an exchange to a queue or to another exchange.",
 		Attributes: map[string]schema.Attribute{
-			"vhost": entity.Vhost("binding"),
-			"source": schema.StringAttribute{
-				Required:            true,
-				MarkdownDescription: "Name of the exchange that the binding leads from. Changing it replaces the binding.",
-			},
-			"destination": schema.StringAttribute{
-				Required:            true,
-				MarkdownDescription: "Name of the queue or exchange that the binding leads to. Changing it replaces the binding.",
-			},
-			"destination_type": schema.StringAttribute{
-				Optional: true, Computed: true,
-				Default: stringdefault.StaticString("queue"), Validators: attribute.OneOf("queue", toExchange),
-				MarkdownDescription: "`queue` (default) or `exchange`. Changing it replaces the binding.",
-			},
-			"routing_key": schema.StringAttribute{
-				Optional: true, Computed: true, Default: stringdefault.StaticString(""),
-				MarkdownDescription: "Routing key. Default: the empty text. A change makes the new binding first, and then deletes the old one.",
-			},
+			"vhost":       entity.Vhost("binding"),
+			"source":      attribute.Text("Name of the exchange that the binding leads from. Changing it replaces the binding."),
+			"destination": attribute.Text("Name of the queue or exchange that the binding leads to. Changing it replaces the binding."),
+			"destination_type": attribute.TextOneOf("queue", "`queue` (default) or `exchange`. Changing it replaces the binding.",
+				"queue", toExchange),
+			"routing_key": attribute.TextOr("",
+				"Routing key. Default: the empty text. A change makes the new binding first, and then deletes the old one."),
 			"arguments": attribute.Table("Arguments, such as `{ x-match = \"all\", type = \"order\" }`.",
 				dynamicvalidator.ConflictsWith(path.MatchRoot("arguments_json"))),
-			"arguments_json": schema.StringAttribute{
-				Optional: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: "Arguments as JSON.",
-			},
+			"arguments_json": attribute.JSON("Arguments as JSON."),
 			"properties_key": attribute.ComputedString("The broker's identifier of the routing key and arguments."),
 			"id": attribute.ComputedString(
 				"`<vhost>/<source>/<destination_type>/<destination>/<properties_key>`, percent-encoded, as an import takes it."),

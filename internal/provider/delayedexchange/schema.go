@@ -5,7 +5,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
@@ -18,31 +17,16 @@ func exchangeSchema(ctx context.Context) schema.Schema {
 		MarkdownDescription: "A delayed exchange without a plugin: it delivers each message after the milliseconds in its header `x-delay`, " +
 			"up to ten years.",
 		Attributes: map[string]schema.Attribute{
-			"name": schema.StringAttribute{
-				Required: true,
-				MarkdownDescription: "Name of the exchange to publish to. Without `/`, and without `.retry.` before a digit. " +
-					"Changing it replaces the delayed exchange.",
-			},
+			"name": attribute.Text("Name of the exchange to publish to. Without `/`, and without `.retry.` before a digit. " +
+				"Changing it replaces the delayed exchange."),
 			"vhost": entity.Vhost("delayed exchange"),
-			"type": schema.StringAttribute{
-				Optional: true, Computed: true,
-				Default:    stringdefault.StaticString(delayed.Types()[0]),
-				Validators: attribute.OneOf(delayed.Types()...),
-				MarkdownDescription: "Type of `deliver_exchange`, which routes due messages: " +
-					"`topic` (default), `direct`, `fanout` or `headers`. " +
-					"It cannot be changed while anything is bound to that exchange.",
-			},
-			"max_delay": schema.StringAttribute{
-				Required: true,
-				MarkdownDescription: "The longest delay, as a Go duration such as `24h`, up to `87600h`. " +
-					"Messages with a longer delay go to the unrouted queue.",
-			},
-			"precision": schema.StringAttribute{
-				Optional: true, Computed: true,
-				Default: stringdefault.StaticString(delayed.DefaultPrecision),
-				MarkdownDescription: "Delays are rounded up to a multiple of this Go duration. " +
-					"A coarser precision needs fewer levels. Default: `100ms`.",
-			},
+			"type": attribute.TextOneOf(delayed.Types()[0],
+				"Type of `deliver_exchange`, which routes due messages: `topic` (default), `direct`, `fanout` or `headers`. "+
+					"It cannot be changed while anything is bound to that exchange.", delayed.Types()...),
+			"max_delay": attribute.Text("The longest delay, as a Go duration such as `24h`, up to `87600h`. " +
+				"Messages with a longer delay go to the unrouted queue."),
+			"precision": attribute.TextOr(delayed.DefaultPrecision, "Delays are rounded up to a multiple of this Go duration. "+
+				"A coarser precision needs fewer levels. Default: `100ms`."),
 			"policy_priority": attribute.PolicyPriority(delayed.DefaultPolicyPriority,
 				"Priority of the policy that protects the delayed exchange's queues. "),
 			"force_destroy": attribute.ForceDestroy(),

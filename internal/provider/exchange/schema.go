@@ -15,10 +15,7 @@ func exchangeSchema(context.Context) schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "An exchange. RabbitMQ cannot change one, so apply deletes it and creates it again with all its bindings.",
 		Attributes: map[string]schema.Attribute{
-			"name": schema.StringAttribute{
-				Required:            true,
-				MarkdownDescription: "Name of the exchange. Changing it replaces the exchange.",
-			},
+			"name":  attribute.Name("exchange"),
 			"vhost": entity.Vhost("exchange"),
 			"type": schema.StringAttribute{
 				Optional: true, Computed: true,
@@ -32,7 +29,7 @@ func exchangeSchema(context.Context) schema.Schema {
 		},
 		Blocks: map[string]schema.Block{
 			"settings": attribute.Block("The attributes as the provider `cyrilgdn/rabbitmq` has them.", map[string]schema.Attribute{
-				"type":        schema.StringAttribute{Required: true, MarkdownDescription: "Type."},
+				"type":        attribute.Text("Type."),
 				"durable":     attribute.Flag(false, "Whether the exchange survives a restart of the broker. Default: `false`."),
 				"auto_delete": attribute.Flag(false, "Whether the broker deletes the exchange once its last binding is gone. Default: `false`."),
 				"arguments":   schema.MapAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: "Arguments."},

@@ -7,7 +7,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
@@ -35,18 +34,13 @@ func ofUpstream(run *configured.Provider) entity.Resource[upstream] {
 }
 
 func upstreamSchema(context.Context) schema.Schema {
-	number := func(byDefault int64, description string) schema.Attribute {
-		return schema.Int64Attribute{
-			Optional: true, Computed: true, Default: int64default.StaticInt64(byDefault), MarkdownDescription: description,
-		}
-	}
 	definition := map[string]schema.Attribute{
 		"ack_mode":        ackMode(),
-		"prefetch_count":  number(1000, "Unacknowledged messages at a time. Default: `1000`."),
-		"reconnect_delay": number(5, "Seconds between two attempts to connect. Default: `5`."),
+		"prefetch_count":  attribute.Number(1000, "Unacknowledged messages at a time. Default: `1000`."),
+		"reconnect_delay": attribute.Number(5, "Seconds between two attempts to connect. Default: `5`."),
 		"trust_user_id":   attribute.Flag(false, "Whether messages keep the property `user_id`. Default: `false`."),
 		"exchange":        optionalText("Name of the upstream exchange. By default, the name of the federated exchange."),
-		"max_hops":        number(1, "How many links of federated exchanges a message can pass. Default: `1`."),
+		"max_hops":        attribute.Number(1, "How many links of federated exchanges a message can pass. Default: `1`."),
 		"expires":         optionalNumber("Milliseconds after which the upstream queue of an exchange is deleted if the link is down."),
 		"message_ttl":     optionalNumber("Milliseconds after which messages in the upstream queue of an exchange expire."),
 		"queue":           optionalText("Name of the upstream queue. By default, the name of the federated queue."),
@@ -58,9 +52,7 @@ func upstreamSchema(context.Context) schema.Schema {
 		MarkdownDescription: "A federation upstream, which federated exchanges and queues get messages from. A policy with the key " +
 			"`federation-upstream` uses it. Needs the broker's plugin `rabbitmq_federation`.",
 		Attributes: map[string]schema.Attribute{
-			"name": schema.StringAttribute{
-				Required: true, MarkdownDescription: "Name of the federation upstream. Changing it replaces the federation upstream.",
-			},
+			"name":      attribute.Name("federation upstream"),
 			"vhost":     entity.Vhost("federation upstream"),
 			"component": attribute.ComputedString("Always `federation-upstream`."),
 			"id":        attribute.ComputedString("`<vhost>/<name>`, percent-encoded, as an import takes it."),

@@ -73,13 +73,11 @@ func parameterSchema(context.Context) schema.Schema {
 		MarkdownDescription: "A runtime parameter of a plugin, such as a federation upstream set. " +
 			"Shovels and federation upstreams have resources of their own.",
 		Attributes: map[string]schema.Attribute{
-			"name":  schema.StringAttribute{Required: true, MarkdownDescription: "Name of the parameter. Changing it replaces the parameter."},
-			"vhost": entity.Vhost("parameter"),
-			"component": schema.StringAttribute{
-				Required: true, MarkdownDescription: "Component, such as `federation-upstream-set`. Changing it replaces the parameter.",
-			},
-			"value": schema.DynamicAttribute{Required: true, MarkdownDescription: "Value, such as `[{ upstream = \"north\" }]`."},
-			"id":    attribute.ComputedString("`<vhost>/<component>/<name>`, percent-encoded, as an import takes it."),
+			"name":      attribute.Name("parameter"),
+			"vhost":     entity.Vhost("parameter"),
+			"component": attribute.Text("Component, such as `federation-upstream-set`. Changing it replaces the parameter."),
+			"value":     schema.DynamicAttribute{Required: true, MarkdownDescription: "Value, such as `[{ upstream = \"north\" }]`."},
+			"id":        attribute.ComputedString("`<vhost>/<component>/<name>`, percent-encoded, as an import takes it."),
 		},
 	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
@@ -40,11 +39,8 @@ func shovelKey(name string) string { return shovelWords.Replace(name) }
 
 func shovelSchema(context.Context) schema.Schema {
 	info := map[string]schema.Attribute{
-		"ack_mode": ackMode(),
-		"reconnect_delay": schema.Int64Attribute{
-			Optional: true, Computed: true, Default: int64default.StaticInt64(1),
-			MarkdownDescription: "Seconds between two attempts to connect. Default: `1`.",
-		},
+		"ack_mode":                  ackMode(),
+		"reconnect_delay":           attribute.Number(1, "Seconds between two attempts to connect. Default: `1`."),
 		"source_queue":              optionalText("Queue to consume from."),
 		"source_exchange":           optionalText("Exchange to consume from, through a queue of the shovel's."),
 		"source_exchange_key":       optionalText("Routing key of that queue's binding."),
@@ -80,7 +76,7 @@ func shovelSchema(context.Context) schema.Schema {
 		MarkdownDescription: "A dynamic shovel, which moves messages from one queue or exchange to another. " +
 			"Needs the broker's plugin `rabbitmq_shovel`.",
 		Attributes: map[string]schema.Attribute{
-			"name":  schema.StringAttribute{Required: true, MarkdownDescription: "Name of the shovel. Changing it replaces the shovel."},
+			"name":  attribute.Name("shovel"),
 			"vhost": entity.Vhost("shovel"),
 			"id":    attribute.ComputedString("`<vhost>/<name>`, percent-encoded, as an import takes it."),
 		},

@@ -9,7 +9,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
@@ -137,13 +136,7 @@ func ownGoLast(vhost string) diag.Diagnostic {
 
 func permissionsSchema(context.Context) schema.Schema {
 	pattern := func(description string) schema.Attribute {
-		return schema.StringAttribute{
-			Optional: true, Computed: true, Default: stringdefault.StaticString(""), // as RabbitMQ reads it
-			MarkdownDescription: description + " Default: no name.",
-		}
-	}
-	inBlock := func(description string) schema.Attribute {
-		return schema.StringAttribute{Required: true, MarkdownDescription: description}
+		return attribute.TextOr("", description+" Default: no name.") // as RabbitMQ reads it
 	}
 	return schema.Schema{
 		MarkdownDescription: "The permissions of a user in a virtual host. A user without permissions cannot connect to the virtual host.",
@@ -157,7 +150,7 @@ func permissionsSchema(context.Context) schema.Schema {
 		},
 		Blocks: map[string]schema.Block{
 			"permissions": attribute.Block("The attributes as the provider `cyrilgdn/rabbitmq` has them.", map[string]schema.Attribute{
-				"configure": inBlock("Pattern."), "write": inBlock("Pattern."), "read": inBlock("Pattern."),
+				"configure": attribute.Text("Pattern."), "write": attribute.Text("Pattern."), "read": attribute.Text("Pattern."),
 			}, "configure", "write", "read"),
 		},
 	}
@@ -165,10 +158,7 @@ func permissionsSchema(context.Context) schema.Schema {
 
 // userAttribute describes the attribute user.
 func userAttribute(kind string) schema.Attribute {
-	return schema.StringAttribute{
-		Required:            true,
-		MarkdownDescription: "Name of the user. Changing it replaces the " + kind + ".",
-	}
+	return attribute.Text("Name of the user. Changing it replaces the " + kind + ".")
 }
 
 // ofUser has the attributes that permissions and topic permissions share.

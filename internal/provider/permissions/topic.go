@@ -43,9 +43,6 @@ func ofTopic(run *configured.Provider) entity.Resource[topicModel] {
 }
 
 func topicSchema(context.Context) schema.Schema {
-	required := func(description string) schema.Attribute {
-		return schema.StringAttribute{Required: true, MarkdownDescription: description}
-	}
 	return schema.Schema{
 		MarkdownDescription: "The topic permissions of a user in a virtual host. " +
 			"At an exchange without topic permissions, only the other permissions count.",
@@ -59,9 +56,9 @@ func topicSchema(context.Context) schema.Schema {
 				MarkdownDescription: "The permissions at one topic exchange.",
 				Validators:          []validator.Set{setvalidator.IsRequired(), setvalidator.SizeAtLeast(1)},
 				NestedObject: schema.NestedBlockObject{Attributes: map[string]schema.Attribute{
-					"exchange": required("Name of the exchange."),
-					"write":    required("Regular expression for the routing keys that the user can publish with."),
-					"read":     required("Regular expression for the routing keys that the user can bind with."),
+					"exchange": attribute.Text("Name of the exchange."),
+					"write":    attribute.Text("Regular expression for the routing keys that the user can publish with."),
+					"read":     attribute.Text("Regular expression for the routing keys that the user can bind with."),
 				}},
 			},
 		},

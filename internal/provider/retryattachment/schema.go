@@ -6,7 +6,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
@@ -19,22 +18,13 @@ func attachmentSchema(ctx context.Context) schema.Schema {
 		MarkdownDescription: "Attaches one existing work queue to a retry pipeline of another configuration. " +
 			"The pipeline and its attachments own separate objects.",
 		Attributes: map[string]schema.Attribute{
-			"pipeline": schema.StringAttribute{
-				Required: true,
-				MarkdownDescription: "Name of the pipeline. It cannot be changed, since the queue would have no pipeline for a while. " +
-					"Add a second attachment with `take_over_from` instead.",
-			},
+			"pipeline": attribute.Text("Name of the pipeline. It cannot be changed, since the queue would have no pipeline for a while. " +
+				"Add a second attachment with `take_over_from` instead."),
 			"vhost": entity.Vhost("attachment"),
-			"queue": schema.StringAttribute{
-				Required:            true,
-				MarkdownDescription: "Name of an existing queue. Changing it replaces the attachment.",
-			},
-			"engine": schema.StringAttribute{
-				Optional: true, Computed: true,
-				Default:             stringdefault.StaticString(pipeline.EngineWorker),
-				Validators:          attribute.OneOf(pipeline.Engines()...),
-				MarkdownDescription: "Engine of the pipeline: `worker` (default) or `consumer`. The plan fails if the pipeline has another engine.",
-			},
+			"queue": attribute.Text("Name of an existing queue. Changing it replaces the attachment."),
+			"engine": attribute.TextOneOf(pipeline.EngineWorker,
+				"Engine of the pipeline: `worker` (default) or `consumer`. The plan fails if the pipeline has another engine.",
+				pipeline.Engines()...),
 			"failed_queue":    attribute.FailedQueueAttribute("of the queue's `type`"),
 			"policy_priority": attribute.PolicyPriority(pipeline.DefaultPolicyPriority, "Priority of the attachment's policy. "),
 			"timeouts": attribute.Timeouts(ctx, timeouts.Opts{

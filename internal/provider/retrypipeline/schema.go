@@ -4,16 +4,13 @@ import (
 	"context"
 	"maps"
 
-	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/mapdefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/setdefault"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -27,19 +24,13 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "Retries messages that consumers reject: each waits, comes back, and goes to a failed queue after its last attempt.",
 		Attributes: map[string]schema.Attribute{
-			"name": schema.StringAttribute{
-				Required: true,
-				MarkdownDescription: "Name of the pipeline, and prefix of its exchanges and queues. " +
-					"Without `/`, and without `.retry.` before a digit. Changing it replaces the pipeline.",
-			},
+			"name": attribute.Text("Name of the pipeline, and prefix of its exchanges and queues. " +
+				"Without `/`, and without `.retry.` before a digit. Changing it replaces the pipeline."),
 			"vhost": entity.Vhost("pipeline"),
-			"engine": schema.StringAttribute{
-				Optional: true, Computed: true,
-				Default:    stringdefault.StaticString(pipeline.EngineWorker),
-				Validators: attribute.OneOf(pipeline.Engines()...),
-				MarkdownDescription: "What counts attempts: `worker` (default, the sidecar), `native` (quorum queues, RabbitMQ 4.3.1+) " +
+			"engine": attribute.TextOneOf(pipeline.EngineWorker,
+				"What counts attempts: `worker` (default, the sidecar), `native` (quorum queues, RabbitMQ 4.3.1+) "+
 					"or `consumer` (RabbitMQ 4.0+). Changing it replaces the pipeline. Guide: \"Choosing an engine\".",
-			},
+				pipeline.Engines()...),
 			"delays": schema.ListAttribute{
 				Required:    true,
 				ElementType: types.StringType,
@@ -64,13 +55,9 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 				MarkdownDescription: "Reasons to retry: `rejected` (required), `expired`, `maxlen`, `delivery_limit`. " +
 					"Other messages go to the failed queue at once. Default: `[\"rejected\"]`.",
 			},
-			"queue_type": schema.StringAttribute{
-				Optional: true, Computed: true,
-				Default:    stringdefault.StaticString(topology.Quorum),
-				Validators: attribute.OneOf(topology.Quorum, topology.Classic),
-				MarkdownDescription: "Type of the pipeline's own queues: `quorum` (default), or `classic` for a single node. " +
-					"Changing it replaces the pipeline.",
-			},
+			"queue_type": attribute.TextOneOf(topology.Quorum,
+				"Type of the pipeline's own queues: `quorum` (default), or `classic` for a single node. Changing it replaces the pipeline.",
+				topology.Quorum, topology.Classic),
 			"work_queues": schema.MapNestedAttribute{
 				Optional: true, Computed: true,
 				Default: mapdefault.StaticValue(types.MapValueMust(attribute.WorkQueueType, map[string]attr.Value{})),
@@ -79,12 +66,8 @@ func pipelineSchema(ctx context.Context) schema.Schema {
 				NestedObject: schema.NestedAttributeObject{Attributes: workQueueAttributes()},
 			},
 			"policy_priority": attribute.PolicyPriority(pipeline.DefaultPolicyPriority, "Priority of the pipeline's policies. "),
-			"policy_definition_json": schema.StringAttribute{
-				Optional:   true,
-				CustomType: jsontypes.NormalizedType{},
-				MarkdownDescription: "More keys, as JSON, for the policies that attach work queues. " +
-					"`null` drops a key of a policy that the pipeline's policy replaces.",
-			},
+			"policy_definition_json": attribute.JSON("More keys, as JSON, for the policies that attach work queues. " +
+				"`null` drops a key of a policy that the pipeline's policy replaces."),
 			"force_destroy": attribute.ForceDestroy(),
 			"timeouts": attribute.Timeouts(ctx, timeouts.Opts{
 				Update: true, Delete: true,
@@ -142,18 +125,10 @@ func workQueueAttributes() map[string]schema.Attribute {
 			MarkdownDescription: "Deliveries of a message in this queue, including the first. Minimum: `2`. " +
 				"Default: the pipeline's `max_attempts`.",
 		},
-		"declare": schema.BoolAttribute{
-			Optional: true, Computed: true,
-			Default: booldefault.StaticBool(false),
-			MarkdownDescription: "Whether the pipeline creates and owns the queue. " +
-				"Default: `false`, for a queue that exists already. " +
-				"Setting it back to `false` never deletes the queue.",
-		},
-		"arguments_json": schema.StringAttribute{
-			Optional:            true,
-			CustomType:          jsontypes.NormalizedType{},
-			MarkdownDescription: "More arguments for a declared queue, as JSON, for example `jsonencode({ x-single-active-consumer = true })`.",
-		},
+		"declare": attribute.Flag(false, "Whether the pipeline creates and owns the queue. "+
+			"Default: `false`, for a queue that exists already. Setting it back to `false` never deletes the queue."),
+		"arguments_json": attribute.JSON(
+			"More arguments for a declared queue, as JSON, for example `jsonencode({ x-single-active-consumer = true })`."),
 		"failed_queue": attribute.FailedQueueAttribute("of the pipeline's `queue_type`"),
 	}
 	maps.Copy(attributes, attribute.AttachAttributes(

@@ -30,10 +30,7 @@ func userSchema(context.Context) schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "A user, with its permissions and limits.",
 		Attributes: map[string]schema.Attribute{
-			"name": schema.StringAttribute{
-				Required:            true,
-				MarkdownDescription: "Name of the user. Changing it replaces the user.",
-			},
+			"name": attribute.Name("user"),
 			"password": schema.StringAttribute{
 				Optional: true, Sensitive: true, Validators: append(without("password_wo", "password_hash"), notEmpty),
 				MarkdownDescription: "Password, which the state contains." + oneOf,

@@ -4,10 +4,8 @@ import (
 	"context"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/setdefault"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
@@ -18,13 +16,8 @@ func vhostSchema(context.Context) schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "A virtual host, with its limits.",
 		Attributes: map[string]schema.Attribute{
-			"name": schema.StringAttribute{
-				Required:            true,
-				MarkdownDescription: "Name of the virtual host. Changing it replaces the virtual host.",
-			},
-			"description": schema.StringAttribute{
-				Optional: true, Computed: true, Default: stringdefault.StaticString(""), MarkdownDescription: "Description.",
-			},
+			"name":        attribute.Name("virtual host"),
+			"description": attribute.TextOr("", "Description."),
 			"tags": schema.SetAttribute{
 				Optional: true, Computed: true, ElementType: types.StringType,
 				Default:             setdefault.StaticValue(types.SetValueMust(types.StringType, nil)),
@@ -35,10 +28,8 @@ func vhostSchema(context.Context) schema.Schema {
 				PlanModifiers:       []planmodifier.String{unlessConfigured{}},
 				MarkdownDescription: "Type of queues that a client declares without a type. Default: the present one, or the broker's default.",
 			},
-			"tracing": schema.BoolAttribute{
-				Optional: true, Computed: true, Default: booldefault.StaticBool(false),
-				MarkdownDescription: "Whether the broker copies each message to the exchange `amq.rabbitmq.trace`. Default: `false`.",
-			},
+			"tracing": attribute.Flag(false,
+				"Whether the broker copies each message to the exchange `amq.rabbitmq.trace`. Default: `false`."),
 			"max_connections": attribute.Limit("The most connections that the virtual host accepts. Default: no limit."),
 			"max_queues":      attribute.Limit("The most queues that the virtual host can have. Default: no limit."),
 			"force_destroy": schema.BoolAttribute{

@@ -3,10 +3,12 @@ package attribute
 import (
 	"context"
 
+	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/int64default"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -19,6 +21,42 @@ var Background = context.Background()
 func Flag(byDefault bool, description string) schema.Attribute {
 	return schema.BoolAttribute{
 		Optional: true, Computed: true, Default: booldefault.StaticBool(byDefault), MarkdownDescription: description,
+	}
+}
+
+// Name describes the name of an object. Changing it replaces the object.
+func Name(of string) schema.Attribute {
+	return Text("Name of the " + of + ". Changing it replaces the " + of + ".")
+}
+
+// Text describes a required text.
+func Text(description string) schema.Attribute {
+	return schema.StringAttribute{Required: true, MarkdownDescription: description}
+}
+
+// TextOr describes a text with a default.
+func TextOr(byDefault, description string) schema.StringAttribute {
+	return schema.StringAttribute{
+		Optional: true, Computed: true, Default: stringdefault.StaticString(byDefault), MarkdownDescription: description,
+	}
+}
+
+// TextOneOf describes a text that is one of several, with a default.
+func TextOneOf(byDefault, description string, texts ...string) schema.Attribute {
+	text := TextOr(byDefault, description)
+	text.Validators = OneOf(texts...)
+	return text
+}
+
+// JSON describes an optional text in JSON.
+func JSON(description string) schema.Attribute {
+	return schema.StringAttribute{Optional: true, CustomType: jsontypes.NormalizedType{}, MarkdownDescription: description}
+}
+
+// Number describes a number with a default.
+func Number(byDefault int64, description string) schema.Attribute {
+	return schema.Int64Attribute{
+		Optional: true, Computed: true, Default: int64default.StaticInt64(byDefault), MarkdownDescription: description,
 	}
 }
 
@@ -41,14 +79,6 @@ func RequiredBlock(description string, attributes map[string]schema.Attribute) s
 		MarkdownDescription: description,
 		NestedObject:        schema.NestedBlockObject{Attributes: attributes},
 		Validators:          []validator.List{listvalidator.IsRequired(), listvalidator.SizeBetween(1, 1)},
-	}
-}
-
-// TextOneOf describes a text that is one of several, with a default.
-func TextOneOf(byDefault, description string, texts ...string) schema.Attribute {
-	return schema.StringAttribute{
-		Optional: true, Computed: true, Default: stringdefault.StaticString(byDefault), Validators: OneOf(texts...),
-		MarkdownDescription: description,
 	}
 }
 
