@@ -3,22 +3,13 @@ package configured
 import (
 	"context"
 	"slices"
-	"sync"
 	"time"
 )
 
-// counts are two readings of a vhost's queues. They serve one operation.
-type counts struct {
-	first, second reading
-	// begun is when the first reading began.
-	begun time.Time
-}
-
 // reading has the queues that have messages.
 type reading struct {
-	once   sync.Once
+	begun  time.Time
 	filled map[string]bool
-	err    error
 }
 
 // Drained reports for each queue whether two readings find no message. The broker's counts lag, so the second reading waits
@@ -38,21 +29,20 @@ func (s *Provider) drained(ctx context.Context, vhost string, queues []string, a
 	if len(queues) == 0 {
 		return drained, nil
 	}
-	c := s.countsOf(vhost)
-	first, err := c.first.read(ctx, vhost, s.Applier.Filled)
-	looksEmpty := slices.DeleteFunc(slices.Clone(queues), func(queue string) bool { return first[queue] })
+	first, err := s.read(ctx, "first reading "+vhost, vhost, s.Applier.Filled)
+	looksEmpty := slices.DeleteFunc(slices.Clone(queues), func(queue string) bool { return first.filled[queue] })
 	if err != nil || len(looksEmpty) == 0 || all && len(looksEmpty) < len(queues) {
 		return drained, err
 	}
-	if err := pause(ctx, time.Until(c.begun.Add(s.Applier.Times().Lag))); err != nil {
+	if err := pause(ctx, time.Until(first.begun.Add(s.Applier.Times().Lag))); err != nil {
 		return nil, err
 	}
-	second, err := c.second.read(ctx, vhost, s.Applier.Counted)
+	second, err := s.read(ctx, "second reading "+vhost, vhost, s.Applier.Counted)
 	if err != nil {
 		return nil, err
 	}
 	for _, queue := range looksEmpty {
-		if second[queue] {
+		if second.filled[queue] {
 			continue
 		}
 		if drained[queue], err = s.Applier.LooksEmpty(ctx, vhost, queue); err != nil {
@@ -63,18 +53,12 @@ func (s *Provider) drained(ctx context.Context, vhost string, queues []string, a
 }
 
 // read reads once. If a caller is cancelled, the reading continues for the others.
-func (r *reading) read(
-	ctx context.Context, vhost string, ask func(ctx context.Context, vhost string) (map[string]bool, error),
-) (map[string]bool, error) {
-	r.once.Do(func() { r.filled, r.err = ask(context.WithoutCancel(ctx), vhost) })
-	return r.filled, r.err
-}
-
-func (s *Provider) countsOf(vhost string) *counts {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	if s.operation.counts[vhost] == nil {
-		s.operation.counts[vhost] = &counts{begun: time.Now()}
-	}
-	return s.operation.counts[vhost]
+func (s *Provider) read(
+	ctx context.Context, name, vhost string, ask func(ctx context.Context, vhost string) (map[string]bool, error),
+) (reading, error) {
+	return Once(ctx, s, name, func(ctx context.Context) (reading, error) {
+		begun := time.Now()
+		filled, err := ask(context.WithoutCancel(ctx), vhost)
+		return reading{begun, filled}, err
+	})
 }

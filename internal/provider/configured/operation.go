@@ -46,8 +46,6 @@ type operation struct {
 	begun              time.Time
 	refreshed, planned map[Key]bool
 	going              map[Key][]string
-	listings           map[string]*listing
-	counts             map[string]*counts
 	remembered         map[string]*remembered
 	claimed            map[string]string
 	wrote              bool
@@ -57,24 +55,15 @@ type operation struct {
 	found map[string]map[Key]bool
 	// adds says that the apply has begun to create or change something.
 	adds bool
-
-	reaching chan struct{} // has room for one
-	reached  *reached
-	told     map[string]bool
-}
-
-type reached struct {
-	user broker.User
-	err  error
+	told map[string]bool
 }
 
 func newOperation() *operation {
 	return &operation{
 		begun:     time.Now(),
 		refreshed: map[Key]bool{}, planned: map[Key]bool{},
-		going: map[Key][]string{}, listings: map[string]*listing{}, counts: map[string]*counts{},
-		remembered: map[string]*remembered{}, claimed: map[string]string{}, found: map[string]map[Key]bool{},
-		reaching: make(chan struct{}, 1), told: map[string]bool{},
+		going: map[Key][]string{}, remembered: map[string]*remembered{}, claimed: map[string]string{},
+		found: map[string]map[Key]bool{}, told: map[string]bool{},
 	}
 }
 
@@ -209,8 +198,6 @@ func (s *Provider) MarkWritten(by Kind, deletes bool) {
 		s.operation.ownersWrite = true
 	}
 	clear(s.fates)
-	clear(s.operation.listings)
-	clear(s.operation.counts)
 	maps.DeleteFunc(s.operation.remembered, func(name string, _ *remembered) bool { return !strings.HasPrefix(name, Lasting) })
 }
 

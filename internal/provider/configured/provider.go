@@ -33,13 +33,6 @@ type Provider struct {
 	list func(ctx context.Context, vhost string) (topology.Vhost, error)
 }
 
-type listing struct {
-	once  sync.Once
-	vhost topology.Vhost
-	index *pipeline.Index
-	err   error
-}
-
 // New makes a provider for the client, which does not connect yet. Times are the applier's times.
 func New(client *broker.Client, times apply.Times) *Provider {
 	return &Provider{
@@ -55,63 +48,47 @@ func Unconnected() *Provider { return New(nil, apply.DefaultTimes()) }
 // Configured reports whether the provider's configuration is known.
 func (s *Provider) Configured() bool { return s.Client != nil }
 
+// listing is a vhost, or the error that there is none.
+type listing struct {
+	vhost   topology.Vhost
+	index   *pipeline.Index
+	missing error
+}
+
 // Near is the part of a vhost that concerns these pipelines and work queues, see [pipeline.Index.Near]. Without any names, it
 // is the whole vhost. The vhost is read once per operation. Callers share the result and must not change it.
 func (s *Provider) Near(ctx context.Context, vhost string, pipelines, workQueues []string) (topology.Vhost, error) {
-	l := s.listing(ctx, vhost)
-	if l.err != nil || len(pipelines)+len(workQueues) == 0 {
-		return l.vhost, l.err
+	l, err := Once(ctx, s, "listing "+vhost, func(ctx context.Context) (listing, error) {
+		all, err := s.list(ctx, vhost)
+		if broker.IsNotFound(err) {
+			return listing{vhost: all, missing: err}, nil // also remembered
+		}
+		return listing{vhost: all, index: pipeline.NewIndex(all)}, err
+	})
+	switch {
+	case err != nil:
+		return l.vhost, err
+	case l.missing != nil || len(pipelines)+len(workQueues) == 0:
+		return l.vhost, l.missing
 	}
 	return l.index.Near(pipelines, workQueues), nil
-}
-
-// listing returns the shared listing. Of the errors, only the one of a missing vhost is remembered, until a write.
-func (s *Provider) listing(ctx context.Context, vhost string) *listing {
-	s.mutex.Lock()
-	of := s.operation
-	l := of.listings[vhost]
-	if l == nil {
-		l = &listing{}
-		of.listings[vhost] = l
-	}
-	s.mutex.Unlock()
-	l.once.Do(func() {
-		l.vhost, l.err = s.list(ctx, vhost)
-		l.index = pipeline.NewIndex(l.vhost)
-		if l.err != nil && !broker.IsNotFound(l.err) {
-			s.mutex.Lock()
-			delete(of.listings, vhost)
-			s.mutex.Unlock()
-		}
-	})
-	return l
 }
 
 // Reach asks the broker for the provider's user, once per operation and on first use, so that plans that need no broker work
 // without one. It needs a client.
 func (s *Provider) Reach(ctx context.Context) (broker.User, error) {
-	return s.reach(ctx, false)
+	failed, _ := Once(ctx, s, "unreached", func(ctx context.Context) (error, error) {
+		_, err := s.ReachForWrite(ctx)
+		return err, nil
+	})
+	if failed != nil {
+		return broker.User{}, failed
+	}
+	return s.ReachForWrite(ctx)
 }
 
 // ReachForWrite is Reach for an apply. It asks again after a failure, since an earlier step of the apply can have started the
 // broker.
 func (s *Provider) ReachForWrite(ctx context.Context) (broker.User, error) {
-	return s.reach(ctx, true)
-}
-
-func (s *Provider) reach(ctx context.Context, again bool) (broker.User, error) {
-	s.mutex.Lock()
-	of := s.operation
-	s.mutex.Unlock()
-	select {
-	case of.reaching <- struct{}{}:
-		defer func() { <-of.reaching }()
-	case <-ctx.Done():
-		return broker.User{}, context.Cause(ctx)
-	}
-	if of.reached == nil || again && of.reached.err != nil {
-		user, err := s.Client.User(ctx)
-		of.reached = &reached{user, err}
-	}
-	return of.reached.user, of.reached.err
+	return Once(ctx, s, Lasting+"user", s.Client.User)
 }
