@@ -170,7 +170,7 @@ func TestDefinitionOfTheGuide(t *testing.T) {
 	}
 	o.Call(t, http.MethodGet, o.Path("bindings")+"/e/orders.failed/q/orders.failed", nil, &bindings)
 	require.Len(t, bindings, 1)
-	definition, err := pipeline.ParseDefinition(bindings[0].Arguments[pipeline.DefinitionArgument])
+	definition, err := pipeline.Names("").DefinitionPlace().Parse(bindings[0].Arguments[pipeline.DefinitionArgument])
 	require.NoError(t, err)
 	assert.Equal(t, 3, definition.MaxAttempts)
 }

@@ -146,7 +146,7 @@ func (d delayedExchange) isLevel(name string) bool {
 
 // unreadableDelayDefinitions finds delayed exchanges whose definition cannot be read.
 func unreadableDelayDefinitions(g graph, d delayedExchange, report func(message, remedy string)) {
-	_, err := delayed.FindDefinition(d.Names, g.vhost.Topology)
+	_, err := d.DefinitionPlace().Find(g.vhost.Topology)
 	if err != nil && g.bound(d.UnroutedExchange(), d.UnroutedQueue(), unknown) {
 		report(fmt.Sprintf(delayDefinitionUnreadable, d.Names, err), definitionUnreadableRemedy)
 	}

@@ -192,7 +192,7 @@ func lostReturns(g graph, report func(Finding)) {
 // bound.
 func unreadableDefinitions(g graph, report func(Finding)) {
 	for _, n := range g.pipelines() {
-		_, err := pipeline.FindDefinition(n, g.vhost.Topology)
+		_, err := n.DefinitionPlace().Find(g.vhost.Topology)
 		if err != nil && g.bound(n.FailedExchange(), n.FailedQueue(), unknown) {
 			report(onPipeline(n, fmt.Sprintf(definitionUnreadable, n, err), definitionUnreadableRemedy))
 		}

@@ -40,24 +40,8 @@ func (e Exchange) Definition() Definition {
 // String returns the definition as it is stored on the broker.
 func (d Definition) String() string { return stored.Text(d) }
 
-// ParseDefinition reads the text that String wrote. The error says what is wrong with the argument.
-func ParseDefinition(text string) (Definition, error) { return parseDefinition(text, stored.Parse) }
-
-// parseToReplace is [ParseDefinition] for an apply that writes the definition again.
-func parseToReplace(text string) (Definition, error) {
-	return parseDefinition(text, stored.ParseToReplace)
-}
-
-func parseDefinition(text string, parse func(text string, version int, definition any) error) (Definition, error) {
-	var d Definition
-	if err := parse(text, definitionVersion, &d); err != nil {
-		return d, err
-	}
-	return d, d.check()
-}
-
 // check finds values that no release writes, so somebody edited the definition by hand.
-func (d Definition) check() error {
+func (d *Definition) check() error {
 	if !slices.Contains(Types(), d.Type) {
 		return fmt.Errorf("has a type %q, which this release does not know", d.Type)
 	}
@@ -75,8 +59,12 @@ func (d Definition) check() error {
 	return nil
 }
 
-func (n Names) definitionPlace() stored.Place {
-	return stored.Place{Exchange: n.UnroutedExchange(), Queue: n.UnroutedQueue(), Argument: DefinitionArgument, Owner: "delayed exchange"}
+// DefinitionPlace is where the definition is stored.
+func (n Names) DefinitionPlace() stored.Place[Definition] {
+	return stored.Place[Definition]{
+		Exchange: n.UnroutedExchange(), Queue: n.UnroutedQueue(), Argument: DefinitionArgument, Owner: "delayed exchange",
+		Version: definitionVersion, Check: (*Definition).check,
+	}
 }
 
 // Found lists the names of all delayed exchanges with a definition, valid or not.
@@ -84,28 +72,17 @@ func Found(vhost topology.Topology) []string {
 	var names []string
 	for _, b := range vhost.Bindings {
 		name, is := strings.CutSuffix(b.Source, Names("").UnroutedExchange())
-		if is && name != "" && Names(name).definitionPlace().Has(b) {
+		if is && name != "" && Names(name).DefinitionPlace().Has(b) {
 			names = append(names, name)
 		}
 	}
 	return topology.Distinct(names)
 }
 
-// FindDefinition reads the definition. An error names the binding that holds it.
-func FindDefinition(n Names, vhost topology.Topology) (Definition, error) {
-	return stored.Find(n.definitionPlace(), vhost, ParseDefinition)
-}
-
-// CheckReplaceable returns an error if a definition is invalid, or *release.NewerError if an apply would drop what a newer release wrote.
-func CheckReplaceable(n Names, vhost topology.Topology) error {
-	_, err := stored.All(n.definitionPlace(), vhost, parseToReplace)
-	return err
-}
-
 // Recover reads a specification back from its vhost. Owned finds the retired levels, which are not in the definition.
 func Recover(name, vhostName string, vhost topology.Topology) (Exchange, error) {
 	e := Exchange{Name: name, Vhost: vhostName}
-	definition, err := stored.Recover(e.Names().definitionPlace(), vhost, ParseDefinition)
+	definition, err := e.Names().DefinitionPlace().Recover(vhost)
 	if err != nil {
 		return e, err
 	}

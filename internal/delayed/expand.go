@@ -35,7 +35,7 @@ func (e Exchange) Identity() topology.Topology {
 	t.Exchanges[n.UnroutedExchange()] = topology.Exchange{Type: "fanout"}
 	// Rejected messages come back to this queue.
 	t.Queues[n.UnroutedQueue()] = ownQueue(n.UnroutedExchange(), topology.UnreachableDeliveryLimit, nil)
-	t.Bindings = []topology.Binding{n.definitionPlace().Binding(e.Definition().String())}
+	t.Bindings = []topology.Binding{n.DefinitionPlace().Binding(e.Definition().String())}
 	return t
 }
 

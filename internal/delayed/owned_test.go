@@ -70,10 +70,10 @@ func TestParseDefinitionRefusesWhatNoReleaseWrites(t *testing.T) {
 		`{"version":1,"type":"topic","max_delay":"1","precision":"1s"}`, `{"version":1,"type":"topic","max_delay":"1s","precision":"1y"}`,
 		`{"version":1,"type":"topic","max_delay":"1s","precision":"0s"}`, `{"version":1,"type":"topic","max_delay":"1s","precision":"2s"}`,
 	} {
-		_, err := delayed.ParseDefinition(text)
+		_, err := delayed.Names("").DefinitionPlace().Parse(text)
 		require.Error(t, err, text)
 	}
-	_, err := delayed.ParseDefinition(`{"version":1,"type":"topic","max_delay":"1s","precision":"1s"}`)
+	_, err := delayed.Names("").DefinitionPlace().Parse(`{"version":1,"type":"topic","max_delay":"1s","precision":"1s"}`)
 	require.NoError(t, err)
 }
 

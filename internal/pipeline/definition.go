@@ -22,18 +22,22 @@ func (d Definition) Fits() bool { return stored.Fits(d.String()) }
 
 const definitionVersion = 1
 
-func (n Names) definitionPlace() stored.Place {
-	return stored.Place{Exchange: n.FailedExchange(), Queue: n.FailedQueue(), Argument: DefinitionArgument, Owner: "pipeline"}
+// DefinitionPlace is where the definition is stored.
+func (n Names) DefinitionPlace() stored.Place[Definition] {
+	return stored.Place[Definition]{
+		Exchange: n.FailedExchange(), Queue: n.FailedQueue(), Argument: DefinitionArgument, Owner: "pipeline",
+		Version: definitionVersion, Check: (*Definition).check,
+	}
 }
 
 func (p Pipeline) definitionBinding() topology.Binding {
-	return p.Names().definitionPlace().Binding(p.Definition().String())
+	return p.Names().DefinitionPlace().Binding(p.Definition().String())
 }
 
 // definedBy returns the pipeline whose definition the binding holds, or "".
 func definedBy(b topology.Binding) string {
 	name, isFailed := strings.CutSuffix(b.Source, Names("").FailedExchange())
-	if !isFailed || !Names(name).definitionPlace().Has(b) {
+	if !isFailed || !Names(name).DefinitionPlace().Has(b) {
 		return ""
 	}
 	return name
@@ -100,25 +104,9 @@ func (d Definition) describe(p *Pipeline) {
 // String returns the definition as it is stored on the broker.
 func (d Definition) String() string { return stored.Text(d) }
 
-// ParseDefinition reads the text that String wrote. The error says what is wrong with the argument.
-func ParseDefinition(text string) (Definition, error) { return parseDefinition(text, stored.Parse) }
-
-// parseToReplace is [ParseDefinition] for an apply that writes the definition again.
-func parseToReplace(text string) (Definition, error) {
-	return parseDefinition(text, stored.ParseToReplace)
-}
-
-func parseDefinition(text string, parse func(text string, version int, definition any) error) (Definition, error) {
-	var d Definition
-	if err := parse(text, definitionVersion, &d); err != nil {
-		return d, err
-	}
+// check decodes the policy definition, and finds values that no release writes, so somebody edited the definition by hand.
+func (d *Definition) check() error {
 	d.PolicyDefinition = topology.DecodedArguments(d.PolicyDefinition)
-	return d, d.check()
-}
-
-// check finds values that no release writes, so somebody edited the definition by hand.
-func (d Definition) check() error {
 	if _, known := engines[d.Engine]; !known {
 		return fmt.Errorf("has an engine %q, which this release does not know: upgrade", d.Engine)
 	}
@@ -146,7 +134,7 @@ func (d Definition) check() error {
 	return d.checkAttempts()
 }
 
-func (d Definition) checkAttempts() error {
+func (d *Definition) checkAttempts() error {
 	for _, attempts := range append(slices.Sorted(maps.Values(d.QueueMaxAttempts)), d.MaxAttempts) {
 		if attempts < FewestAttempts || attempts > MostAttempts {
 			return fmt.Errorf("has a wrong number of attempts, %d: it must be from %d to %d", attempts, FewestAttempts, MostAttempts)

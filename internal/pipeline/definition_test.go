@@ -15,7 +15,7 @@ func TestDefinitionOfAnEarlierReleaseStays(t *testing.T) {
 	if got := orders().Definition().String(); got != before {
 		t.Errorf("%s\nwas\n%s", got, before)
 	}
-	definition, err := ParseDefinition(before)
+	definition, err := Names("").DefinitionPlace().Parse(before)
 	if err != nil || definition.MaxAge != "" || definition.QueueMaxAttempts != nil {
 		t.Errorf("%+v, %v", definition, err)
 	}
@@ -52,7 +52,7 @@ func TestDefinitionOfANewerReleaseIsRefused(t *testing.T) {
 		`{"version":1,"delays":["5s"]}`:                                                             "lacks delays or max_attempts",
 		`{"version":1`:                                                                              "cannot be read",
 	} {
-		_, err := ParseDefinition(text)
+		_, err := Names("").DefinitionPlace().Parse(text)
 		require.ErrorContains(t, err, want, text)
 	}
 }

@@ -371,7 +371,7 @@ func TestDefinitionsElsewhereSayNothing(t *testing.T) {
 		vhost.Bindings = append(vhost.Bindings, b)
 	}
 	require.Empty(t, cmp.Diff([]string{"orders"}, Pipelines(vhost)))
-	_, err := FindDefinition(p.Names(), vhost)
+	_, err := p.Names().DefinitionPlace().Find(vhost)
 	require.NoError(t, err)
 }
 

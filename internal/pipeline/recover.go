@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -42,30 +41,13 @@ func Defined(n Names, vhost topology.Topology) (Pipeline, error) {
 func defined(name, vhostName string, vhost topology.Topology) (Pipeline, Definition, error) {
 	p := Pipeline{Name: name, Vhost: vhostName, WorkQueues: map[string]WorkQueue{}}
 	n := p.Names()
-	definition, err := stored.Recover(n.definitionPlace(), vhost, ParseDefinition)
+	definition, err := n.DefinitionPlace().Recover(vhost)
 	if err != nil {
 		return p, definition, err
 	}
 	definition.describe(&p)
 	p.QueueType = vhost.Queues[n.FailedQueue()].Type
 	return p, definition, nil
-}
-
-// FindDefinition reads the pipeline's definition. An error names the binding that holds it.
-func FindDefinition(n Names, vhost topology.Topology) (Definition, error) {
-	return stored.Find(n.definitionPlace(), vhost, ParseDefinition)
-}
-
-// Definitions reads every definition of the pipeline: two during a change, and none if there is no pipeline. It returns
-// an error if one of them is invalid or from a newer release.
-func Definitions(n Names, vhost topology.Topology) ([]Definition, error) {
-	return stored.All(n.definitionPlace(), vhost, ParseDefinition)
-}
-
-// CheckReplaceable returns an error if a definition is invalid, or *release.NewerError if an apply would drop what a newer release wrote.
-func CheckReplaceable(n Names, vhost topology.Topology) error {
-	_, err := stored.All(n.definitionPlace(), vhost, parseToReplace)
-	return err
 }
 
 func recoverWorkQueue(p Pipeline, name string, shared topology.Matcher, vhost topology.Topology) WorkQueue {

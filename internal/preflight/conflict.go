@@ -28,7 +28,7 @@ func CheckLive(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vho
 	checkAlternateExchanges(&f, own, vhost)
 	checkListeners(&f, p, vhost)
 	checkNotes(&f, own.kind, p.Names().Notes().Garbled(vhost.Topology, p.Names().OwnsExchange))
-	checkDefinition(&f, pipeline.CheckReplaceable(p.Names(), vhost.Topology), prior != nil)
+	checkDefinition(&f, p.Names().DefinitionPlace().CheckReplaceable(vhost.Topology), prior != nil)
 	checkCluster(&f, p, vhost)
 	checkExisting(&f, p, prior, vhost.Topology)
 	return f.inOrder()

@@ -55,7 +55,7 @@ func (f *Findings) checkPipelineOf(a pipeline.Attachment, vhost topology.Vhost) 
 		})
 	}
 	checkRelease(f, a.AsPipeline(), vhost)
-	definitions, err := pipeline.Definitions(a.Names(), vhost.Topology)
+	definitions, err := a.Names().DefinitionPlace().All(vhost.Topology)
 	if err != nil {
 		f.add(Unreadable, Path{"pipeline"}, "The pipeline's engine is not known", unreadableEngine, a.Pipeline, err)
 	}

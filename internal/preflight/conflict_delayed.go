@@ -27,7 +27,7 @@ func CheckLiveDelayedExchange(e delayed.Exchange, prior *delayed.Exchange, vhost
 	if prior != nil && prior.Type != e.Type {
 		checkChangeOfType(&f, n, vhost.Topology)
 	}
-	checkDefinition(&f, delayed.CheckReplaceable(n, vhost.Topology), prior != nil)
+	checkDefinition(&f, n.DefinitionPlace().CheckReplaceable(vhost.Topology), prior != nil)
 	return f.inOrder()
 }
 

@@ -55,6 +55,9 @@ func ParseToReplace(text string, version int, definition any) error {
 	return err
 }
 
+// parser is [Parse] or [ParseToReplace].
+type parser func(text string, version int, definition any) error
+
 // parse reads a definition, unless it has unknown keys that this release can ignore.
 func parse(text string, version int, definition any) (known bool, err error) {
 	var head map[string]json.RawMessage
@@ -104,27 +107,41 @@ func checkReader(minReader json.RawMessage) error {
 	return err
 }
 
-// Place is where an owner's definition is stored: an argument of the binding from an exchange to a queue. The exchange
+// Place is where an owner's definition D is stored: an argument of the binding from an exchange to a queue. The exchange
 // is a fanout, which ignores arguments.
-type Place struct {
+type Place[D any] struct {
 	Exchange, Queue, Argument string
 	// Owner is the owner's kind in messages, such as "pipeline".
 	Owner string
+	// Version is the version of the definitions that this release writes.
+	Version int
+	// Check finds values that no release writes.
+	Check func(*D) error
 }
 
 // Binding returns the binding that holds the definition.
-func (p Place) Binding(text string) topology.Binding {
+func (p Place[D]) Binding(text string) topology.Binding {
 	return topology.Binding{Source: p.Exchange, Destination: p.Queue, Arguments: topology.Arguments{p.Argument: text}}
 }
 
 // Has reports whether a binding holds a definition, valid or not. The argument counts only on the right binding.
-func (p Place) Has(b topology.Binding) bool {
+func (p Place[D]) Has(b topology.Binding) bool {
 	_, defines := b.Arguments[p.Argument]
 	return defines && b.Source == p.Exchange && !b.ToExchange && b.Destination == p.Queue
 }
 
+// Parse reads the text of a definition. The error says what is wrong with the argument.
+func (p Place[D]) Parse(text string) (D, error) { return p.parse(text, Parse) }
+
+func (p Place[D]) parse(text string, parse parser) (definition D, err error) {
+	if err = parse(text, p.Version, &definition); err == nil {
+		err = p.Check(&definition)
+	}
+	return definition, err
+}
+
 // values returns the values of the definition argument, valid or not.
-func (p Place) values(vhost topology.Topology) []any {
+func (p Place[D]) values(vhost topology.Topology) []any {
 	var found []any
 	for _, b := range vhost.Bindings {
 		if p.Has(b) {
@@ -135,25 +152,24 @@ func (p Place) values(vhost topology.Topology) []any {
 }
 
 // Find reads the owner's definition. An error names the binding that holds it.
-func Find[D any](p Place, vhost topology.Topology, parse func(string) (D, error)) (D, error) {
-	var none D
+func (p Place[D]) Find(vhost topology.Topology) (definition D, err error) {
 	found := p.values(vhost)
 	switch len(found) {
 	case 0:
-		return none, fmt.Errorf("no binding from %q to %q has the argument %s: there is no %s of this name, or its definition is gone",
+		return definition, fmt.Errorf("no binding from %q to %q has the argument %s: there is no %s of this name, or its definition is gone",
 			p.Exchange, p.Queue, p.Argument, p.Owner)
 	case 1:
 	default:
-		return none, fmt.Errorf("an interrupted change has left several bindings from %q to %q with the argument %s. "+
+		return definition, fmt.Errorf("an interrupted change has left several bindings from %q to %q with the argument %s. "+
 			"Remove all but the right one:\n%s", p.Exchange, p.Queue, p.Argument, listed(found))
 	}
-	return read(p, found[0], parse)
+	return p.read(found[0], Parse)
 }
 
 // Recover calls Find for an import. If the definition is damaged, the error also says how to restore it. An apply must not replace the
 // definition of a newer release.
-func Recover[D any](p Place, vhost topology.Topology, parse func(string) (D, error)) (D, error) {
-	definition, err := Find(p, vhost, parse)
+func (p Place[D]) Recover(vhost topology.Topology) (D, error) {
+	definition, err := p.Find(vhost)
 	if err != nil && !release.IsNewer(err) && len(p.values(vhost)) > 0 {
 		err = fmt.Errorf("%w.\n\nIf a Terraform state has the %s, run terraform apply there, which restores the definition. "+
 			"If no state has it, write the definition again, as the guide \"Changing, moving, importing, destroying\" says", err, p.Owner)
@@ -163,11 +179,20 @@ func Recover[D any](p Place, vhost topology.Topology, parse func(string) (D, err
 
 // All reads every definition of an owner: two during a change, and none if there is no owner. It returns the errors of those
 // that are invalid or from a newer release.
-func All[D any](p Place, vhost topology.Topology, parse func(string) (D, error)) ([]D, error) {
+func (p Place[D]) All(vhost topology.Topology) ([]D, error) { return p.all(vhost, Parse) }
+
+// CheckReplaceable returns an error if a definition is invalid, or *release.NewerError if an apply would drop what a newer
+// release wrote.
+func (p Place[D]) CheckReplaceable(vhost topology.Topology) error {
+	_, err := p.all(vhost, ParseToReplace)
+	return err
+}
+
+func (p Place[D]) all(vhost topology.Topology, parse parser) ([]D, error) {
 	var all []D
 	var failed []error
 	for _, value := range p.values(vhost) {
-		definition, err := read(p, value, parse)
+		definition, err := p.read(value, parse)
 		all, failed = append(all, definition), append(failed, err)
 	}
 	if err := errors.Join(failed...); err != nil {
@@ -176,12 +201,12 @@ func All[D any](p Place, vhost topology.Topology, parse func(string) (D, error))
 	return all, nil
 }
 
-func read[D any](p Place, value any, parse func(string) (D, error)) (definition D, err error) {
+func (p Place[D]) read(value any, parse parser) (definition D, err error) {
 	text, isText := value.(string)
 	if !isText {
 		err = errors.New("is no text")
 	} else {
-		definition, err = parse(text)
+		definition, err = p.parse(text, parse)
 	}
 	if err != nil {
 		err = fmt.Errorf("the argument %s of the binding from %q to %q %w", p.Argument, p.Exchange, p.Queue, err)

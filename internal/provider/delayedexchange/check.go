@@ -61,7 +61,7 @@ func inUse(e delayed.Exchange, vhost topology.Topology) *owner.InUse {
 	if bindings := n.Foreign(n.DeliverExchange(), vhost); len(bindings) > 0 {
 		return bound(n, bindings)
 	}
-	if newer := owner.Newer(delayed.CheckReplaceable(n, vhost)); newer != nil {
+	if newer := owner.Newer(n.DefinitionPlace().CheckReplaceable(vhost)); newer != nil {
 		return newer
 	}
 	return owner.NoteGarbled(configured.DelayedExchange, n.Notes().Garbled(vhost, n.OwnsExchange))

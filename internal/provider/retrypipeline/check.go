@@ -93,7 +93,7 @@ func inUse(p pipeline.Pipeline, vhost topology.Topology) *owner.InUse {
 	if attached := pipeline.Attached(p.Names(), vhost); len(attached) > 0 {
 		return queuesAttached(p, attached)
 	}
-	if newer := owner.Newer(pipeline.CheckReplaceable(p.Names(), vhost)); newer != nil {
+	if newer := owner.Newer(p.Names().DefinitionPlace().CheckReplaceable(vhost)); newer != nil {
 		return newer
 	}
 	return owner.NoteGarbled(configured.Pipeline, p.Names().Notes().Garbled(vhost, p.Names().OwnsExchange))
