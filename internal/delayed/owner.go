@@ -10,15 +10,13 @@ import (
 func (e Exchange) Owner() stored.Owner {
 	n := e.Names()
 	return stored.Owner{
-		Identity: e.Identity(), Guard: e.Guard(), CatchAll: n.UnroutedQueue(), Entrance: n.Exchange(), Notes: n.Notes(),
+		Identity: e.Identity(), Guard: e.Guard(), Retired: e.retiredQueues(),
+		CatchAll: n.UnroutedQueue(), Entrance: n.Exchange(), Notes: n.Notes(),
 	}
 }
 
-// SharedQueues returns nil: a delayed exchange shares no queues.
-func (Exchange) SharedQueues() []string { return nil }
-
-// RetiredQueues lists the queues of levels that no delay needs and that still drain.
-func (e Exchange) RetiredQueues() []string {
+// retiredQueues lists the queues of levels that no delay needs and that still drain.
+func (e Exchange) retiredQueues() []string {
 	var names []string
 	for _, l := range e.Retired {
 		names = append(names, e.Names().Level(l))

@@ -101,38 +101,25 @@ func (n Names) parksForAttachment(b topology.Binding, queue string) bool {
 // attachment still uses it, other work queues use it, or somebody else re-created it. If the attachment is destroyed,
 // next is nil.
 func (a Attachment) ReleasedQueues(next *Attachment, vhost topology.Topology) []string {
-	if !a.WorkQueue.DeclaresFailedQueue() {
-		return nil
-	}
-	name, declares, uses := a.WorkQueue.FailedQueue, false, false
-	if next != nil {
-		uses = next.WorkQueue.FailedQueue == name
-		declares = uses && next.WorkQueue.DeclaresFailedQueue()
-	}
-	if !declares && (uses || !a.Names().Declared(vhost.Queues[name]) || len(a.othersParkIn(name, vhost)) > 0) {
-		return []string{name}
-	}
-	return nil
-}
-
-// othersParkIn lists the pipelines that keep failed messages of other work queues in this queue.
-func (a Attachment) othersParkIn(queue string, vhost topology.Topology) []Names {
-	own := func(b topology.Binding) bool { return a.Names().parksForAttachment(b, a.Queue) }
-	return parkedExcept(own, vhost)[queue]
+	return releasedFailedQueues(a.AsPipeline(), next.orNone(), a.parks, vhost)
 }
 
 // StayingFailedQueues returns the failed queue if the change drops it but others still keep failed messages there. The
 // value lists the pipelines of those others. If the attachment is destroyed, next is nil.
 func (a Attachment) StayingFailedQueues(next *Attachment, vhost topology.Topology) map[string][]string {
-	name := a.WorkQueue.FailedQueue
-	if !a.WorkQueue.DeclaresFailedQueue() || next != nil && next.WorkQueue.FailedQueue == name {
-		return nil
-	}
-	if others := a.othersParkIn(name, vhost); len(others) > 0 {
-		return map[string][]string{name: texts(others)}
-	}
-	return nil
+	return stayingFailedQueues(a.AsPipeline(), next.orNone(), a.parks, vhost)
 }
+
+// orNone is the next attachment as a pipeline, without any queues if the attachment is destroyed.
+func (a *Attachment) orNone() Pipeline {
+	if a == nil {
+		return Pipeline{}
+	}
+	return a.AsPipeline()
+}
+
+// parks reports whether the attachment made the binding to route the failed messages of its queue.
+func (a Attachment) parks(b topology.Binding) bool { return a.Names().parksForAttachment(b, a.Queue) }
 
 // RecoverAttachment reads an attachment's specification back from its vhost. After a failed creation only the policy
 // can be there: it is written first, and stays if the queue holds messages.

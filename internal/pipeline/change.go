@@ -12,24 +12,29 @@ import (
 // pipeline or an attachment still uses, and failed queues that others use. They are also queues that somebody else
 // re-created without the pipeline's mark. If the pipeline is destroyed, next is nil.
 func (p Pipeline) ReleasedQueues(next *Pipeline, vhost topology.Topology) []string {
-	released := releasedFailedQueues(p, next, vhost)
+	after := orNone(next)
+	released := releasedFailedQueues(p, after, p.Names().OwnsBinding, vhost)
 	byAttachment := Attached(p.Names(), vhost)
 	for name, before := range p.WorkQueues {
 		if !before.Declare {
 			continue
 		}
-		attached, declared := false, false
-		if next != nil {
-			after, stays := next.WorkQueues[name]
-			attached, declared = stays, after.Declare
-		}
+		workQueue, stays := after.WorkQueues[name]
 		_, joined := slices.BinarySearch(byAttachment, name)
 		foreign := !p.Names().Declared(vhost.Queues[name])
-		if !declared && (attached || joined || foreign) {
+		if !workQueue.Declare && (stays || joined || foreign) {
 			released = append(released, name)
 		}
 	}
 	return released
+}
+
+// orNone is the next pipeline, without any queues if the pipeline is destroyed.
+func orNone(next *Pipeline) Pipeline {
+	if next == nil {
+		return Pipeline{}
+	}
+	return *next
 }
 
 // BindingsThatGo lists the bindings of others that the broker deletes with the pipeline's exchanges and queues. It

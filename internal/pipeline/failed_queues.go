@@ -104,32 +104,32 @@ func recoverFailedQueues(p Pipeline, vhost topology.Topology) {
 
 // releasedFailedQueues lists the failed queues that the pipeline no longer declares and that stay. Other work queues,
 // attachments or pipelines still use them, or somebody else re-created them.
-func releasedFailedQueues(prior Pipeline, next *Pipeline, vhost topology.Topology) []string {
+func releasedFailedQueues(prior, next Pipeline, own func(topology.Binding) bool, vhost topology.Topology) []string {
 	names := prior.DeclaredFailedQueues()
 	if len(names) == 0 {
 		return nil
 	}
-	n, used := prior.Names(), map[string]string{}
-	parked := n.ParkedByOthers(vhost)
-	if next != nil {
-		declared := next.DeclaredFailedQueues()
-		names = slices.DeleteFunc(names, func(name string) bool { _, is := slices.BinarySearch(declared, name); return is })
-		used = next.FailedQueues()
-	}
+	declared, used, parked := next.DeclaredFailedQueues(), next.FailedQueues(), parkedExcept(own, vhost)
 	return slices.DeleteFunc(names, func(name string) bool {
+		_, stays := slices.BinarySearch(declared, name)
 		_, uses := used[name]
-		return !uses && n.Declared(vhost.Queues[name]) && len(parked[name]) == 0
+		return stays || !uses && prior.Names().Declared(vhost.Queues[name]) && len(parked[name]) == 0
 	})
 }
 
 // StayingFailedQueues returns the failed queues that a change drops but that others still park messages in. Each value
 // lists the pipelines of those others. If the pipeline is destroyed, next is nil.
 func (p Pipeline) StayingFailedQueues(next *Pipeline, vhost topology.Topology) map[string][]string {
-	staying, used, parked := map[string][]string{}, map[string]string{}, p.Names().ParkedByOthers(vhost)
-	if next != nil {
-		used = next.FailedQueues()
+	return stayingFailedQueues(p, orNone(next), p.Names().OwnsBinding, vhost)
+}
+
+func stayingFailedQueues(prior, next Pipeline, own func(topology.Binding) bool, vhost topology.Topology) map[string][]string {
+	names := prior.DeclaredFailedQueues()
+	if len(names) == 0 {
+		return nil
 	}
-	for _, name := range p.DeclaredFailedQueues() {
+	staying, used, parked := map[string][]string{}, next.FailedQueues(), parkedExcept(own, vhost)
+	for _, name := range names {
 		if _, uses := used[name]; !uses && len(parked[name]) > 0 {
 			staying[name] = texts(parked[name])
 		}

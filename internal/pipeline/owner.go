@@ -12,14 +12,15 @@ import (
 func (p Pipeline) Owner() stored.Owner {
 	n := p.Names()
 	return stored.Owner{
-		Identity: p.Identity(), Guard: p.Guard(), CatchAll: n.FailedQueue(), Notes: n.Notes(),
+		Identity: p.Identity(), Guard: p.Guard(), Shared: p.SharedQueues(), Retired: p.retiredQueues(),
+		CatchAll: n.FailedQueue(), Notes: n.Notes(),
 		ReturnsFrom: returnsFrom, FallsBack: n.Parks, AttachedBy: AttachedBy, ForceTakesBindings: true,
 	}
 }
 
 // Owner describes the attachment to a change. The objects that identify and guard are its pipeline's.
 func (a Attachment) Owner() stored.Owner {
-	return stored.Owner{FallsBack: a.Names().Parks, AttachedBy: AttachedBy}
+	return stored.Owner{Shared: a.AsPipeline().DeclaredFailedQueues(), FallsBack: a.Names().Parks, AttachedBy: AttachedBy}
 }
 
 // returnsFrom lists the queues whose messages come back by a return binding. It returns nil for other bindings.
@@ -49,8 +50,8 @@ func (p Pipeline) SharedQueues() []string {
 	return names
 }
 
-// RetiredQueues lists the retry queues that left the schedule and still drain.
-func (p Pipeline) RetiredQueues() []string {
+// retiredQueues lists the retry queues that left the schedule and still drain.
+func (p Pipeline) retiredQueues() []string {
 	var names []string
 	for _, delay := range p.Retired {
 		names = append(names, p.Names().RetryQueue(delay))
@@ -74,17 +75,6 @@ func (p Pipeline) DetachedQueues(next *Pipeline, vhost topology.Topology) []stri
 	}
 	return topology.Distinct(queues)
 }
-
-// SharedQueues returns the failed queue that the attachment declares and others empty.
-func (a Attachment) SharedQueues() []string {
-	if !a.WorkQueue.DeclaresFailedQueue() {
-		return nil
-	}
-	return []string{a.WorkQueue.FailedQueue}
-}
-
-// RetiredQueues returns nil: an attachment has no schedule.
-func (Attachment) RetiredQueues() []string { return nil }
 
 // DetachedQueues returns the queue of an attachment that is destroyed; next is nil then. Any other change that detaches
 // it is a replacement.

@@ -10,6 +10,10 @@ type Owner struct {
 	// Guard has the owner's policies, by name, in a form that covers only its own queues and keeps other policies off
 	// them. A removal writes a policy in this form first, and deletes it after the queues.
 	Guard map[string]topology.Policy
+	// Shared are queues of the owner that others publish to and consume.
+	Shared []string
+	// Retired are queues that a change keeps only until they are drained.
+	Retired []string
 	// CatchAll is the owner's queue for messages without another target. It is unbound last.
 	CatchAll string
 	// Entrance is the exchange that applications publish to, or "". A removal deletes it before it unbinds the catch-all

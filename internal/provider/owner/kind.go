@@ -63,10 +63,6 @@ type Spec[S any] interface {
 	Owned(vhost topology.Topology) topology.Topology
 	// Owner says what a change must know of the resource.
 	Owner() stored.Owner
-	// SharedQueues are queues of the resource that others publish to and consume.
-	SharedQueues() []string
-	// RetiredQueues are queues that a change keeps only until they are drained.
-	RetiredQueues() []string
 	// ReleasedQueues are queues that the resource owns and, instead of deleting them, leaves to others.
 	ReleasedQueues(next *S, vhost topology.Topology) []string
 	// DetachedQueues are the work queues that a change detaches.
@@ -151,7 +147,7 @@ func (o owned[M, S, P]) change(prior, next *S, vhost topology.Vhost) apply.Chang
 		if spec != nil {
 			change.Owner = (*spec).Owner()
 			change.Live = topology.Merge(change.Live, (*spec).Owned(vhost.Topology))
-			change.SharedQueues = append(change.SharedQueues, (*spec).SharedQueues()...)
+			change.SharedQueues = append(change.SharedQueues, change.Owner.Shared...)
 		}
 	}
 	if prior != nil {
@@ -162,26 +158,19 @@ func (o owned[M, S, P]) change(prior, next *S, vhost topology.Vhost) apply.Chang
 	if next == nil {
 		return change
 	}
-	change.Wanted = wantedBeside(change.Live, *next)
+	change.Wanted = (*next).Expand()
+	for _, name := range change.Owner.Retired { // it is deleted once it is empty, and cannot be re-created before
+		if queue, exists := change.Live.Queues[name]; exists {
+			change.Wanted.Queues[name] = queue
+		}
+	}
 	if o.Shares {
-		change.Joined = (*next).SharedQueues()
+		change.Joined = change.Owner.Shared
 	}
 	if prior != nil {
 		change.RestoresDeadLetterRoute = (*prior).RestoresDeadLetterRoute(vhost.Topology)
 	}
 	return change
-}
-
-// wantedBeside are the objects that the resource wants, with retired queues as they are. A retired queue is deleted once it
-// is empty, and it cannot be re-created before.
-func wantedBeside[S Spec[S]](live topology.Topology, next S) topology.Topology {
-	expanded := next.Expand()
-	for _, name := range next.RetiredQueues() {
-		if queue, exists := live.Queues[name]; exists {
-			expanded.Queues[name] = queue
-		}
-	}
-	return expanded
 }
 
 // Lifecycle says how a resource is changed and destroyed.

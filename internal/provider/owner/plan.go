@@ -100,7 +100,7 @@ func (o owned[M, S, P]) compare(
 // brings adds the wanted objects to a vhost, in place. It leaves out queues that others use, too: a new pipeline accepts some policies of
 // theirs that must not be added later.
 func brings[S Spec[S]](next S) func(*topology.Vhost) {
-	wanted, shared := next.Expand(), next.SharedQueues()
+	wanted, shared := next.Expand(), next.Owner().Shared
 	maps.DeleteFunc(wanted.Queues, func(name string, _ topology.Queue) bool { return slices.Contains(shared, name) })
 	return func(all *topology.Vhost) {
 		maps.Copy(all.Exchanges, wanted.Exchanges)
