@@ -118,6 +118,13 @@ func patterns(read string) map[string]schema.Attribute {
 	}
 }
 
+// Patterns are the attributes of PermissionsType.
+type Patterns struct {
+	Configure types.String `tfsdk:"configure"`
+	Write     types.String `tfsdk:"write"`
+	Read      types.String `tfsdk:"read"`
+}
+
 // PermissionsValue is a value of PermissionsType.
 func PermissionsValue(permissions pipeline.Permissions) types.Object {
 	return types.ObjectValueMust(PermissionsType, map[string]attr.Value{

@@ -8,6 +8,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/product"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // takeOver sets taken to the provider's data, which is nil until the provider is configured.
@@ -81,6 +82,18 @@ func ReachForPlan(ctx context.Context, run *configured.Provider) (*broker.User, 
 		return nil, nil
 	}
 	return nil, diag.Diagnostics{planNotCompared(err)}
+}
+
+// Fresh reads a vhost for a change.
+func Fresh(ctx context.Context, run *configured.Provider, vhost string) (topology.Vhost, diag.Diagnostics) {
+	all, err := run.Fresh(ctx, vhost)
+	switch {
+	case broker.IsNotFound(err):
+		return all, diag.Diagnostics{VhostNotThere(vhost, refersToVhost)}
+	case err != nil:
+		return all, diag.Diagnostics{CannotList(vhost, SoNothingChanged, err)}
+	}
+	return all, nil
 }
 
 // ReadFailed is the error of a vhost that cannot be read, nil if the vhost is gone. A user without permissions gets the same

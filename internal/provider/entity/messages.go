@@ -77,8 +77,8 @@ func missingVhost(vhost string) string {
 	return fmt.Sprintf("Vhost %q does not exist, or the provider's user has no permissions in it.", vhost)
 }
 
-// RefersToVhost is the consequence if nothing was created in a vhost.
-const RefersToVhost = " Nothing was changed. If this configuration creates the vhost, refer to it, as in vhost = rabbitmq_vhost.NAME.name."
+// refersToVhost is the consequence if nothing was created in a vhost.
+const refersToVhost = " Nothing was changed. If this configuration creates the vhost, refer to it, as in vhost = rabbitmq_vhost.NAME.name."
 
 // VhostNotThere is the error if the vhost does not exist. The text consequence follows.
 func VhostNotThere(vhost, consequence string) diag.Diagnostic {

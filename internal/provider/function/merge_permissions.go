@@ -40,16 +40,9 @@ func (mergePermissions) Definition(_ context.Context, _ function.DefinitionReque
 	}
 }
 
-// permissions are the attributes of attribute.PermissionsType.
-type permissions struct {
-	Configure types.String `tfsdk:"configure"`
-	Write     types.String `tfsdk:"write"`
-	Read      types.String `tfsdk:"read"`
-}
-
 // Run merges the permissions.
 func (mergePermissions) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
-	var given []permissions
+	var given []attribute.Patterns
 	if resp.Error = req.Arguments.Get(ctx, &given); resp.Error != nil {
 		return
 	}

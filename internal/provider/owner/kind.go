@@ -147,7 +147,7 @@ func (o owned[M, S, P]) change(prior, next *S, vhost topology.Vhost) apply.Chang
 		if spec != nil {
 			change.Owner = (*spec).Owner()
 			change.Live = topology.Merge(change.Live, (*spec).Owned(vhost.Topology))
-			change.SharedQueues = append(change.SharedQueues, change.Owner.Shared...)
+			change.SharedQueues = append(change.SharedQueues, change.Shared...)
 		}
 	}
 	if prior != nil {
@@ -159,13 +159,13 @@ func (o owned[M, S, P]) change(prior, next *S, vhost topology.Vhost) apply.Chang
 		return change
 	}
 	change.Wanted = (*next).Expand()
-	for _, name := range change.Owner.Retired { // it is deleted once it is empty, and cannot be re-created before
+	for _, name := range change.Retired { // it is deleted once it is empty, and cannot be re-created before
 		if queue, exists := change.Live.Queues[name]; exists {
 			change.Wanted.Queues[name] = queue
 		}
 	}
 	if o.Shares {
-		change.Joined = change.Owner.Shared
+		change.Joined = change.Shared
 	}
 	if prior != nil {
 		change.RestoresDeadLetterRoute = (*prior).RestoresDeadLetterRoute(vhost.Topology)

@@ -12,7 +12,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
@@ -40,12 +39,9 @@ func (o owned[M, S, P]) resolve(ctx context.Context, plan, priorModel *M) (next 
 // of the same apply is written before, or is compared with the wanted objects.
 func (o owned[M, S, P]) listForWrite(ctx context.Context, vhost string, next S, prior *S) (topology.Vhost, diag.Diagnostics) {
 	o.run.Changes(ctx, configured.Written+vhost).Add(brings(next))
-	all, err := o.run.Fresh(ctx, vhost)
-	switch {
-	case broker.IsNotFound(err):
-		return all, diag.Diagnostics{entity.VhostNotThere(vhost, entity.RefersToVhost)}
-	case err != nil:
-		return all, diag.Diagnostics{entity.CannotList(vhost, entity.SoNothingChanged, err)}
+	all, diags := entity.Fresh(ctx, o.run, vhost)
+	if diags.HasError() {
+		return all, diags
 	}
 	return all, report.Applied(o.CheckLive(next, prior, all))
 }

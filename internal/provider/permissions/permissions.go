@@ -183,18 +183,11 @@ type model struct {
 	Permissions types.List   `tfsdk:"permissions"`
 }
 
-// patterns are the block that other providers have.
-type patterns struct {
-	Configure types.String `tfsdk:"configure"`
-	Write     types.String `tfsdk:"write"`
-	Read      types.String `tfsdk:"read"`
-}
-
 func (m model) Validate(context.Context) diag.Diagnostics { return nil }
 
 func (m *model) Compute() {
 	m.ofUser.Compute()
-	if p := attribute.BlockOf[patterns](m.Permissions); p != nil {
+	if p := attribute.BlockOf[attribute.Patterns](m.Permissions); p != nil {
 		m.Configure, m.Write, m.Read = p.Configure, p.Write, p.Read
 	}
 	if m.Permissions.IsUnknown() {
@@ -208,8 +201,8 @@ func (m *model) Object() broker.Permission {
 
 func (m *model) Show(live broker.Permission) {
 	m.Configure, m.Write, m.Read = types.StringValue(live.Configure), types.StringValue(live.Write), types.StringValue(live.Read)
-	if attribute.BlockOf[patterns](m.Permissions) != nil {
-		attribute.SetBlock(&m.Permissions, patterns{m.Configure, m.Write, m.Read})
+	if attribute.BlockOf[attribute.Patterns](m.Permissions) != nil {
+		attribute.SetBlock(&m.Permissions, attribute.Patterns{Configure: m.Configure, Write: m.Write, Read: m.Read})
 	}
 }
 

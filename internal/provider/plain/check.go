@@ -40,21 +40,9 @@ func CheckPlan(
 func CheckApply(
 	ctx context.Context, run *configured.Provider, vhost string, find func(topology.Vhost) preflight.Findings,
 ) (topology.Vhost, diag.Diagnostics) {
-	all, diags := Fresh(ctx, run, vhost)
+	all, diags := entity.Fresh(ctx, run, vhost)
 	if diags.HasError() {
 		return all, diags
 	}
 	return all, report.Applied(find(all))
-}
-
-// Fresh reads a vhost for a change.
-func Fresh(ctx context.Context, run *configured.Provider, vhost string) (topology.Vhost, diag.Diagnostics) {
-	all, err := run.Fresh(ctx, vhost)
-	switch {
-	case broker.IsNotFound(err):
-		return all, diag.Diagnostics{entity.VhostNotThere(vhost, entity.RefersToVhost)}
-	case err != nil:
-		return all, diag.Diagnostics{entity.CannotList(vhost, entity.SoNothingChanged, err)}
-	}
-	return all, nil
 }

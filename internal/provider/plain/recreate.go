@@ -13,6 +13,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -118,7 +119,7 @@ func (r Recreated[M, O, P]) Create(ctx context.Context, plan *M) diag.Diagnostic
 		return diags
 	}
 	defer r.apart(ctx, vhost)()
-	all, more := Fresh(ctx, r.Run, vhost)
+	all, more := entity.Fresh(ctx, r.Run, vhost)
 	if diags.Append(more...); !diags.HasError() {
 		diags.Append(r.restored(ctx, *plan, all)...)
 	}

@@ -354,7 +354,7 @@ func (m *model) Object() user {
 			u.password = password.ValueStringPointer()
 		}
 	}
-	var of map[string]patterns
+	var of map[string]attribute.Patterns
 	_ = m.Permissions.ElementsAs(attribute.Background, &of, false)
 	u.permissions = map[string]broker.Permission{}
 	for vhost, p := range of {
@@ -363,13 +363,6 @@ func (m *model) Object() user {
 		}
 	}
 	return u
-}
-
-// patterns are the permissions in one virtual host.
-type patterns struct {
-	Configure types.String `tfsdk:"configure"`
-	Write     types.String `tfsdk:"write"`
-	Read      types.String `tfsdk:"read"`
 }
 
 // Show also shows that the user has another password: as an empty one, or as a missing version.
