@@ -21,8 +21,9 @@ import (
 
 var (
 	only        = flag.String("scenarios", "", "names of the scenarios to run, such as \"1,200 spread\"; empty for all")
-	destroys    = flag.String("destroy", "1,50,200,200 by hand", "scenarios whose destroy is measured; others only lose their vhosts")
+	destroys    = flag.String("destroy", "1,50,200,200 by hand,1 beside literal,1 beside wildcard,1 beside chain", "scenarios whose destroy is measured; others only lose their vhosts")
 	parallelism = flag.Int("parallelism", 200, "terraform's -parallelism of a destroy of 200 pipelines; its default is 10")
+	foreign     = flag.Int("foreign", 0, "how many queues and bindings of others the scenarios beside them have; 0 leaves these out")
 	details     = flag.Bool("details", false, "print which requests each step sent")
 	versus      = flag.String("versus", "", "directory of another build of the provider, or of another provider, to measure next to this one")
 )
@@ -36,6 +37,8 @@ type scenario struct {
 	perPipeline, failedQueues int
 	// policies is how many of somebody else's a vhost has.
 	policies int
+	// beside has the name of the objects of others in the vhost, of which the flag foreign says how many.
+	beside string
 	// workQueuesOnly takes a build whose policies leave the pipelines' own queues to other policies.
 	workQueuesOnly bool
 	// plain takes plain resources in place of pipelines.
@@ -55,6 +58,9 @@ var scenarios = []scenario{
 	{name: "200 spread", pipelines: 200, vhosts: 10},
 	{name: "200 work queues only", pipelines: 200, vhosts: 1, workQueuesOnly: true},
 	{name: "200 by hand", pipelines: 200, vhosts: 1, plain: true},
+	{name: "1 beside literal", pipelines: 1, vhosts: 1, beside: "literal"},
+	{name: "1 beside wildcard", pipelines: 1, vhosts: 1, beside: "wildcard"},
+	{name: "1 beside chain", pipelines: 1, vhosts: 1, beside: "chain"},
 }
 
 //nolint:paralleltest // measures, and needs the processors for itself
@@ -62,7 +68,7 @@ func TestPlanAndApplyAreCheap(t *testing.T) {
 	provider := terraformtest.BuildProvider(t)
 	var rows []row
 	for _, s := range scenarios {
-		if *only != "" && !slices.Contains(strings.Split(*only, ","), s.name) {
+		if (s.beside != "") != (*foreign > 0) || *only != "" && !slices.Contains(strings.Split(*only, ","), s.name) {
 			continue
 		}
 		t.Run(s.name, func(t *testing.T) {
@@ -81,7 +87,7 @@ func TestPlanAndApplyAreCheap(t *testing.T) {
 	checkRatio(t, rows, "an apply that covers own queues, to one of work queues only", "200", "200 work queues only",
 		func(r row) time.Duration { return r.apply.took }, slowerForCover)
 	checkRatio(t, rows, "processor time of a plan of 1,000 work queues, to that of 200 pipelines", "wide", "200",
-		func(r row) time.Duration { return r.plan.cpu }, dearerForWidth)
+		func(r row) time.Duration { return r.plan.CPU }, dearerForWidth)
 }
 
 // measure runs the bare calls in vhosts of their own, and then the CLI.
@@ -129,6 +135,9 @@ func (s scenario) prepare(t testing.TB) (*brokertest.Broker, map[string]string) 
 		}
 	}
 	send(t, first, calls)
+	for _, vhost := range vhosts {
+		importForeign(t, first, vhost, s.beside, *foreign)
+	}
 	return first, pipelines
 }
 
@@ -162,12 +171,12 @@ func (s scenario) measureTerraform(t *testing.T, provider string, r *row) {
 	}
 	run := func(args ...string) *step {
 		p.take()
-		began := time.Now()
+		began, before := time.Now(), childrenTime(t)
 		tf.Run(t, append(args, "-input=false", "-no-color")...)
-		taken := &step{took: time.Since(began), requests: p.take(), cpu: m.take(t)}
+		taken := &step{took: time.Since(began), requests: p.take(), used: m.take(t), all: childrenTime(t) - before}
 		if *details {
-			t.Logf("%s: %s s, processor %s s\n%s",
-				strings.Join(args, " "), seconds(taken.took), processor(taken.cpu), strings.Join(taken.lines(), "\n"))
+			t.Logf("%s: %s s, processor %s s and with Terraform %s s, memory %d MB\n%s", strings.Join(args, " "), seconds(taken.took),
+				processor(taken.CPU), processor(taken.all), taken.Memory/1000, strings.Join(taken.lines(), "\n"))
 		}
 		return taken
 	}

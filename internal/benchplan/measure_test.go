@@ -3,72 +3,89 @@
 package benchplan
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/benchtest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
 
-// meter stands between Terraform and a provider, and notes the processor time of each of the provider's processes.
+// meter stands between Terraform and a provider, and notes what each of the provider's processes used.
 type meter struct{ provider, notes string }
 
-// meterScript runs the provider and notes, as the shell does for its children, what it took: two lines, of which the
-// second is the children's user and system time. A process has a file of its own.
-const meterScript = `#!/bin/sh
-%q "$@"
-code=$?
-times > %q/$$
-exit $code
-`
+// metered is a process of the provider that notes what it used.
+type metered struct{ Provider, Notes string }
+
+// used is what processes of the provider used: processor time, and the largest resident memory of one of them in KiB.
+type used struct {
+	CPU    time.Duration
+	Memory int64
+}
 
 func newMeter(t *testing.T, provider string) *meter {
 	t.Helper()
 	m := &meter{t.TempDir(), t.TempDir()}
-	name := "terraform-provider-rabbitmq"
-	script := fmt.Sprintf(meterScript, filepath.Join(provider, name), m.notes)
-	require.NoError(t, os.WriteFile(filepath.Join(m.provider, name), []byte(script), 0o700))
+	const name = "terraform-provider-rabbitmq"
+	self, err := os.Executable()
+	require.NoError(t, err)
+	start := benchtest.Command(t, self, &metered{filepath.Join(provider, name), m.notes})
+	require.NoError(t, os.WriteFile(filepath.Join(m.provider, name), []byte("#!/bin/sh\nexec "+start+` "$@"`), 0o700))
 	return m
 }
 
-// take returns the processor time, user and system, of the processes that ended since it was last called.
-func (m *meter) take(t *testing.T) time.Duration {
+// Run runs the provider.
+func (m *metered) Run() error {
+	command := exec.Command(m.Provider, os.Args[1:]...)
+	command.Stdin, command.Stdout, command.Stderr = os.Stdin, os.Stdout, os.Stderr
+	err := command.Run()
+	state := command.ProcessState
+	if state == nil {
+		return err
+	}
+	// The peak includes the one of this process, which is far lower.
+	peak := state.SysUsage().(*syscall.Rusage).Maxrss
+	note, failed := json.Marshal(used{state.UserTime() + state.SystemTime(), peak})
+	return errors.Join(err, failed, os.WriteFile(filepath.Join(m.Notes, strconv.Itoa(state.Pid())), note, 0o600))
+}
+
+// take returns what the processes used that ended since it was last called.
+func (m *meter) take(t *testing.T) (sum used) {
 	t.Helper()
 	notes, err := filepath.Glob(filepath.Join(m.notes, "*"))
 	if err != nil || len(notes) == 0 {
 		t.Fatalf("no process of the provider has ended: %v", err)
 	}
-	var sum time.Duration
 	for _, note := range notes {
 		text, err := os.ReadFile(note)
-		if err == nil {
-			err = os.Remove(note)
-		}
-		require.NoError(t, err)
-		sum += childrenTime(t, string(text))
+		require.NoError(t, errors.Join(err, os.Remove(note)))
+		var one used
+		require.NoError(t, json.Unmarshal(text, &one))
+		sum = used{sum.CPU + one.CPU, max(sum.Memory, one.Memory)}
 	}
 	return sum
 }
 
-// childrenTime reads what the shell's times prints, such as "0m0.01s 0m0.00s" and a second such line.
-func childrenTime(t *testing.T, printed string) (sum time.Duration) {
+// childrenTime returns the processor time of all programs that this process has run and waited for, and of theirs.
+func childrenTime(t *testing.T) time.Duration {
 	t.Helper()
-	fields := strings.Fields(printed)
-	for _, field := range fields[len(fields)/2:] {
-		taken, err := time.ParseDuration(field)
-		require.NoError(t, err)
-		sum += taken
-	}
-	return sum
+	var usage syscall.Rusage
+	require.NoError(t, syscall.Getrusage(syscall.RUSAGE_CHILDREN, &usage))
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 // proxy forwards to the management API, each request after a delay, and counts.

@@ -16,8 +16,9 @@ import (
 type step struct {
 	requests
 	took time.Duration
-	// cpu is the processor time of the provider's processes.
-	cpu time.Duration
+	// used is what the provider's processes used. all is their processor time and Terraform's.
+	used
+	all time.Duration
 }
 
 // row is what one case took; steps that were not measured are nil.
@@ -53,7 +54,7 @@ func show(t *testing.T, rows []row) {
 func (s *step) cells(writes bool) []string {
 	cells := []string{"-", "-", "-", "-"}
 	if s != nil {
-		cells = []string{fmt.Sprint(s.reads), fmt.Sprint(s.writes), seconds(s.took), processor(s.cpu)}
+		cells = []string{fmt.Sprint(s.reads), fmt.Sprint(s.writes), seconds(s.took), processor(s.CPU)}
 	}
 	if !writes {
 		return slices.Delete(cells, 1, 2)
@@ -94,7 +95,7 @@ func (r row) check(t *testing.T) {
 // compare prints the duration of each step for both builds.
 func (r row) compare(t *testing.T, other row) {
 	t.Helper()
-	t.Logf("plan: %.2f of the processor time of the other build", r.plan.cpu.Seconds()/other.plan.cpu.Seconds())
+	t.Logf("plan: %.2f of the processor time of the other build", r.plan.CPU.Seconds()/other.plan.CPU.Seconds())
 	compared := map[string][2]*step{"plan": {r.plan, other.plan}, "apply": {r.apply, other.apply}, "destroy": {r.destroy, other.destroy}}
 	for _, what := range slices.Sorted(maps.Keys(compared)) {
 		mine, others := compared[what][0], compared[what][1]

@@ -83,6 +83,14 @@ func counters(t *testing.T, pid int, file string) map[string]float64 {
 // Part is a task that a bench's program runs instead of its tests, in a separate process.
 type Part interface{ Run() error }
 
+// Command returns the shell's command that starts this program, or a copy of it, to run a part.
+func Command(t *testing.T, self string, part Part) string {
+	t.Helper()
+	settings, err := json.Marshal(part)
+	require.NoError(t, err)
+	return fmt.Sprintf("env '%s=%s' '%s'", variable(part), settings, self)
+}
+
 // variable is the environment variable with the part, as JSON.
 func variable(part Part) string { return fmt.Sprintf("BENCH_%T", part) }
 
