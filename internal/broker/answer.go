@@ -2,6 +2,7 @@ package broker
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,7 +31,8 @@ type answer struct {
 	method, path string
 	status       int
 	location     string // if it redirects
-	content      []byte
+	// content is the whole answer, or its beginning if it is a success to decode.
+	content []byte
 	// read says that the request reads, so the answer must have content.
 	read bool
 	// secrets are parts of the request that no error can repeat.
@@ -160,16 +162,44 @@ func (a answer) notFormed() bool {
 // standard's, and RabbitMQ has its own for writes. All were seen on 3.10 to 4.3.
 var notFound = []string{"Object Not Found", "Not Found", "not_found"}
 
-// decode reads the answer to a GET. Integers become json.Number.
-func (a answer) decode(into any) error {
-	decoder := json.NewDecoder(bytes.NewReader(a.content))
+// elements reads a list one object at a time, because a vhost can have 100,000.
+type elements[T any] func(T) error
+
+func (e elements[T]) decode(decoder *json.Decoder) error {
+	if begin, err := decoder.Token(); err != nil || begin != json.Delim('[') {
+		return cmp.Or(err, errors.New("it is not a list"))
+	}
+	for decoder.More() {
+		var element T
+		if err := decoder.Decode(&element); err != nil {
+			return err
+		}
+		if err := e(element); err != nil {
+			return err
+		}
+	}
+	_, err := decoder.Token()
+	return err
+}
+
+// decode reads the answer to a GET from its body. Integers become json.Number.
+func (a answer) decode(body io.Reader, into any) error {
+	decoder := json.NewDecoder(body)
 	decoder.UseNumber()
-	err := decoder.Decode(into)
+	var err error
+	if list, is := into.(interface{ decode(decoder *json.Decoder) error }); is {
+		err = list.decode(decoder)
+	} else {
+		err = decoder.Decode(into)
+	}
 	if _, more := decoder.Token(); err == nil && !errors.Is(more, io.EOF) {
 		err = errors.New("more than one value")
 	}
 	if bytes.Equal(bytes.TrimSpace(a.content), []byte("null")) { // null decodes into any value
 		err = errors.New("it is null")
+	}
+	if _, explained := errors.AsType[*Error](err); explained {
+		return err
 	}
 	if err != nil {
 		return a.foreign(fmt.Sprintf("It cannot be read: %v. %s", err, lookAtEndpoint))

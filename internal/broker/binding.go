@@ -72,10 +72,9 @@ func (c *Client) BindingsFrom(ctx context.Context, vhost, exchange string) ([]to
 }
 
 func (c *Client) bindings(ctx context.Context, path, vhost string) ([]topology.Binding, error) {
-	found, err := list(ctx, c, path, vhost, func(b rabbithole.BindingInfo) string { return b.Vhost })
-	var bindings []topology.Binding
-	for _, info := range found {
-		bindings = append(bindings, topology.Binding{
+	var found []topology.Binding
+	err := visit(ctx, c, path, vhost, func(b rabbithole.BindingInfo) string { return b.Vhost }, func(info rabbithole.BindingInfo) {
+		found = append(found, topology.Binding{
 			Source:        info.Source,
 			Destination:   info.Destination,
 			ToExchange:    info.DestinationType == "exchange",
@@ -84,8 +83,8 @@ func (c *Client) bindings(ctx context.Context, path, vhost string) ([]topology.B
 			PropertiesKey: info.PropertiesKey,
 			Exact:         info.Arguments,
 		})
-	}
-	return bindings, err
+	})
+	return found, err
 }
 
 func bindingsPath(vhost string, b topology.Binding) string {

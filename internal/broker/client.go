@@ -4,6 +4,7 @@
 package broker
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -199,19 +200,24 @@ func (c *Client) send(ctx context.Context, method, path string, body, into any) 
 		return answer{}, fmt.Errorf("%s %s: %w", method, path, c.unreached(withoutURL(err)))
 	}
 	defer func() { _ = response.Body.Close() }()
-	content, _ := io.ReadAll(response.Body) // in memory already: see [whole]
+	reader := bufio.NewReader(response.Body)
+	decoded := into != nil && response.StatusCode < http.StatusMultipleChoices
+	content, err := reader.Peek(reader.Size())
+	if !decoded {
+		content, err = io.ReadAll(reader)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return answer{}, fmt.Errorf("%s %s: read the answer: %w", method, path, err)
+	}
 	a := answer{
 		method: method, path: path, status: response.StatusCode, location: redactedLocation(response),
-		content: content, read: into != nil,
+		content: slices.Clone(content), read: into != nil,
 	}
 	a.secrets, _ = ctx.Value(secretsKey{}).([]string)
-	if err := a.failure(); err != nil {
+	if err := a.failure(); err != nil || !decoded {
 		return a, err
 	}
-	if into == nil {
-		return a, nil
-	}
-	return a, a.decode(into)
+	return a, a.decode(reader, into)
 }
 
 func (c *Client) request(ctx context.Context, method, path string, body any) (*http.Request, error) {

@@ -12,18 +12,21 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// list reads objects of one kind. It fails if one of them is not in the vhost.
-func list[T any](ctx context.Context, c *Client, path, vhost string, vhostOf func(T) string) ([]T, error) {
-	var listed []T
-	if err := c.get(ctx, path, &listed); err != nil {
-		return nil, err
-	}
-	for _, object := range listed {
+// visit reads objects of one kind, one at a time. It fails if one of them is not in the vhost.
+func visit[T any](ctx context.Context, c *Client, path, vhost string, vhostOf func(T) string, add func(T)) error {
+	return c.get(ctx, path, elements[T](func(object T) error {
 		if other := vhostOf(object); other != vhost {
-			return nil, mistaken(path, fmt.Sprintf("the list has an object of the vhost %q", other), lookAtPaths)
+			return mistaken(path, fmt.Sprintf("the list has an object of the vhost %q", other), lookAtPaths)
 		}
-	}
-	return listed, nil
+		add(object)
+		return nil
+	}))
+}
+
+// list reads objects of one kind, as visit does.
+func list[T any](ctx context.Context, c *Client, path, vhost string, vhostOf func(T) string) (listed []T, err error) {
+	err = visit(ctx, c, path, vhost, vhostOf, func(object T) { listed = append(listed, object) })
+	return listed, err
 }
 
 func exchangeVhost(e rabbithole.ExchangeInfo) string { return e.Vhost }
@@ -32,18 +35,23 @@ func queueVhost(q QueueInfo) string                  { return q.Vhost }
 // List reads every exchange, queue, binding and policy of a vhost, with one request for each kind. It also reads the
 // facts that decide how they behave. If the vhost does not exist or the user has no access, the error is IsNotFound.
 func (c *Client) List(ctx context.Context, vhost string) (topology.Vhost, error) {
-	var (
-		all       topology.Vhost
-		exchanges []rabbithole.ExchangeInfo
-		queues    []QueueInfo
-	)
+	all := topology.Vhost{Name: vhost, Topology: topology.New()}
 	// A problem usually affects all requests, so one error is enough.
 	var group errgroup.Group
-	group.Go(func() (err error) {
-		exchanges, err = list(ctx, c, path("exchanges", vhost)+"?disable_stats=true", vhost, exchangeVhost)
-		return err
+	group.Go(func() error {
+		return visit(ctx, c, path("exchanges", vhost)+"?disable_stats=true", vhost, exchangeVhost, func(e rabbithole.ExchangeInfo) {
+			all.Exchanges[e.Name] = topology.Exchange{
+				Type:       e.Type,
+				Transient:  !e.Durable,
+				AutoDelete: bool(e.AutoDelete),
+				Internal:   e.Internal,
+				Arguments:  topology.DecodedArguments(e.Arguments),
+			}
+		})
 	})
-	group.Go(func() (err error) { queues, err = c.Queues(ctx, vhost); return err })
+	group.Go(func() error {
+		return visit(ctx, c, queuesPath(vhost), vhost, queueVhost, func(q QueueInfo) { all.Queues[q.Name] = q.queue() })
+	})
 	group.Go(func() (err error) {
 		// Bindings show which owner a policy has, and a pipeline writes them first. If they were read before the
 		// policies, a new policy could seem to have no owner.
@@ -58,21 +66,6 @@ func (c *Client) List(ctx context.Context, vhost string) (topology.Vhost, error)
 	})
 	if err := group.Wait(); err != nil {
 		return topology.Vhost{}, err
-	}
-	all.Name = vhost
-	all.Exchanges = make(map[string]topology.Exchange, len(exchanges))
-	for _, e := range exchanges {
-		all.Exchanges[e.Name] = topology.Exchange{
-			Type:       e.Type,
-			Transient:  !e.Durable,
-			AutoDelete: bool(e.AutoDelete),
-			Internal:   e.Internal,
-			Arguments:  topology.DecodedArguments(e.Arguments),
-		}
-	}
-	all.Queues = make(map[string]topology.Queue, len(queues))
-	for _, q := range queues {
-		all.Queues[q.Name] = q.queue()
 	}
 	known, err := c.askCluster(ctx)
 	all.Version, all.Nodes = known.version, known.nodes

@@ -56,11 +56,10 @@ func (c *Client) deletePolicy(ctx context.Context, of, vhost, name string) error
 }
 
 func (c *Client) policies(ctx context.Context, path, vhost string) (map[string]topology.Policy, error) {
-	found, err := list(ctx, c, path, vhost, func(p rabbithole.Policy) string { return p.Vhost })
-	all := make(map[string]topology.Policy, len(found))
-	for _, p := range found {
+	all := map[string]topology.Policy{}
+	err := visit(ctx, c, path, vhost, func(p rabbithole.Policy) string { return p.Vhost }, func(p rabbithole.Policy) {
 		definition := topology.DecodedArguments(p.Definition)
 		all[p.Name] = topology.Policy{Pattern: p.Pattern, ApplyTo: p.ApplyTo, Priority: p.Priority, Definition: definition}
-	}
+	})
 	return all, err
 }

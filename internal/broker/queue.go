@@ -112,5 +112,7 @@ func (c *Client) QueueTotals(ctx context.Context, vhost string) ([]QueueInfo, er
 
 // Queues lists the queues of a vhost without statistics, so counts are nil.
 func (c *Client) Queues(ctx context.Context, vhost string) ([]QueueInfo, error) {
-	return list(ctx, c, path("queues", vhost)+"?disable_stats=true", vhost, queueVhost)
+	return list(ctx, c, queuesPath(vhost), vhost, queueVhost)
 }
+
+func queuesPath(vhost string) string { return path("queues", vhost) + "?disable_stats=true" }
