@@ -24,10 +24,9 @@ func allows(pattern, name string) bool {
 // answeredDeliveries finds consumers behind a delayed exchange that can publish to the exchange of their deliveries.
 func answeredDeliveries(g graph, d delayedExchange, report func(message, remedy string)) {
 	behind := g.route(d.DeliverExchange(), unknown)
-	maps.Copy(behind.possible, behind.sure)
 	var users []string
 	for _, u := range g.users {
-		consumes := slices.ContainsFunc(slices.Collect(maps.Keys(behind.possible)), func(queue string) bool {
+		consumes := slices.ContainsFunc(slices.Collect(maps.Keys(behind.queues)), func(queue string) bool {
 			return !d.OwnsQueue(queue) && u.canRead(queue)
 		})
 		if consumes && u.canWrite(d.DeliverExchange()) {

@@ -8,24 +8,24 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// findArrivalKeys finds the routing keys that messages arrive with in each queue. They come from bindings of exchanges
+// findArrivalKeys finds the routing keys that messages arrive with in each queue with a dead-letter exchange. They come from bindings of exchanges
 // that publishers publish to, from all bindings with a definite key, and from dead letters that keep their key. If it
 // finds no key, it assumes messages through the default exchange, with the queue's name as the key.
 func (g graph) findArrivalKeys() {
 	reached := map[string]bool{}
 	for _, exchange := range g.likelyPublishedTo() {
 		if !reached[exchange] {
-			g.arrive(g.route(exchange, everything), reached)
+			g.arrive(g.routeOnce(stop{exchange, everything, true}), reached)
 		}
 	}
 	for exchange, bindings := range g.bindings {
 		for _, b := range bindings {
 			if k := g.keysThrough(b); k.known && exchange != "" {
-				g.arrive(g.route(exchange, k), reached)
+				g.arrive(g.routeOnce(stop{exchange, k, true}), reached)
 			}
 		}
 	}
-	for _, queue := range g.classicAndQuorum() {
+	for _, queue := range g.dying {
 		if len(g.arrivalKeys[queue]) == 0 {
 			g.arriveIn(place{queue, known(queue)}, reached)
 		}
@@ -63,20 +63,18 @@ func (g graph) arrive(r routes, reached map[string]bool) {
 	for at := range r.passed {
 		reached[at.exchange] = true
 	}
-	for at := range r.arrivals {
+	for _, at := range r.arrivals {
 		g.arriveIn(at, reached)
 	}
 }
 
 // arriveIn adds a key, and follows the message when it dies.
 func (g graph) arriveIn(at place, reached map[string]bool) {
-	if g.arrivalKeys[at.queue][at.key] {
+	keys, deadLetters := g.arrivalKeys[at.queue]
+	if !deadLetters || keys[at.key] {
 		return
 	}
-	if g.arrivalKeys[at.queue] == nil {
-		g.arrivalKeys[at.queue] = map[key]bool{}
-	}
-	g.arrivalKeys[at.queue][at.key] = true
+	keys[at.key] = true
 	to, _ := g.deadLetter(at.queue, at.key)
 	g.arrive(to, reached)
 }

@@ -74,7 +74,7 @@ func (g graph) reachable(n pipeline.Names, workQueues []string) map[string]bool 
 	}
 	next = append(next, workQueues...)
 	for _, exchange := range n.Exchanges() {
-		next = append(next, g.route(exchange, unknown).queues...)
+		next = slices.AppendSeq(next, maps.Keys(g.route(exchange, unknown).queues))
 	}
 	reached := map[string]bool{}
 	for ; len(next) > 0; next = next[1:] {

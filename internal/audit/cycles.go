@@ -61,7 +61,7 @@ func fanOuts(g graph, report func(Finding)) {
 	for name, way := range ways {
 		last := way[len(way)-2]
 		to, _ := g.deadLetter(last.queue, last.key)
-		for _, other := range to.names() {
+		for _, other := range to.sure() {
 			if other != name && ways[other] != nil {
 				waiting := Object{"queue", last.queue}
 				members[waiting] = append(members[waiting], name, other)

@@ -199,7 +199,7 @@ func deadEnds(g graph, d delayedExchange, report func(message, remedy string)) {
 
 // deliveryLoops finds delayed exchanges whose own messages come back to them.
 func deliveryLoops(g graph, d delayedExchange, report func(message, remedy string)) {
-	if r := g.route(d.DeliverExchange(), unknown); r.sure[d.Inbox()] || r.possible[d.Inbox()] {
+	if _, can := g.route(d.DeliverExchange(), unknown).queues[d.Inbox()]; can {
 		report(fmt.Sprintf(deliveryLoop, d.Names), fmt.Sprintf(deliveryLoopRemedy, d.DeliverExchange(), d.Exchange()))
 	}
 }

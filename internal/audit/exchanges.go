@@ -128,7 +128,7 @@ func (g graph) keysLostFrom(queue string) (whole, examples []string) {
 // lostKeys returns the keys that an exchange routes nowhere: the whole set, or an example.
 func (g graph) lostKeys(exchange string, k key) (text string, whole, lost bool) {
 	r := g.route(exchange, k)
-	if r.nowhere || k == unknown || k.known || len(r.sure) > 0 {
+	if r.nowhere || k == unknown || k.known || len(r.sure()) > 0 {
 		return k.String(), true, r.nowhere
 	}
 	const longest, most = 6, 500

@@ -16,14 +16,16 @@ type graph struct {
 	settings map[string]topology.Settings
 	// classicOrQuorum are the queues where messages can die. dying are the ones with a dead-letter exchange.
 	classicOrQuorum, dying []string
-	bindings               map[string][]topology.Binding
-	byHead                 map[string]byHead
+	// bindings has the bindings from each exchange, waysIn the ones to each queue except from the default exchange.
+	bindings, waysIn map[string][]topology.Binding
+	tries            map[string]*trie
 	// alternates maps exchanges to their alternate exchanges.
 	alternates map[string]string
-	// arrivalKeys maps queues to the routing keys that messages arrive with.
+	// arrivalKeys maps queues with a dead-letter exchange to the routing keys that messages arrive with.
 	arrivalKeys map[string]map[key]bool
 	// routes are the routes that were followed so far.
-	routes map[stop]routes
+	routes    map[stop]routes
+	pipelines []pipeline.Names
 	// defined are the pipelines with a readable definition.
 	defined map[pipeline.Names]pipeline.Pipeline
 	delayed []delayedExchange
@@ -35,9 +37,9 @@ type graph struct {
 func newGraph(vhost topology.Vhost) graph {
 	g := graph{
 		vhost: vhost, lookup: topology.NewLookup(vhost),
-		settings: map[string]topology.Settings{}, bindings: map[string][]topology.Binding{},
+		settings: map[string]topology.Settings{}, bindings: map[string][]topology.Binding{}, waysIn: map[string][]topology.Binding{},
 		alternates: map[string]string{}, arrivalKeys: map[string]map[key]bool{}, parking: map[string]bool{},
-		byHead: map[string]byHead{}, routes: map[stop]routes{},
+		tries: map[string]*trie{}, routes: map[stop]routes{},
 		defined: map[pipeline.Names]pipeline.Pipeline{},
 	}
 	for name := range vhost.Queues {
@@ -45,14 +47,21 @@ func newGraph(vhost topology.Vhost) graph {
 	}
 	g.classicOrQuorum = g.findClassicOrQuorum()
 	g.dying = g.findDying()
+	for _, queue := range g.dying {
+		g.arrivalKeys[queue] = map[key]bool{}
+	}
 	for name := range vhost.Exchanges {
 		if alternate, has := g.lookup.AlternateExchange(name); has {
 			g.alternates[name] = alternate
 		}
 	}
 	for _, b := range vhost.Bindings {
-		if b.Source != "" {
-			g.bindings[b.Source] = append(g.bindings[b.Source], b)
+		if b.Source == "" {
+			continue
+		}
+		g.bindings[b.Source] = append(g.bindings[b.Source], b)
+		if !b.ToExchange {
+			g.waysIn[b.Destination] = append(g.waysIn[b.Destination], b)
 		}
 	}
 	for name := range vhost.Queues { // every queue is bound to the default exchange, which routes by queue name
@@ -60,10 +69,11 @@ func newGraph(vhost topology.Vhost) graph {
 	}
 	for exchange, bindings := range g.bindings {
 		if kind := vhost.Exchanges[exchange].Type; exchange == "" || kind == "direct" || kind == "topic" {
-			g.byHead[exchange] = newByHead(kind, bindings)
+			g.tries[exchange] = newTrie(kind, bindings)
 		}
 	}
-	for _, n := range g.pipelines() {
+	g.pipelines = g.findPipelines()
+	for _, n := range g.pipelines {
 		if p, err := pipeline.Defined(n, vhost.Topology); err == nil {
 			g.defined[n] = p
 		}
@@ -125,11 +135,11 @@ func (g graph) deadLetter(queue string, arrived key) (routes, key) {
 // targets lists the other queues that can get a dead letter of the queue.
 func (g graph) targets(queue string) []string {
 	to, next := g.deadLetter(queue, unknown)
-	found := slices.Clone(to.queues)
+	found := slices.Collect(maps.Keys(to.queues))
 	if next == unknown && len(to.passed) == 0 { // the default exchange leads somewhere only with a key
 		for arrived := range g.arrivalKeys[queue] {
 			to, _ = g.deadLetter(queue, arrived)
-			found = append(found, to.queues...)
+			found = slices.AppendSeq(found, maps.Keys(to.queues))
 		}
 	}
 	return slices.DeleteFunc(topology.Distinct(found), func(name string) bool { return name == queue })
@@ -166,7 +176,7 @@ func (g graph) wayBackFrom(start place) []place {
 	for queue := []place{start}; len(queue) > 0; queue = queue[1:] {
 		at := queue[0]
 		to, next := g.deadLetter(at.queue, at.key)
-		for _, name := range to.names() {
+		for _, name := range to.sure() {
 			there := place{name, next}
 			if name == start.queue {
 				from[there] = at

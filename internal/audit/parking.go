@@ -54,7 +54,7 @@ func (g graph) failedQueuesOfWorkQueues() map[string]bool {
 			found[queue] = true
 		}
 	}
-	for _, n := range g.pipelines() {
+	for _, n := range g.pipelines {
 		for _, b := range g.bindings[n.FailedRouteExchange()] {
 			if n.Parks(b) {
 				found[b.Destination] = true
@@ -67,14 +67,14 @@ func (g graph) failedQueuesOfWorkQueues() map[string]bool {
 // rests reports whether the broker drops a dead letter of the queue or returns it there.
 func (g graph) rests(queue string) bool {
 	exchange, next, goesOn := g.afterDeath(queue, unknown)
-	return !goesOn || g.route(exchange, next).sure[queue]
+	return !goesOn || g.route(exchange, next).queues[queue]
 }
 
 // failedQueues returns the failed queues of pipelines and the unrouted queues of delayed exchanges. The value says
 // whether rejected messages come back to the queue.
 func (g graph) failedQueues() map[string]bool {
 	found := map[string]bool{}
-	for _, n := range g.pipelines() {
+	for _, n := range g.pipelines {
 		exchange, _ := g.settings[n.FailedQueue()].Text("dead-letter-exchange")
 		found[n.FailedQueue()] = exchange == n.FailedExchange()
 	}
@@ -89,17 +89,11 @@ func (g graph) failedQueues() map[string]bool {
 // counts, because applications publish to it by name. A queue whose only binding is a return binding counts too,
 // because the pipeline got its messages from that queue.
 func (g graph) hasOtherWaysIn(queue string, exchanges map[string]bool) bool {
-	bound := false
-	for _, b := range g.vhost.Bindings {
-		if _, returned := pipeline.ReturnedBy(b); returned || b.ToExchange || b.Destination != queue || b.Source == "" {
-			continue
-		}
-		bound = true
-		if !exchanges[b.Source] {
-			return true
-		}
-	}
-	return !bound
+	ways := slices.DeleteFunc(slices.Clone(g.waysIn[queue]), func(b topology.Binding) bool {
+		_, returned := pipeline.ReturnedBy(b)
+		return returned
+	})
+	return len(ways) == 0 || slices.ContainsFunc(ways, func(b topology.Binding) bool { return !exchanges[b.Source] })
 }
 
 // parkingGroups groups the parking queues that a setting empties, by the origin of the setting. Delayed exchanges have

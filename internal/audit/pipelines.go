@@ -12,9 +12,9 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// pipelines recognizes a pipeline by its definition. If that is missing, it looks at the alternate exchange of the
+// findPipelines recognizes a pipeline by its definition. If that is missing, it looks at the alternate exchange of the
 // return exchange. That is the dead-letter exchange with a worker, and the failed exchange without one.
-func (g graph) pipelines() []pipeline.Names {
+func (g graph) findPipelines() []pipeline.Names {
 	found := pipeline.Pipelines(g.vhost.Topology)
 	for exchange := range g.vhost.Exchanges {
 		name, isReturn := strings.CutSuffix(exchange, pipeline.Names("").ReturnExchange())
@@ -49,7 +49,7 @@ func (g graph) bound(exchange, queue string, k key) bool {
 
 // unboundInboxes finds pipelines whose inbox is not bound, so that they retry nothing.
 func unboundInboxes(g graph, report func(Finding)) {
-	for _, n := range g.pipelines() {
+	for _, n := range g.pipelines {
 		if p, _ := g.read(n); p.HasWorker() && !g.bound(n.DeadLetterExchange(), n.Inbox(), unknown) {
 			report(onPipeline(n, fmt.Sprintf(inboxUnbound, n.Inbox(), n.DeadLetterExchange(), n), runApply))
 		}
@@ -58,7 +58,7 @@ func unboundInboxes(g graph, report func(Finding)) {
 
 // unboundFailedQueues finds pipelines that cannot park messages.
 func unboundFailedQueues(g graph, report func(Finding)) {
-	for _, n := range g.pipelines() {
+	for _, n := range g.pipelines {
 		if !g.bound(n.FailedExchange(), n.FailedQueue(), unknown) {
 			report(onPipeline(n, fmt.Sprintf(failedUnbound, n.FailedQueue(), n.FailedExchange(), n), runApply))
 		}
@@ -95,9 +95,9 @@ func (g graph) parksIn(n pipeline.Names, queue string) bool {
 
 // unboundDelays finds retry queues that get no messages.
 func unboundDelays(g graph, report func(Finding)) {
-	for _, n := range g.pipelines() {
+	for _, n := range g.pipelines {
 		p, defined := g.read(n)
-		for _, queue := range slices.Sorted(maps.Keys(g.vhost.Queues)) {
+		for _, queue := range g.classicOrQuorum {
 			delay, isRetry := n.DelayOf(queue)
 			switch {
 			case !isRetry:
@@ -164,7 +164,7 @@ func (g graph) otherThan(keys topology.Arguments, queue string) []string {
 
 // unboundReturns finds work queues without a return binding whose messages take another route.
 func unboundReturns(g graph, report func(Finding)) {
-	for _, n := range g.pipelines() {
+	for _, n := range g.pipelines {
 		p, _ := g.read(n)
 		for _, queue := range g.attached(n) {
 			k := known(pipeline.ReturnKey(queue))
@@ -178,7 +178,7 @@ func unboundReturns(g graph, report func(Finding)) {
 
 // lostReturns finds work queues whose messages cannot return.
 func lostReturns(g graph, report func(Finding)) {
-	for _, n := range g.pipelines() {
+	for _, n := range g.pipelines {
 		for _, queue := range g.attached(n) {
 			k := known(pipeline.ReturnKey(queue))
 			if g.route(n.ReturnExchange(), k).nowhere {
@@ -191,7 +191,7 @@ func lostReturns(g graph, report func(Finding)) {
 // unreadableDefinitions finds pipelines whose definition cannot be read. Another rule finds failed queues that are not
 // bound.
 func unreadableDefinitions(g graph, report func(Finding)) {
-	for _, n := range g.pipelines() {
+	for _, n := range g.pipelines {
 		_, err := n.DefinitionPlace().Find(g.vhost.Topology)
 		if err != nil && g.bound(n.FailedExchange(), n.FailedQueue(), unknown) {
 			report(onPipeline(n, fmt.Sprintf(definitionUnreadable, n, err), definitionUnreadableRemedy))

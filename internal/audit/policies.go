@@ -19,7 +19,7 @@ func (g graph) wouldDeadLetter(queue string, policy topology.NamedPolicy) bool {
 	if text, replaced := policy.Definition["dead-letter-routing-key"].(string); replaced {
 		k = known(text)
 	}
-	return !g.route(exchange, k).sure[queue]
+	return !g.route(exchange, k).queues[queue]
 }
 
 // withoutDeadLetterExchange lists the queues without a dead-letter exchange that outlive their connection and

@@ -9,31 +9,31 @@ import (
 
 // routes are the queues that a message goes to.
 type routes struct {
-	// sure are the queues that certainly get the message. possible are queues that can get it.
-	sure, possible map[string]bool
-	// queues are all of them, sorted.
-	queues []string
+	// queues are those that can get the message. The value says whether one certainly gets it.
+	queues map[string]bool
 	// nowhere means that no queue can get the message with any headers.
 	nowhere bool
-	// arrivals has the keys that messages come to each queue with.
-	arrivals map[place]bool
+	// arrivals has the keys that messages come to each queue with. Some can be there twice.
+	arrivals []place
 	// passed are the exchanges on the way.
 	passed map[stop]bool
 }
 
-// route follows a message through an exchange.
+// route follows a message through an exchange, and remembers the route.
 func (g graph) route(exchange string, k key) routes {
 	at := stop{exchange, k, true}
-	if r, followed := g.routes[at]; followed {
-		return r
+	r, followed := g.routes[at]
+	if !followed {
+		r = g.routeOnce(at)
+		g.routes[at] = r
 	}
-	r := routes{map[string]bool{}, map[string]bool{}, nil, true, map[place]bool{}, map[stop]bool{}}
+	return r
+}
+
+// routeOnce serves routes that no rule asks for again. A vhost can have a key for each of 20,000 queues.
+func (g graph) routeOnce(at stop) routes {
+	r := routes{queues: map[string]bool{}, nowhere: true, passed: map[stop]bool{}}
 	g.follow(at, &r)
-	for queue := range r.sure {
-		delete(r.possible, queue)
-	}
-	r.queues = topology.Distinct(slices.AppendSeq(r.names(), maps.Keys(r.possible)))
-	g.routes[at] = r
 	return r
 }
 
@@ -97,12 +97,8 @@ func (g graph) ends(b topology.Binding) bool {
 
 func (r *routes) add(at stop) {
 	r.nowhere = false
-	r.arrivals[place{at.exchange, at.key}] = true
-	if at.sure {
-		r.sure[at.exchange] = true
-	} else {
-		r.possible[at.exchange] = true
-	}
+	r.arrivals = append(r.arrivals, place{at.exchange, at.key})
+	r.queues[at.exchange] = r.queues[at.exchange] || at.sure
 }
 
 // answer is the answer to a yes-or-no question.
@@ -141,5 +137,7 @@ func keysThrough(kind string, b topology.Binding) key {
 	return unknown
 }
 
-// names lists the queues that certainly get the message.
-func (r routes) names() []string { return slices.Sorted(maps.Keys(r.sure)) }
+// sure lists the queues that certainly get the message.
+func (r routes) sure() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(r.queues)), func(queue string) bool { return !r.queues[queue] })
+}

@@ -60,7 +60,7 @@ func (g graph) temporaryOn(r routes) []string {
 		e := g.vhost.Exchanges[at.exchange]
 		describe("exchange", at.exchange, temporary(e.Transient, e.AutoDelete, false))
 	}
-	for at := range r.arrivals {
+	for _, at := range r.arrivals {
 		s := g.settings[at.queue]
 		describe("queue", at.queue, temporary(s.Transient, s.AutoDelete, s.Exclusive))
 	}

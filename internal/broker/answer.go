@@ -187,7 +187,9 @@ func (a answer) decode(body io.Reader, into any) error {
 	decoder := json.NewDecoder(body)
 	decoder.UseNumber()
 	var err error
-	if list, is := into.(interface{ decode(decoder *json.Decoder) error }); is {
+	if list, is := into.(interface {
+		decode(decoder *json.Decoder) error
+	}); is {
 		err = list.decode(decoder)
 	} else {
 		err = decoder.Decode(into)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -35,7 +36,7 @@ type brokerPattern struct {
 
 func compiled(text string) (*brokerPattern, error) {
 	var t translation
-	expression, err := regexp2.Compile(t.translate(bytewise(text)), regexp2.None)
+	expression, err := regexp2.Compile(t.translate(string(bytewise(text))), regexp2.None)
 	if unreadable := errors.Join(t.err, err); unreadable != nil {
 		return nil, unreadable
 	}
@@ -50,18 +51,18 @@ func MatchesPattern(pattern, name string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return p.matches(name)
+	return p.matches(bytewise(name))
 }
 
-// matches reports whether brokers would find the pattern in the name.
-func (p *brokerPattern) matches(name string) (bool, error) {
-	if p.onlyASCII && !isASCII(name) {
+// matches reports whether brokers would find the pattern in a name, given with one character for each byte.
+func (p *brokerPattern) matches(name []rune) (bool, error) {
+	if p.onlyASCII && slices.ContainsFunc(name, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		return false, errNotASCII
 	}
 	if p.tooSlow.Load() {
 		return false, errTooSlow
 	}
-	matches, err := p.expression.MatchString(bytewise(name))
+	matches, err := p.expression.MatchRunes(name)
 	if err != nil { // can only be a timeout
 		p.tooSlow.Store(true)
 		return false, errTooSlow
@@ -74,15 +75,12 @@ func isASCII(text string) bool {
 }
 
 // bytewise returns one character for each byte of the text, because brokers match bytes.
-func bytewise(text string) string {
-	if isASCII(text) {
-		return text
-	}
+func bytewise(text string) []rune {
 	characters := make([]rune, len(text))
 	for i := range len(text) {
 		characters[i] = rune(text[i])
 	}
-	return string(characters)
+	return characters
 }
 
 // inClass matches a part of a character class: a POSIX class, an escape or a character.

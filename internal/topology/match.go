@@ -105,6 +105,7 @@ func (m Matcher) Exchange(name string) (found, doubtful []NamedPolicy) {
 }
 
 func (m Matcher) matching(name string, meant func(Policy) bool) (found, doubtful []NamedPolicy) {
+	characters := bytewise(name)
 	for _, p := range m {
 		if !meant(p.Policy) {
 			continue
@@ -113,7 +114,7 @@ func (m Matcher) matching(name string, meant func(Policy) bool) (found, doubtful
 			doubtful = append(doubtful, p.NamedPolicy)
 			continue
 		}
-		switch matches, err := p.pattern.matches(name); {
+		switch matches, err := p.pattern.matches(characters); {
 		case err != nil:
 			doubtful = append(doubtful, p.NamedPolicy)
 		case matches:
