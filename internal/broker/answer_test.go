@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"context"
 	"crypto/tls"
 	"fmt"
 	"net"
@@ -209,10 +210,39 @@ func TestReadThatHangs(t *testing.T) {
 		reads.Add(1)
 		<-r.Context().Done()
 	}))
-	c.http = repeating(&http.Client{Timeout: 200 * time.Millisecond})
-	if _, err := c.User(t.Context()); err == nil || reads.Load() != maxTimeouts || !strings.Contains(err.Error(), "check that RabbitMQ runs") {
+	err := c.getWithin(t.Context(), 200*time.Millisecond, path("whoami"), &struct{}{})
+	if err == nil || reads.Load() != maxTimeouts || !strings.Contains(err.Error(), "check that RabbitMQ runs") {
 		t.Errorf("%d reads: %v", reads.Load(), err)
 	}
+}
+
+// A list has more time, the more queues the broker has. Its error says how many, and what helps.
+func TestListHasTimeForAllQueues(t *testing.T) {
+	t.Parallel()
+	for queues, want := range map[int]time.Duration{0: 40 * time.Second, 20_000: 4 * time.Minute, 100_000: 5 * time.Minute} {
+		b := brokertest.New(t)
+		c := newClient(t, b, b.Behind(t, func(w http.ResponseWriter, r *http.Request, to http.Handler) {
+			if !strings.HasPrefix(r.URL.Path, "/api/overview") {
+				to.ServeHTTP(w, r)
+				return
+			}
+			_, _ = fmt.Fprintf(w, `{"rabbitmq_version": "4.3.6", "product_name": "RabbitMQ", "object_totals": {"queues": %d}}`, queues)
+		}))
+		got := c.listTimeout(t.Context())
+		require.Equal(t, want, got)
+		ctx := context.WithValue(t.Context(), readOnly{}, &reading{timeout: got})
+		said := c.unreached(ctx, context.DeadlineExceeded).Error()
+		require.Equal(t, queues > 0, strings.Contains(said, fmt.Sprintf("the broker has %d queues", queues)), said)
+	}
+}
+
+// A broker tells how many queues it has, in the answer that also has its version.
+func TestBrokerTellsItsNumberOfQueues(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	b.DeclareQueue(t, "one", "classic", nil)
+	c := newClient(t, b, b.Endpoint)
+	require.Greater(t, c.listTimeout(t.Context()), requestTimeout)
 }
 
 // verdict has the answers that the provider decides by.
@@ -339,7 +369,7 @@ func TestNamesDecideNothingOnABroker(t *testing.T) {
 func TestNameOfAHostDecidesNothing(t *testing.T) {
 	t.Parallel()
 	c := &Client{base: "http://EOF.invalid:15672"}
-	if err := c.unreached(&net.DNSError{Err: "no such host", Name: "EOF.invalid"}); !IsUnreached(err) {
+	if err := c.unreached(t.Context(), &net.DNSError{Err: "no such host", Name: "EOF.invalid"}); !IsUnreached(err) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -30,6 +30,13 @@ import (
 // out"). A shorter limit would needlessly leave its outcome unknown.
 const requestTimeout = 40 * time.Second
 
+// Before a broker begins to send a list, it gathers all of it: up to 1.6 ms for each queue on a busy node (4.3.6). So a
+// list has longer, by the number of queues that the broker has.
+const (
+	timeoutPerQueue = 10 * time.Millisecond
+	longestTimeout  = 5 * time.Minute
+)
+
 // Client is a management API client. It is safe for concurrent use.
 type Client struct {
 	config Config
@@ -65,7 +72,7 @@ func New(config Config) (*Client, error) {
 	return &Client{
 		config: config,
 		base:   strings.TrimSuffix(base.String(), "/"),
-		http:   repeating(&http.Client{Transport: whole{transport}, Timeout: requestTimeout, CheckRedirect: notFollowed}),
+		http:   repeating(&http.Client{Transport: whole{transport}, CheckRedirect: notFollowed}),
 
 		requests:     make(limiter, requestsAtOnce),
 		policyWrites: make(limiter, policyWritesAtOnce),
@@ -88,12 +95,15 @@ func repeating(once *http.Client) *http.Client {
 	return client
 }
 
-// whole reads each answer completely. An answer that breaks off becomes an error, so that a read is repeated.
+// whole reads each answer completely, within the time for it. An answer that breaks off becomes an error, so that a read
+// is repeated.
 type whole struct{ http.RoundTripper }
 
 // RoundTrip sends a request once.
 func (w whole) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := w.RoundTripper.RoundTrip(request)
+	ctx, cancel := context.WithTimeout(request.Context(), timeoutOf(request.Context()))
+	defer cancel()
+	response, err := w.RoundTripper.RoundTrip(request.WithContext(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -141,18 +151,33 @@ func notFormed(response *http.Response) bool {
 	return err == nil && answer{status: response.StatusCode, content: content}.notFormed()
 }
 
-// maxTimeouts limits how often a read can time out after [requestTimeout]. Then a server that accepts connections but
+// maxTimeouts limits how often a read can time out. Then a server that accepts connections but
 // does not answer is an error.
 const maxTimeouts = 2
 
 // readOnly marks the context of a request that can be repeated, with a [reading] as its value.
 type readOnly struct{}
 
-// reading is one read with its number of timeouts.
-type reading struct{ timeouts int }
+// reading is one read with the time for an answer, and its number of timeouts.
+type reading struct {
+	timeout  time.Duration
+	timeouts int
+}
+
+// timeoutOf returns how long the answer to a request can take.
+func timeoutOf(ctx context.Context) time.Duration {
+	if read, ok := ctx.Value(readOnly{}).(*reading); ok {
+		return read.timeout
+	}
+	return requestTimeout
+}
 
 func (c *Client) get(ctx context.Context, path string, into any) error {
-	_, err := c.do(context.WithValue(ctx, readOnly{}, &reading{}), http.MethodGet, path, nil, into)
+	return c.getWithin(ctx, requestTimeout, path, into)
+}
+
+func (c *Client) getWithin(ctx context.Context, timeout time.Duration, path string, into any) error {
+	_, err := c.do(context.WithValue(ctx, readOnly{}, &reading{timeout: timeout}), http.MethodGet, path, nil, into)
 	return err
 }
 
@@ -197,7 +222,7 @@ func (c *Client) send(ctx context.Context, method, path string, body, into any) 
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
-		return answer{}, fmt.Errorf("%s %s: %w", method, path, c.unreached(withoutURL(err)))
+		return answer{}, fmt.Errorf("%s %s: %w", method, path, c.unreached(ctx, withoutURL(err)))
 	}
 	defer func() { _ = response.Body.Close() }()
 	reader := bufio.NewReader(response.Body)
@@ -364,7 +389,7 @@ func (c *Client) requirePathsKept(ctx context.Context) error {
 	}
 	probe := path("whoami") + escapedSlash
 	var user rabbithole.WhoamiInfo
-	_, err := c.send(context.WithValue(ctx, readOnly{}, &reading{}), http.MethodGet, probe, nil, &user)
+	_, err := c.send(context.WithValue(ctx, readOnly{}, &reading{timeout: requestTimeout}), http.MethodGet, probe, nil, &user)
 	var answer *Error
 	switch {
 	case err == nil:

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/product"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -14,6 +15,7 @@ type cluster struct {
 	version topology.Version
 	product string
 	nodes   int
+	queues  int
 }
 
 // overview is the management API's description of the broker. Before 2.6, LavinMQ has no product name.
@@ -24,6 +26,9 @@ type overview struct {
 	Types    []struct {
 		Name string `json:"name"`
 	} `json:"exchange_types"`
+	Totals struct {
+		Queues int `json:"queues"`
+	} `json:"object_totals"`
 }
 
 // found names a broker that is not RabbitMQ.
@@ -84,6 +89,17 @@ func (c *Client) Product(ctx context.Context) (string, error) {
 	return c.cluster.product, err
 }
 
+// listTimeout returns how long the answer to a list can take. A broker that does not tell its number of queues fails on
+// the list, too.
+func (c *Client) listTimeout(ctx context.Context) time.Duration {
+	if c.clusterTurn.acquire(ctx) != nil {
+		return requestTimeout
+	}
+	defer c.clusterTurn.release()
+	_ = c.askRelease(ctx)
+	return min(requestTimeout+time.Duration(c.cluster.queues)*timeoutPerQueue, longestTimeout)
+}
+
 // askRelease asks until the version is known. The caller must hold the turn. Some brokers imitate the management API,
 // but none reports a RabbitMQ version.
 func (c *Client) askRelease(ctx context.Context) error {
@@ -91,7 +107,7 @@ func (c *Client) askRelease(ctx context.Context) error {
 		return nil
 	}
 	var info overview
-	if err := c.get(ctx, path("overview")+"?disable_stats=true&columns=rabbitmq_version,product_name,exchange_types.name", &info); err != nil {
+	if err := c.get(ctx, path("overview")+"?disable_stats=true&columns=rabbitmq_version,product_name,exchange_types.name,object_totals", &info); err != nil {
 		return err
 	}
 	if info.RabbitMQ == "" || product.IsOther(info.Product) {
@@ -101,7 +117,7 @@ func (c *Client) askRelease(ctx context.Context) error {
 	if n, err := fmt.Sscanf(info.RabbitMQ, "%d.%d.%d", &version.Major, &version.Minor, &version.Patch); n < 2 { // a patch may be missing
 		return fmt.Errorf("the broker's version %q is not of the form 4.3.6: %w", info.RabbitMQ, err)
 	}
-	c.cluster = cluster{version: version, product: cmp.Or(info.Product, product.RabbitMQ)}
+	c.cluster = cluster{version: version, product: cmp.Or(info.Product, product.RabbitMQ), queues: info.Totals.Queues}
 	for _, of := range info.Types {
 		c.exchangeTypes = append(c.exchangeTypes, of.Name)
 	}

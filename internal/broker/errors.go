@@ -144,11 +144,13 @@ func (c *Client) refusedAs(ctx context.Context, vhost string, err error) error {
 // Remedies for requests without an answer.
 const (
 	lookAtNetwork = "check that RabbitMQ runs and is not overloaded, and that all proxies and firewalls in between let the request pass"
-	writeHTTPS    = "this port uses TLS: begin the endpoint with https://"
-	maybeHTTPS    = "if this port uses TLS, as 15671 does, begin the endpoint with https://; otherwise "
-	writeHTTP     = "this port does not use TLS: begin the endpoint with http://, or name the port that uses TLS, such as 15671"
-	notAMQP       = "this is the AMQP port: name the port of the management API in the endpoint, such as 15672, or 15671 with TLS"
-	lookAtProxy   = "the proxy cannot be reached: correct proxy in the provider block, or RABBITMQ_PROXY, HTTPS_PROXY or HTTP_PROXY, " +
+	lookAtSize    = "the broker has %d queues, and gathers a whole list before it answers; it was given %d times %s for this one. " +
+		"Try again when the node is less busy. Lists take less time if the vhost has fewer queues, or the node more processors"
+	writeHTTPS  = "this port uses TLS: begin the endpoint with https://"
+	maybeHTTPS  = "if this port uses TLS, as 15671 does, begin the endpoint with https://; otherwise "
+	writeHTTP   = "this port does not use TLS: begin the endpoint with http://, or name the port that uses TLS, such as 15671"
+	notAMQP     = "this is the AMQP port: name the port of the management API in the endpoint, such as 15672, or 15671 with TLS"
+	lookAtProxy = "the proxy cannot be reached: correct proxy in the provider block, or RABBITMQ_PROXY, HTTPS_PROXY or HTTP_PROXY, " +
 		"or list the broker's host in NO_PROXY"
 	loginAtProxy = "the proxy asks for a user and a password. Write its URL as http://user:password@host:port, " +
 		"in proxy of the provider block, or in RABBITMQ_PROXY, HTTPS_PROXY or HTTP_PROXY"
@@ -169,7 +171,7 @@ func (e *UnreachedError) Error() string { return "no answer: " + e.cause.Error()
 func (e *UnreachedError) Unwrap() error { return e.cause }
 
 // unreached finds the remedy for a request without an answer. If net/http has no error type, it looks for words.
-func (c *Client) unreached(err error) *UnreachedError {
+func (c *Client) unreached(ctx context.Context, err error) *UnreachedError {
 	var dial *net.OpError
 	if errors.As(err, &dial) && dial.Op == "proxyconnect" {
 		return &UnreachedError{err, cmp.Or(certificates.Remedy(err), lookAtProxy), true}
@@ -180,6 +182,8 @@ func (c *Client) unreached(err error) *UnreachedError {
 	switch {
 	case has(http.StatusText(http.StatusProxyAuthRequired)):
 		return &UnreachedError{err, loginAtProxy, true}
+	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil && timeoutOf(ctx) >= 2*requestTimeout:
+		remedy = fmt.Sprintf(lookAtSize, c.cluster.queues, maxTimeouts, timeoutOf(ctx))
 	case certificates.Remedy(err) != "":
 		remedy = certificates.Remedy(err)
 	case has(`malformed HTTP response "AMQP`):

@@ -14,7 +14,7 @@ import (
 
 // visit reads objects of one kind, one at a time. It fails if one of them is not in the vhost.
 func visit[T any](ctx context.Context, c *Client, path, vhost string, vhostOf func(T) string, add func(T)) error {
-	return c.get(ctx, path, elements[T](func(object T) error {
+	return c.getWithin(ctx, c.listTimeout(ctx), path, elements[T](func(object T) error {
 		if other := vhostOf(object); other != vhost {
 			return mistaken(path, fmt.Sprintf("the list has an object of the vhost %q", other), lookAtPaths)
 		}
