@@ -97,7 +97,9 @@ func (s scenario) measure(t *testing.T, provider string) row {
 		provider = terraformtest.BuildProvider(t, "workqueuesonly")
 	}
 	r := row{scenario: s}
-	t.Run("bare", func(t *testing.T) { s.measureBare(t, &r) })
+	if s.beside == "" {
+		t.Run("bare", func(t *testing.T) { s.measureBare(t, &r) })
+	}
 	t.Run("terraform", func(t *testing.T) { s.measureTerraform(t, provider, &r) })
 	return r
 }
