@@ -21,9 +21,12 @@ func ignoredArguments(g graph, report func(Finding)) {
 		for _, argument := range slices.Sorted(maps.Keys(g.settings[name].Arguments)) {
 			// The mistake does no harm if an argument or policy makes the setting correctly.
 			if meant := intendedArgument(argument); meant != "" && !g.settings[name].Has(strings.TrimPrefix(meant, "x-")) {
-				report(onQueue(name,
-					fmt.Sprintf(argumentIgnored, name, argument, meant),
-					fmt.Sprintf(argumentIgnoredRemedy, meant, strings.TrimPrefix(meant, "x-"))))
+				f := onQueue(name, fmt.Sprintf(argumentIgnored, name, argument, meant),
+					fmt.Sprintf(argumentIgnoredRemedy, meant, strings.TrimPrefix(meant, "x-")))
+				if meant != "x-dead-letter-exchange" {
+					f.Severity = Warning
+				}
+				report(f)
 			}
 		}
 	}

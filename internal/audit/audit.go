@@ -29,7 +29,7 @@ func (g graph) findings() []Finding {
 	var findings []Finding
 	for _, r := range rules {
 		r.find(g, func(f Finding) {
-			f.Rule, f.Severity = r.id, r.severity
+			f.Rule, f.Severity = r.id, cmp.Or(f.Severity, r.severity)
 			if f.queues == nil && f.Object.Kind == "queue" {
 				f.queues = []string{f.Object.Name}
 			}

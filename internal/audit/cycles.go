@@ -10,7 +10,7 @@ import (
 func cycles(g graph, report func(Finding)) {
 	known := map[string]bool{}
 	for _, name := range g.deadLettering() {
-		way := g.wayBack(name)
+		way, certain := g.wayBack(name)
 		if way == nil || !g.diesByItself(name) || g.parking[name] { // parking queues have their own rules
 			continue
 		}
@@ -20,16 +20,36 @@ func cycles(g graph, report func(Finding)) {
 			continue
 		}
 		known[id] = true
-		report(group{Object{"queue", name}, members}.finding(fmt.Sprintf(cycle, arrows(way)), cycleRemedy))
+		f := group{Object{"queue", name}, members}.finding(fmt.Sprintf(cycle, arrows(way)), cycleRemedy)
+		if !certain || !g.allTake(way) {
+			f.Severity = Warning
+		}
+		report(f)
 	}
+}
+
+// allTake reports whether every message takes a circular route, with all of its copies. A message takes it sometimes if it
+// must be displaced on the way.
+func (g graph) allTake(way []place) bool {
+	return !slices.ContainsFunc(way[:len(way)-1], func(at place) bool {
+		_, expires := g.settings[at.queue].Number("message-ttl")
+		to, _ := g.deadLetter(at.queue, at.key)
+		return !expires || len(to.queues) > 1
+	})
 }
 
 // loops finds queues whose rejected messages come back to them at once.
 func loops(g graph, report func(Finding)) {
 	for _, name := range g.deadLettering() {
-		if way := g.wayBack(name); len(way) == 2 && !g.diesByItself(name) && !g.parking[name] {
-			report(onQueue(name, fmt.Sprintf(loop, name), loopRemedy))
+		way, certain := g.wayBack(name)
+		if len(way) != 2 || g.diesByItself(name) || g.parking[name] {
+			continue
 		}
+		f := onQueue(name, fmt.Sprintf(loop, name), loopRemedy)
+		if !certain {
+			f.Severity = Warning
+		}
+		report(f)
 	}
 }
 
@@ -37,7 +57,7 @@ func loops(g graph, report func(Finding)) {
 func deliveryLimitCycles(g graph, report func(Finding)) {
 	for _, name := range g.deadLettering() {
 		limit, _, limited := g.settings[name].DeliveryLimit()
-		way := g.wayBack(name)
+		way, _ := g.wayBack(name)
 		if !limited || len(way) < 3 || g.diesByItself(name) {
 			continue
 		}
@@ -53,7 +73,7 @@ func fanOuts(g graph, report func(Finding)) {
 	// ways has the circular routes of the queues that retry through another queue.
 	ways := map[string][]place{}
 	for _, name := range g.deadLettering() {
-		if way := g.wayBack(name); len(way) > 2 {
+		if way, _ := g.wayBack(name); len(way) > 2 {
 			ways[name] = way
 		}
 	}

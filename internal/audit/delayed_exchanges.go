@@ -56,13 +56,15 @@ func (g graph) isOfDelayedExchange(queue string) bool {
 	})
 }
 
+func (d delayedExchange) finding(message, remedy string) Finding {
+	return Finding{Object: Object{"delayed_exchange", string(d.Names)}, Message: message, Remedy: remedy}
+}
+
 // onEach turns a check of one delayed exchange into a rule for all.
 func onEach(find func(g graph, d delayedExchange, report func(message, remedy string))) func(graph, func(Finding)) {
 	return func(g graph, report func(Finding)) {
 		for _, d := range g.delayed {
-			find(g, d, func(message, remedy string) {
-				report(Finding{Object: Object{"delayed_exchange", string(d.Names)}, Message: message, Remedy: remedy})
-			})
+			find(g, d, func(message, remedy string) { report(d.finding(message, remedy)) })
 		}
 	}
 }
@@ -198,9 +200,16 @@ func deadEnds(g graph, d delayedExchange, report func(message, remedy string)) {
 }
 
 // deliveryLoops finds delayed exchanges whose own messages come back to them.
-func deliveryLoops(g graph, d delayedExchange, report func(message, remedy string)) {
-	if _, can := g.route(d.DeliverExchange(), unknown).queues[d.Inbox()]; can {
-		report(fmt.Sprintf(deliveryLoop, d.Names), fmt.Sprintf(deliveryLoopRemedy, d.DeliverExchange(), d.Exchange()))
+func deliveryLoops(g graph, report func(Finding)) {
+	for _, d := range g.delayed {
+		certain, can := g.route(d.DeliverExchange(), unknown).queues[d.Inbox()]
+		f := d.finding(fmt.Sprintf(deliveryLoop, d.Names), fmt.Sprintf(deliveryLoopRemedy, d.DeliverExchange(), d.Exchange()))
+		if !certain {
+			f.Severity = Warning
+		}
+		if can {
+			report(f)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package audit_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -205,6 +206,52 @@ func TestPolicyIsOneFinding(t *testing.T) {
 	}
 }
 
+// A fault that depends on publishers' keys, on a full queue or on what consumers do is no error.
+func TestOnlyCertainLossesAreErrors(t *testing.T) {
+	t.Parallel()
+	dead, byDead := exchange("dead", "direct", nil), args{"x-dead-letter-exchange": "dead"}
+	expiring := func(more args) args { maps.Copy(more, args{"x-message-ttl": number(9)}); return more }
+	twoKeys := all(classic("work", byDead), parked, exchange("shop", "direct", nil), bind("shop", "work", "a"), bind("shop", "work", "b"), dead,
+		bind("dead", "parked", "a"), bind("dead", "work", "b"))
+	for name, c := range map[string]struct {
+		made func(*topology.Vhost)
+		want []string
+	}{
+		"no room, at times":        {all(classic("work", toQueue("retry", args{"x-max-length": number(9)})), classic("retry", toQueue("work", expiring(args{})))), []string{"warning dead-letter-cycle"}},
+		"always expired":           {all(classic("work", toQueue("retry", expiring(args{}))), classic("retry", toQueue("work", expiring(args{})))), []string{"error dead-letter-cycle"}},
+		"a copy elsewhere":         {all(classic("work", expiring(args{"x-dead-letter-exchange": "dead"})), exchange("dead", "fanout", nil), bind("dead", "retry", ""), bind("dead", "parked", ""), parked, classic("retry", toQueue("work", expiring(args{})))), []string{"warning dead-letter-cycle"}},
+		"one key of two":           {twoKeys, []string{"warning dead-letter-loop"}},
+		"misspelt length":          {classic("work", args{"x-max-lenght": number(9), "max-length": number(9)}), []string{"warning ignored-argument"}},
+		"misspelt exchange":        {classic("work", args{"dead-letter-exchange": "dead"}), []string{"error ignored-argument"}},
+		"kept for no time":         {all(classic("work", toParked(nil)), classic("parked", args{"x-message-ttl": number(0)})), []string{"error parking-queue-ttl"}},
+		"kept for a while":         {all(classic("work", toParked(nil)), classic("parked", args{"x-message-ttl": number(9)})), []string{"warning parking-queue-ttl"}},
+		"one policy for all":       {all(classic("work", nil), parked, exchange("dead", "fanout", nil), bind("dead", "parked", ""), policy("all", ".*", 0, args{"dead-letter-exchange": "dead"})), nil},
+		"not for parking queues":   {all(quorum("work", nil), parked, exchange("dead", "topic", nil), bind("dead", "parked", "#"), policy("all", ".*", 0, args{"dead-letter-exchange": "dead", "delivery-limit": number(5)})), nil},
+		"names like a pipeline's":  {all(exchange("orders.return", "topic", args{"alternate-exchange": "orders.failed"}), exchange("orders.failed", "fanout", nil), classic("lost", nil), bind("orders.failed", "lost", "")), nil},
+		"alternate of the default": {all(classic("work", toQueue("missing", nil)), parked, exchange("rest", "fanout", nil), bind("rest", "parked", ""), policy("all", ".*", 0, args{"alternate-exchange": "rest"})), []string{"error dead-letter-unroutable"}},
+		"the default as alternate": {all(classic("work", args{"x-dead-letter-exchange": "dead", "x-dead-letter-routing-key": "parked"}), parked, exchange("dead", "direct", args{"alternate-exchange": ""})), []string{"error dead-letter-unroutable"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got []string
+			for _, f := range audit.Vhost(vhost(c.made)) {
+				got = append(got, fmt.Sprintf("%s %s", f.Severity, f.Rule))
+			}
+			require.Equal(t, c.want, got)
+		})
+	}
+}
+
+// A pattern can have any number of wildcards before RabbitMQ 4.3.
+func TestManyWildcardsTakeNoTime(t *testing.T) {
+	t.Parallel()
+	v := vhost(exchange("shop", "topic", nil), exchange("dead", "topic", nil), classic("work", args{"x-dead-letter-exchange": "dead"}), parked)
+	for i := range 100 {
+		all(bind("shop", "work", fmt.Sprintf("#.a%d.#.b.#.c.#", i)), bind("dead", "parked", fmt.Sprintf("#.b%d.#.b.#.c.#", i)))(&v)
+	}
+	audit.Vhost(v)
+}
+
 func TestErrorsComeFirst(t *testing.T) {
 	t.Parallel()
 	found := audit.Vhost(vhost(quorum("b", nil), classic("a", toParked(nil)), classic("c", toQueue("c", nil)), classic("parked", args{"x-expires": number(1)})))
@@ -215,9 +262,9 @@ func TestErrorsComeFirst(t *testing.T) {
 			t.Errorf("%+v", f)
 		}
 	}
-	want := []string{"error dead-letter-loop queue c", "error parking-queue-expires queue parked", "warning delivery-limit-default vhost /"}
+	want := []string{"error dead-letter-loop queue c", "warning delivery-limit-default vhost /", "warning parking-queue-expires queue parked"}
 	require.Equal(t, want, got)
-	if errors, warnings := audit.Count(found); errors != 2 || warnings != 1 {
+	if errors, warnings := audit.Count(found); errors != 1 || warnings != 2 {
 		t.Errorf("%d errors, %d warnings", errors, warnings)
 	}
 	expectRules(t, audit.Without(found, []string{"dead-letter-loop", "parking-queue-expires"}), "delivery-limit-default")

@@ -51,7 +51,8 @@ func newGraph(vhost topology.Vhost) graph {
 		g.arrivalKeys[queue] = map[key]bool{}
 	}
 	for name := range vhost.Exchanges {
-		if alternate, has := g.lookup.AlternateExchange(name); has {
+		// The default exchange has no alternate exchange, and as one it routes no message.
+		if alternate, has := g.lookup.AlternateExchange(name); has && name != "" && alternate != "" {
 			g.alternates[name] = alternate
 		}
 	}
@@ -159,15 +160,18 @@ type place struct {
 	key   key
 }
 
-// wayBack finds the shortest route that certainly returns a dead letter to its queue without a consumer. The route
-// begins and ends with that queue.
-func (g graph) wayBack(queue string) []place {
+// wayBack finds the shortest route that returns a dead letter to its queue without a consumer. The route begins and ends
+// with that queue. certain says that there is a route for all keys that messages can arrive with.
+func (g graph) wayBack(queue string) (way []place, certain bool) {
+	certain = true
 	for _, arrived := range g.sortedArrivalKeys(queue) {
-		if way := g.wayBackFrom(place{queue, arrived}); way != nil {
-			return way
+		back := g.wayBackFrom(place{queue, arrived})
+		certain = certain && back != nil
+		if way == nil {
+			way = back
 		}
 	}
-	return nil
+	return way, certain
 }
 
 func (g graph) wayBackFrom(start place) []place {

@@ -56,7 +56,8 @@ func words(text string) []string {
 	return strings.Split(text, ".")
 }
 
-// pattern splits a topic exchange's binding key: "*" matches one word, "#" any number of words.
+// pattern splits a topic exchange's binding key: "*" matches one word, "#" any number of words. Two "#" in a row match the
+// same as one.
 func pattern(text string) []string {
 	split := words(text)
 	for i, word := range split {
@@ -64,7 +65,7 @@ func pattern(text string) []string {
 			split[i] = "." + word
 		}
 	}
-	return split
+	return slices.CompactFunc(split, func(a, b string) bool { return a == anyWords && b == anyWords })
 }
 
 func (k key) patterns() [][]string {
@@ -98,8 +99,13 @@ func (k key) compare(other key) answer {
 }
 
 // within reports whether a pattern matches all of the keys. It is exact for the two "#" of a pattern that RabbitMQ 4.3
-// allows. If there are more, it can fail to see that.
+// allows. If there are more, it does not see that: the time for it would double with each.
 func (k key) within(p []string) bool {
+	for _, words := range append(k.patterns(), p) {
+		if len(slices.DeleteFunc(slices.Clone(words), func(word string) bool { return word != anyWords })) > 2 {
+			return false
+		}
+	}
 	all := true
 	complete := k.samples(len(p)+1, 10_000, func(sample string) bool {
 		all = overlap([][]string{words(sample), p})

@@ -103,7 +103,7 @@ const (
 
 	parkingLimit = "Dead letters come to rest in %s with a delivery limit of %d: a message that is returned more often is dropped. " +
 		"Looking at a message with a management tool returns it."
-	parkingLimitRemedy = "Set delivery-limit to a number that is never reached, such as %d, or use a classic queue or a stream."
+	parkingLimitRemedy = "Set delivery-limit to a number that is never reached, such as %d, or use a classic queue."
 
 	retryQueueExpires = "Messages wait %s in queue %q. " +
 		"If the queue is neither consumed nor declared for %s, it is deleted with all of them (expires). " +
@@ -114,7 +114,7 @@ const (
 
 // Full queues.
 const (
-	targetFreezes = "Queue %q has a length limit and overflow = reject-publish. " +
+	targetFreezes = "Queue %q has a length limit and overflow = %s. " +
 		"While it is full, at-least-once dead-lettering keeps all dead letters of %s pending, including dead letters for other queues. " +
 		"Once there is room again, the broker can take six minutes to deliver them."
 	targetRefused       = " Messages that a sidecar parks reach the other queues, twice at most, and stay in %s for the full queue."
@@ -129,6 +129,10 @@ const (
 	streamFreezes = "Stream %q receives dead letters from %s. " +
 		"RabbitMQ cannot write a message to a stream if a header is a decimal (BigDecimal in Java, Decimal in Python). " +
 		"It retries indefinitely. All dead letters of these queues stay pending, and the other targets get copy after copy."
+	streamDrops = "The dead letters of %s go only to stream %q. " +
+		"On RabbitMQ 3.10, a stream drops them, because these queues dead-letter at most once."
+	streamDropsRemedy = "Bind a quorum queue instead, dead-letter at least once, or upgrade RabbitMQ."
+
 	streamFreezesRemedy = "Bind a quorum queue instead, or have publishers write decimals as text."
 
 	atMostOnce = "The dead-letter strategy of %s is at-least-once, " +

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -176,6 +177,21 @@ func TestDelayedRetry(t *testing.T) {
 			s.settles("work", func() int { return s.count("work") }, 1)
 		})
 	}
+}
+
+// RabbitMQ 3.10 drops dead letters for a stream, unless the queue dead-letters at least once.
+func TestStreamGetsDeadLetters(t *testing.T) {
+	t.Parallel()
+	s := createVhost(t, exchange("dead", "fanout", nil), bind("dead", "log", ""), classic("work", args{"x-dead-letter-exchange": "dead"}),
+		func(v *topology.Vhost) { v.Queues["log"] = topology.Queue{Type: "stream"} })
+	var rules []string
+	arrived := 1
+	if strings.HasPrefix(s.Version, "3.10.") {
+		rules, arrived = []string{"stream-target-loses"}, 0
+	}
+	expectRules(t, s.audit(), rules...)
+	rejected(1)(s)
+	s.settles("log", func() int { return s.count("log") }, arrived)
 }
 
 // A broker closes the connection that publishes a decimal to a stream. The test does not show that a stream stops

@@ -8,8 +8,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// findParking finds the queues that keep dead letters. They receive dead letters, and have no dead-letter exchange or
-// are failed queues, whose dead-letter exchange leads back to them. If a queue gets messages only after a delay and has
+// findParking finds the queues that keep dead letters. They receive dead letters, and have no dead-letter exchange or one
+// that leads back to them: a failed queue of ours has, and so has a parking queue under a policy for all queues. If a queue gets messages only after a delay and has
 // other sources too, consumers work on it, so it does not count.
 func (g graph) findParking() {
 	failedQueues := g.failedQueues()
@@ -17,8 +17,7 @@ func (g graph) findParking() {
 	for _, source := range g.deadLettering() {
 		_, delays := g.settings[source].Number("message-ttl")
 		for _, target := range g.targets(source) {
-			_, goesOn := g.settings[target].Text("dead-letter-exchange")
-			if (!goesOn || failedQueues[target]) && g.lasting(target) && (!delays || !g.hasOtherWaysIn(target, deadLetterExchanges)) {
+			if (g.rests(target) || failedQueues[target]) && g.lasting(target) && (!delays || !g.hasOtherWaysIn(target, deadLetterExchanges)) {
 				g.parking[target] = true
 			}
 		}
@@ -113,7 +112,11 @@ func emptiedAfter(setting, message, remedy string) func(graph, func(Finding)) {
 	return func(g graph, report func(Finding)) {
 		for _, group := range g.parkingGroups(setting, isSet) {
 			after, _ := g.settings[group.queues[0]].Number(setting)
-			report(group.finding(fmt.Sprintf(message, queueList(group.queues), pipeline.FormatMilliseconds(after)), remedy))
+			f := group.finding(fmt.Sprintf(message, queueList(group.queues), pipeline.FormatMilliseconds(after)), remedy)
+			if after == 0 {
+				f.Severity = Error
+			}
+			report(f)
 		}
 	}
 }

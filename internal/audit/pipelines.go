@@ -12,14 +12,16 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// findPipelines recognizes a pipeline by its definition. If that is missing, it looks at the alternate exchange of the
-// return exchange. That is the dead-letter exchange with a worker, and the failed exchange without one.
+// findPipelines recognizes a pipeline by its definition. If that is missing, it looks for the failed queue, and at the
+// alternate exchange of the return exchange. That is the dead-letter exchange with a worker, and the failed exchange
+// without one.
 func (g graph) findPipelines() []pipeline.Names {
 	found := pipeline.Pipelines(g.vhost.Topology)
 	for exchange := range g.vhost.Exchanges {
 		name, isReturn := strings.CutSuffix(exchange, pipeline.Names("").ReturnExchange())
 		n, alternate := pipeline.Names(name), g.alternates[exchange]
-		if isReturn && (alternate == n.DeadLetterExchange() || alternate == n.FailedExchange()) {
+		_, parks := g.vhost.Queues[n.FailedQueue()]
+		if isReturn && parks && (alternate == n.DeadLetterExchange() || alternate == n.FailedExchange()) {
 			found = append(found, name)
 		}
 	}

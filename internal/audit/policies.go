@@ -19,7 +19,8 @@ func (g graph) wouldDeadLetter(queue string, policy topology.NamedPolicy) bool {
 	if text, replaced := policy.Definition["dead-letter-routing-key"].(string); replaced {
 		k = known(text)
 	}
-	return !g.route(exchange, k).queues[queue]
+	_, returns := g.route(exchange, k).queues[queue]
+	return !returns
 }
 
 // withoutDeadLetterExchange lists the queues without a dead-letter exchange that outlive their connection and

@@ -58,12 +58,14 @@ var rules = []rule{
 	{
 		"dead-letter-cycle", Error, cycles,
 		"Messages that expire or exceed a length limit come back to the same queue without a rejection. " +
-			"On the second visit, the broker drops them. A queue that dead-letters at least once keeps them pending.",
+			"On the second visit, the broker drops them. A queue that dead-letters at least once keeps them pending. " +
+			"It is a warning if that depends on keys or on full queues, or if other queues get a copy.",
 		"Remove the TTL or the length limit from the work queue, or route these messages elsewhere.",
 	},
 	{
 		"dead-letter-loop", Error, loops,
-		"The dead-letter exchange of a queue leads straight back to the queue. A message that always fails keeps the consumers busy.",
+		"The dead-letter exchange of a queue leads straight back to the queue. A message that always fails keeps the consumers busy. " +
+			"It is a warning if that depends on keys.",
 		"Remove the binding.",
 	},
 	{
@@ -94,7 +96,7 @@ var rules = []rule{
 		"Remove the limit, or set a large one if the broker will be upgraded.",
 	},
 	{
-		"parking-queue-expires", Error, emptiedAfter("expires", parkingExpires, parkingExpiresRemedy),
+		"parking-queue-expires", Warning, emptiedAfter("expires", parkingExpires, parkingExpiresRemedy),
 		"The argument or policy `expires` deletes an unused queue, with all its messages. Parking queues are rarely used.",
 		"Remove `expires` from the queue.",
 	},
@@ -112,7 +114,7 @@ var rules = []rule{
 		"parking-queue-delivery-limit", Warning, parkingWithDeliveryLimit,
 		"Each look with a management tool returns a message, and a quorum queue drops a message that is returned too often. " +
 			"From RabbitMQ 4.0 on, the default limit is 20.",
-		"Set a limit of 1000000 or more, which counts as none here. Or use a classic queue or a stream.",
+		"Set a limit of 1000000 or more, which counts as none here. Or use a classic queue.",
 	},
 	{
 		"retry-queue-expires", Warning, expiringRetryQueues,
@@ -136,6 +138,11 @@ var rules = []rule{
 			"A queue that dead-letters at least once tries again and again. " +
 			"On RabbitMQ 3.10, at-least-once dead-lettering then ends on the whole node.",
 		"Use a quorum queue instead of the stream, or write decimals as text.",
+	},
+	{
+		"stream-target-loses", Error, emptyStreams,
+		"On RabbitMQ 3.10, a stream drops dead letters from queues that dead-letter at most once.",
+		"Use a quorum queue instead of the stream, dead-letter at least once, or upgrade RabbitMQ.",
 	},
 	{
 		"at-least-once-ineffective", Warning, ineffectiveAtLeastOnce,
@@ -167,7 +174,8 @@ var rules = []rule{
 	},
 	{
 		"ignored-argument", Error, ignoredArguments,
-		"The broker stores unknown arguments and ignores them. Examples are `dead-letter-exchange` without `x-`, and `x-dead-leter-exchange`.",
+		"The broker stores unknown arguments and ignores them. Examples are `dead-letter-exchange` without `x-`, and `x-dead-leter-exchange`. " +
+			"Only a dead-letter exchange is an error, other arguments are a warning.",
 		"Re-create the queue with the right argument, or use a policy.",
 	},
 	{
@@ -270,7 +278,7 @@ var rules = []rule{
 		"Give the exchange an alternate exchange, such as `events.delay.unrouted`, or bind a queue for every routing key.",
 	},
 	{
-		"delayed-delivery-loop", Error, onEach(deliveryLoops),
+		"delayed-delivery-loop", Error, deliveryLoops,
 		"A binding leads from `events.deliver` back to `events`. Due messages are delivered again and again.",
 		"Remove the binding.",
 	},

@@ -79,7 +79,11 @@ func (p Pipeline) AfterApply(prior *Pipeline, vhost topology.Vhost) topology.Vho
 	}
 	for name, w := range p.WorkQueues {
 		if _, exists := planned.Queues[name]; !exists {
-			planned.Queues[name] = topology.Queue{Type: w.Type}
+			queue := topology.Queue{Type: w.Type}
+			if !w.ByPolicy() {
+				queue.Arguments = p.DeadLetterArguments(name)
+			}
+			planned.Queues[name] = queue
 		}
 		if _, declared := planned.Queues[w.FailedQueue]; !declared && w.FailedQueue != "" {
 			planned.Queues[w.FailedQueue] = foreignFailedQueue(vhost.Queues[w.FailedQueue])
