@@ -232,6 +232,24 @@ func TestReplayOfABatchAfterLooks(t *testing.T) {
 	o.says(t, exitOK, "failed replay --queue error --error late --yes", "replayed 30 of 30 to sales")
 }
 
+// A message whose own queue is the one that it is in comes back, and does not count as missing elsewhere.
+func TestReplayToItsOwnQueue(t *testing.T) {
+	t.Parallel()
+	o := newOrders(t, "quorum")
+	o.DeclareQueue(t, "error", "quorum", nil)
+	o.DeclareQueue(t, "sales", "quorum", nil)
+	for i := range 50 {
+		to := "sales"
+		if i == 30 {
+			to = "error"
+		}
+		o.Publish(t, "", "error", amqp.Publishing{MessageId: fmt.Sprintf("order-%d", i), Headers: amqp.Table{"NServiceBus.FailedQ": to}})
+	}
+	o.says(t, exitError, "failed replay --queue error --all --yes", "replayed 50 of 50", "1 back in error")
+	o.holds(t, "sales", 49)
+	o.holds(t, "error", 1)
+}
+
 // What comes back to somebody else's queue is behind more messages than a look reads there, and is found nevertheless.
 func TestReplayFindsWhatComesBackBehindOthers(t *testing.T) {
 	t.Parallel()

@@ -8,9 +8,9 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// findArrivalKeys finds the routing keys that messages arrive with in each queue with a dead-letter exchange. They come from bindings of exchanges
-// that publishers publish to, from all bindings with a definite key, and from dead letters that keep their key. If it
-// finds no key, it assumes messages through the default exchange, with the queue's name as the key.
+// findArrivalKeys finds the routing keys that messages arrive with in each queue with a dead-letter exchange. They come
+// from bindings of exchanges that publishers publish to, from all bindings with a definite key, and from dead letters that
+// keep their key. If it finds no key, it assumes messages through the default exchange, with the queue's name as the key.
 func (g graph) findArrivalKeys() {
 	reached := map[string]bool{}
 	for _, exchange := range g.likelyPublishedTo() {

@@ -221,7 +221,7 @@ func TestOnlyCertainLossesAreErrors(t *testing.T) {
 		"always expired":           {all(classic("work", toQueue("retry", expiring(args{}))), classic("retry", toQueue("work", expiring(args{})))), []string{"error dead-letter-cycle"}},
 		"a copy elsewhere":         {all(classic("work", expiring(args{"x-dead-letter-exchange": "dead"})), exchange("dead", "fanout", nil), bind("dead", "retry", ""), bind("dead", "parked", ""), parked, classic("retry", toQueue("work", expiring(args{})))), []string{"warning dead-letter-cycle"}},
 		"one key of two":           {twoKeys, []string{"warning dead-letter-loop"}},
-		"misspelt length":          {classic("work", args{"x-max-lenght": number(9), "max-length": number(9)}), []string{"warning ignored-argument"}},
+		"length without its x":     {classic("work", args{"max-length": number(9)}), []string{"warning ignored-argument"}},
 		"misspelt exchange":        {classic("work", args{"dead-letter-exchange": "dead"}), []string{"error ignored-argument"}},
 		"kept for no time":         {all(classic("work", toParked(nil)), classic("parked", args{"x-message-ttl": number(0)})), []string{"error parking-queue-ttl"}},
 		"kept for a while":         {all(classic("work", toParked(nil)), classic("parked", args{"x-message-ttl": number(9)})), []string{"warning parking-queue-ttl"}},

@@ -56,23 +56,7 @@ func newGraph(vhost topology.Vhost) graph {
 			g.alternates[name] = alternate
 		}
 	}
-	for _, b := range vhost.Bindings {
-		if b.Source == "" {
-			continue
-		}
-		g.bindings[b.Source] = append(g.bindings[b.Source], b)
-		if !b.ToExchange {
-			g.waysIn[b.Destination] = append(g.waysIn[b.Destination], b)
-		}
-	}
-	for name := range vhost.Queues { // every queue is bound to the default exchange, which routes by queue name
-		g.bindings[""] = append(g.bindings[""], topology.Binding{Destination: name, RoutingKey: name})
-	}
-	for exchange, bindings := range g.bindings {
-		if kind := vhost.Exchanges[exchange].Type; exchange == "" || kind == "direct" || kind == "topic" {
-			g.tries[exchange] = newTrie(kind, bindings)
-		}
-	}
+	g.addBindings()
 	g.pipelines = g.findPipelines()
 	for _, n := range g.pipelines {
 		if p, err := pipeline.Defined(n, vhost.Topology); err == nil {
@@ -83,6 +67,26 @@ func newGraph(vhost topology.Vhost) graph {
 	g.findArrivalKeys()
 	g.findParking()
 	return g
+}
+
+func (g graph) addBindings() {
+	for _, b := range g.vhost.Bindings {
+		if b.Source == "" {
+			continue
+		}
+		g.bindings[b.Source] = append(g.bindings[b.Source], b)
+		if !b.ToExchange {
+			g.waysIn[b.Destination] = append(g.waysIn[b.Destination], b)
+		}
+	}
+	for name := range g.vhost.Queues { // every queue is bound to the default exchange, which routes by queue name
+		g.bindings[""] = append(g.bindings[""], topology.Binding{Destination: name, RoutingKey: name})
+	}
+	for exchange, bindings := range g.bindings {
+		if kind := g.vhost.Exchanges[exchange].Type; exchange == "" || kind == "direct" || kind == "topic" {
+			g.tries[exchange] = newTrie(kind, bindings)
+		}
+	}
 }
 
 // classicAndQuorum lists the queues where messages can die. Streams lose no message that way.

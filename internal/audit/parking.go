@@ -9,8 +9,8 @@ import (
 )
 
 // findParking finds the queues that keep dead letters. They receive dead letters, and have no dead-letter exchange or one
-// that leads back to them: a failed queue of ours has, and so has a parking queue under a policy for all queues. If a queue gets messages only after a delay and has
-// other sources too, consumers work on it, so it does not count.
+// that leads back to them: a failed queue of ours has, and so has a parking queue under a policy for all queues. If a
+// queue gets messages only after a delay and has other sources too, consumers work on it, so it does not count.
 func (g graph) findParking() {
 	failedQueues := g.failedQueues()
 	deadLetterExchanges := g.deadLetterExchanges()

@@ -3,6 +3,7 @@
 package benchplan
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -50,7 +51,7 @@ func newMeter(t *testing.T, provider string) *meter {
 
 // Run runs the provider.
 func (m *metered) Run() error {
-	command := exec.Command(m.Provider, os.Args[1:]...)
+	command := exec.CommandContext(context.Background(), m.Provider, os.Args[1:]...)
 	command.Stdin, command.Stdout, command.Stderr = os.Stdin, os.Stdout, os.Stderr
 	err := command.Run()
 	state := command.ProcessState

@@ -6,6 +6,7 @@ package broker
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -95,8 +96,8 @@ func repeating(once *http.Client) *http.Client {
 	return client
 }
 
-// whole reads each answer completely, within the time for it. An answer that breaks off becomes an error, so that a read
-// is repeated.
+// whole reads each answer completely, within the time for it, and leaves it compressed: a list of 20,000 queues has 6 MB, or
+// 0.1 MB. An answer that breaks off becomes an error, so that a read is repeated.
 type whole struct{ http.RoundTripper }
 
 // RoundTrip sends a request once.
@@ -113,7 +114,10 @@ func (w whole) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("the answer breaks off: %w", err)
 	}
 	response.Body = io.NopCloser(bytes.NewReader(content))
-	return response, nil
+	if len(content) > 0 && response.Header.Get("Content-Encoding") == "gzip" {
+		response.Body, err = gzip.NewReader(bytes.NewReader(content))
+	}
+	return response, err
 }
 
 // notFollowed returns a redirection as the answer, because to follow it would turn a DELETE into a GET.
@@ -260,6 +264,7 @@ func (c *Client) request(ctx context.Context, method, path string, body any) (*h
 	}
 	request.SetBasicAuth(c.config.Username, c.config.Password)
 	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Accept-Encoding", "gzip")
 	if c.config.UserAgent != "" {
 		request.Header.Set("User-Agent", c.config.UserAgent)
 	}

@@ -107,7 +107,8 @@ func (c *Client) askRelease(ctx context.Context) error {
 		return nil
 	}
 	var info overview
-	if err := c.get(ctx, path("overview")+"?disable_stats=true&columns=rabbitmq_version,product_name,exchange_types.name,object_totals", &info); err != nil {
+	const wanted = "?disable_stats=true&columns=rabbitmq_version,product_name,exchange_types.name,object_totals"
+	if err := c.get(ctx, path("overview")+wanted, &info); err != nil {
 		return err
 	}
 	if info.RabbitMQ == "" || product.IsOther(info.Product) {

@@ -178,12 +178,10 @@ func (c *Client) unreached(ctx context.Context, err error) *UnreachedError {
 	}
 	text, plain := err.Error(), strings.HasPrefix(c.base, "http://")
 	has := func(words string) bool { return strings.Contains(text, words) }
-	remedy := lookAtNetwork
+	remedy := c.lookAt(ctx, err)
 	switch {
 	case has(http.StatusText(http.StatusProxyAuthRequired)):
 		return &UnreachedError{err, loginAtProxy, true}
-	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil && timeoutOf(ctx) >= 2*requestTimeout:
-		remedy = fmt.Sprintf(lookAtSize, c.cluster.queues, maxTimeouts, timeoutOf(ctx))
 	case certificates.Remedy(err) != "":
 		remedy = certificates.Remedy(err)
 	case has(`malformed HTTP response "AMQP`):
@@ -196,6 +194,15 @@ func (c *Client) unreached(ctx context.Context, err error) *UnreachedError {
 		remedy = maybeHTTPS + lookAtNetwork
 	}
 	return &UnreachedError{err, remedy, false}
+}
+
+// lookAt says what to look at if the error itself tells nothing.
+func (c *Client) lookAt(ctx context.Context, err error) string {
+	timeout := timeoutOf(ctx)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil && timeout >= 2*requestTimeout {
+		return fmt.Sprintf(lookAtSize, c.cluster.queues, maxTimeouts, timeout)
+	}
+	return lookAtNetwork
 }
 
 // IsUnreached reports whether a request got no answer and the configuration has no known mistake. The broker can be

@@ -148,6 +148,9 @@ func TestUndeliverableMessagesAreParked(t *testing.T) {
 		if n := r.Log.Count("message parked in the failed queue"); n != len(bad) {
 			t.Errorf("%d log lines about parked messages, want %d:\n%s", n, len(bad), r.Log)
 		}
+		if strings.Contains(r.Log.String(), "xxx") {
+			t.Errorf("the log has a property's value:\n%s", r.Log)
+		}
 		brokertest.Eventually(t, func() error { return p.countIs(t, p.names.Inbox(), 0) })
 	})
 }

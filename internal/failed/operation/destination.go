@@ -51,13 +51,14 @@ func (r *Replay) Survey(ctx context.Context) error {
 }
 
 // lacking is how many of the sent messages the destinations do not have. It is -1 if that is not known, such as of a queue with
-// consumers. Streams always seem empty, and so do quorum queues while their leader is busy (3.10.8, 4.0.5, 4.3.6).
+// consumers, or of the queue that the replay takes from. Streams always seem empty, and so do quorum queues while their
+// leader is busy (3.10.8, 4.0.5, 4.3.6).
 func (r *Replay) lacking(ctx context.Context, conn amqpconn.Raw, sent int) int {
 	if len(r.Destinations) == 0 {
 		return -1
 	}
 	for _, d := range r.Destinations {
-		if d.Unknown != nil || d.Consumers > 0 {
+		if d.Unknown != nil || d.Consumers > 0 || d.Queue == r.queue().Name {
 			return -1
 		}
 		now, err := transfer.Queue{Name: d.Queue}.CountOver(ctx, conn)

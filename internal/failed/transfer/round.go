@@ -155,7 +155,7 @@ func (r *run) end(ctx context.Context) error {
 	defer cancel()
 	defer amqpconn.HangUp(r.in.conn.Connection)
 	defer close(r.in.quit)
-	if r.lost != nil {
+	if r.lost != nil || r.seen == 0 && r.in.held.Load() == 0 {
 		return r.lost
 	}
 	cuts, stays := !r.job.Nacks, r.seen < r.atMost

@@ -3,6 +3,7 @@ package configured
 
 import (
 	"context"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -30,15 +31,30 @@ type Provider struct {
 	turns     map[any]*Turn
 	fates     map[Key]Fate
 	// list asks the broker.
-	list func(ctx context.Context, vhost string) (topology.Vhost, error)
+	list lister
 }
 
 // New makes a provider for the client, which does not connect yet. Times are the applier's times.
 func New(client *broker.Client, times apply.Times) *Provider {
 	return &Provider{
-		Client: client, Applier: apply.New(client, times), list: client.List,
+		Client: client, Applier: apply.New(client, times), list: sparing(client.List),
 		operation: newOperation(), fresh: map[string]*freshListings{},
 		turns: map[any]*Turn{}, fates: map[Key]Fate{},
+	}
+}
+
+// lister reads a vhost.
+type lister func(ctx context.Context, vhost string) (topology.Vhost, error)
+
+// sparing collects garbage as often as is usual once a vhost is large. Collections of a small heap are rare, see main.
+func sparing(list lister) lister {
+	const large = 10_000
+	return func(ctx context.Context, vhost string) (topology.Vhost, error) {
+		all, err := list(ctx, vhost)
+		if len(all.Queues)+len(all.Bindings) > large {
+			debug.SetGCPercent(100)
+		}
+		return all, err
 	}
 }
 

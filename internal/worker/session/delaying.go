@@ -60,7 +60,7 @@ func (f *Delaying) Park(d *amqp.Delivery, why string, stamp deadletter.Stamp) (P
 		f.watch.Received()
 		f.watch.Refused(v.Reason)
 		f.parked.add(time.Now(), parkedAs{text: messageUnrouted, reason: v.Reason}, d,
-			"reason", v.Reason, "message_id", d.MessageId, "error", v.Error)
+			"reason", v.Reason, "message_id", d.MessageId)
 	}}
 	setAside := parked
 	v.SetAside = true

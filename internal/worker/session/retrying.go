@@ -216,6 +216,6 @@ func (f *Retrying) replacement(v deadletter.Verdict, d *amqp.Delivery, stamp dea
 			f.watch.SetAside()
 		}
 		f.parked.add(time.Now(), parkedAs{messageParked, v.Reason, v.Letter.Queue}, d, "reason", v.Reason, "work_queue", v.Letter.Queue,
-			"attempts", v.Letter.Count, "message_id", d.MessageId, "error", v.Error)
+			"attempts", v.Letter.Count, "message_id", d.MessageId)
 	}}, err
 }
