@@ -75,10 +75,12 @@ func TestFullTargetFreezes(t *testing.T) {
 	}
 }
 
-// At-least-once dead letters without a target are in no queue. They are pending.
+// At-least-once dead letters without a target are in no queue. They are pending. The strategy of a queue's argument takes precedence over
+// that of a policy.
 func TestPendingDeadLetters(t *testing.T) {
 	t.Parallel()
-	s := createVhost(t, quorum("work", args{"x-dead-letter-exchange": "missing", "x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish"}))
+	s := createVhost(t, quorum("work", args{"x-dead-letter-exchange": "missing", "x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish"}),
+		policy("weak", "^work$", 0, args{"dead-letter-strategy": "at-most-once"}))
 	expectRules(t, s.audit(), "dead-letter-exchange-missing")
 	rejected(1)(s)
 	s.settles("work", s.total, 0)

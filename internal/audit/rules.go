@@ -147,7 +147,7 @@ var rules = []rule{
 	{
 		"at-least-once-ineffective", Warning, ineffectiveAtLeastOnce,
 		"At-least-once dead-lettering needs `overflow = reject-publish`. Without it, the broker dead-letters at most once.",
-		"Set `overflow`. For quorum queues, a policy takes precedence over the argument.",
+		"Set `overflow`. For quorum queues, the `overflow` of a policy takes precedence over the argument.",
 	},
 	{
 		"policy-shadows-dead-letter", Warning, shadowingPolicies,

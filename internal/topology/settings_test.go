@@ -26,6 +26,7 @@ func TestTextSettings(t *testing.T) {
 		want                       string
 	}{
 		"argument before policy":          {Quorum, "dead-letter-exchange", "a", "p", nil, "a"},
+		"strategy of the argument":        {Quorum, "dead-letter-strategy", AtLeastOnce, AtMostOnce, nil, AtLeastOnce},
 		"policy alone":                    {Classic, "dead-letter-exchange", nil, "p", nil, "p"},
 		"the default exchange":            {Classic, "dead-letter-exchange", "", "p", nil, ""},
 		"overflow of classic":             {Classic, "overflow", "a", "p", nil, "a"},
