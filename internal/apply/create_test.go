@@ -347,7 +347,7 @@ func TestQueueThatTwoAttachAtOnce(t *testing.T) {
 			if text := bindings(t, a, b.Vhost); !strings.Contains(text, theirs.String()) || strings.Contains(text, "orders.return -> work") {
 				t.Errorf("bindings:\n%s", text)
 			}
-			if policies, doubtful := topology.NewMatcher(now.Policies).Queue("work", topology.Quorum); len(policies)+len(doubtful) > 0 {
+			if policies, doubtful := topology.NewMatcher(now.Policies).Queue("work", topology.Quorum, now.Version); len(policies)+len(doubtful) > 0 {
 				t.Errorf("policies apply to the queue: %v, %v", policies, doubtful)
 			}
 		})

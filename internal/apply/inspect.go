@@ -76,7 +76,7 @@ func (c Change) exposed(changes topology.Changes) []string {
 	was, becomes := topology.NewLookup(c.All), topology.NewLookup(after)
 	var found []string
 	for name, queue := range without(c.All.Queues, changes.Delete.Queues) {
-		if matching, doubtful := own.Queue(name, queue.Type); len(matching)+len(doubtful) == 0 {
+		if matching, doubtful := own.Queue(name, queue.Type, c.All.Version); len(matching)+len(doubtful) == 0 {
 			continue
 		}
 		before, now := was.Queue(name), becomes.Queue(name)

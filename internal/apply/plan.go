@@ -46,7 +46,7 @@ func (c Change) guardFirst(missing topology.Topology) []topology.NamedPolicy {
 	_, own := c.split(missing.Queues)
 	others := topology.NewMatcher(without(without(c.All.Policies, c.Live.Policies), c.Wanted.Policies))
 	for name, queue := range own {
-		if found, doubtful := others.Queue(name, queue.Type); len(found)+len(doubtful) > 0 {
+		if found, doubtful := others.Queue(name, queue.Type, c.All.Version); len(found)+len(doubtful) > 0 {
 			return c.writeOrder(within(c.Guard, missing.Policies))
 		}
 	}

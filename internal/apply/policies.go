@@ -204,7 +204,7 @@ func (e *execution) leaders(ctx context.Context, policies []topology.NamedPolicy
 	}
 	matcher := slices.Concat(topology.NewMatcher(written), topology.NewMatcher(live))
 	for _, queue := range queues {
-		covered, _ := matcher.Queue(queue.Name, queue.Type)
+		covered, _ := matcher.Queue(queue.Name, queue.Type, e.All.Version)
 		if queue.Type == topology.Quorum && len(covered) > 0 {
 			found[queue.Name] = queue.Leader
 		}

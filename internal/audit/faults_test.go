@@ -199,14 +199,37 @@ var faults = map[string]fault{
 		fixed:  all(classic("work", nil), parked, policy("dead", "^work$", 0, args{"dead-letter-exchange": "", "dead-letter-routing-key": "parked"})),
 		die:    rejected(1), left: 0, kept: 1,
 	},
+	"policy with a key that newer releases do not support": {
+		rules:  []string{"policy-not-applicable"},
+		faulty: all(classic("work", nil), parked, policy("dead", "^work$", 0, args{"dead-letter-exchange": "", "dead-letter-routing-key": "parked", "max-in-memory-length": number(9)})),
+		fixed:  all(classic("work", nil), parked, policy("dead", "^work$", 0, toPolicy())),
+		die:    rejected(1), left: 0, kept: 1,
+		since: topology.Version{Major: 4},
+	},
+	"policy with a key that older releases do not support": {
+		rules:  []string{"policy-not-applicable"},
+		faulty: all(classic("work", nil), parked, policy("dead", "^work$", 0, args{"dead-letter-exchange": "", "dead-letter-routing-key": "parked", "queue-leader-locator": "balanced"})),
+		fixed:  all(classic("work", nil), parked, policy("dead", "^work$", 0, toPolicy())),
+		die:    rejected(1), left: 0, kept: 1,
+		before: topology.Version{Major: 4},
+	},
+	"missing exchange behind a policy that does not apply": {
+		rules: []string{"dead-letter-exchange-missing"},
+		faulty: all(classic("work", nil), parked, policy("weak", "^work$", 0, args{"dead-letter-exchange": "missing"}),
+			policy("strong", "^work$", 1, args{"dead-letter-exchange": "", "dead-letter-routing-key": "parked", "max-in-memory-length": number(9)})),
+		fixed: all(classic("work", nil), parked, policy("weak", "^work$", 0, toPolicy()),
+			policy("strong", "^work$", 1, args{"dead-letter-exchange": "", "dead-letter-routing-key": "parked", "max-in-memory-length": number(9)})),
+		die: rejected(1), left: 0, kept: 1,
+		since: topology.Version{Major: 4},
+	},
 	"policy for exchanges": {
 		rules: []string{"policy-not-applicable"},
-		faulty: all(classic("work", nil), parked, policy("dead", "^work$", 0, toPolicy("parked")), func(v *topology.Vhost) {
+		faulty: all(classic("work", nil), parked, policy("dead", "^work$", 0, toPolicy()), func(v *topology.Vhost) {
 			p := v.Policies["dead"]
 			p.ApplyTo = "exchanges"
 			v.Policies["dead"] = p
 		}),
-		fixed: all(classic("work", nil), parked, policy("dead", "^work$", 0, toPolicy("parked"))),
+		fixed: all(classic("work", nil), parked, policy("dead", "^work$", 0, toPolicy())),
 		die:   rejected(1), left: 0, kept: 1,
 	},
 	"argument without x": {
@@ -290,9 +313,9 @@ func TestFaultsAsValues(t *testing.T) {
 				newer = nil
 			}
 			expectRules(t, audit.Vhost(vhost(f.faulty)), newer...)
-			expectRules(t, audit.Vhost(vhost(f.faulty, version(3, 13))), older...)
+			expectRules(t, audit.Vhost(vhost(f.faulty, version(3, 10))), older...)
 			expectRules(t, audit.Vhost(vhost(f.fixed)))
-			expectRules(t, audit.Vhost(vhost(f.fixed, version(3, 13))))
+			expectRules(t, audit.Vhost(vhost(f.fixed, version(3, 10))))
 		})
 	}
 }
@@ -301,7 +324,7 @@ func TestFaultsAsValues(t *testing.T) {
 func TestMessagesAreComplete(t *testing.T) {
 	t.Parallel()
 	for name, f := range faults {
-		for _, found := range slices.Concat(audit.Vhost(vhost(f.faulty)), audit.Vhost(vhost(f.faulty, version(3, 13)))) {
+		for _, found := range slices.Concat(audit.Vhost(vhost(f.faulty)), audit.Vhost(vhost(f.faulty, version(3, 10)))) {
 			if text := found.Message + found.Remedy; strings.Contains(text, "%!") {
 				t.Errorf("%s: %s", name, text)
 			}

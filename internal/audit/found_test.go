@@ -119,8 +119,16 @@ func TestFound(t *testing.T) {
 			[]string{"retry-queue-expires"},
 		},
 		"tied policies": {
-			all(classic("work", nil), parked, policy("a", "^work$", 1, toPolicy("parked")), policy("b", "work", 1, args{"max-length": number(9)}), policy("c", "^work$", 0, args{"expires": number(9)})),
+			all(classic("work", nil), parked, policy("a", "^work$", 1, toPolicy()), policy("b", "work", 1, args{"max-length": number(9)}), policy("c", "^work$", 0, args{"expires": number(9)})),
 			[]string{"policy-tie"},
+		},
+		"missing exchange in a policy that does not apply": {
+			all(classic("work", nil), parked, policy("a", "^work$", 1, args{"dead-letter-exchange": "gone", "max-in-memory-length": number(9)}), policy("b", "^work$", 0, toPolicy())),
+			nil,
+		},
+		"the same where it applies": {
+			all(classic("work", nil), parked, policy("a", "^work$", 1, args{"dead-letter-exchange": "gone", "max-in-memory-length": number(9)}), policy("b", "^work$", 0, toPolicy()), version(3, 12)),
+			[]string{"dead-letter-exchange-missing"},
 		},
 		"unreadable policy":        {policy("a", "(?|a|b)", 1, args{"max-length": number(9)}), []string{"policy-pattern-unreadable"}},
 		"pipeline without a delay": {all(expanded(topology.Quorum), unbound("orders.retry")), []string{"pipeline-delay-unbound"}},
@@ -166,8 +174,8 @@ func toExchange(source, destination string) part {
 	}
 }
 
-func toPolicy(queue string) args {
-	return args{"dead-letter-exchange": "", "dead-letter-routing-key": queue}
+func toPolicy() args {
+	return args{"dead-letter-exchange": "", "dead-letter-routing-key": "parked"}
 }
 
 func operator(name, pattern string, definition args) part {

@@ -40,7 +40,7 @@ func inapplicablePolicies(g graph, report func(Finding)) {
 		for _, policy := range g.settings[name].Inapplicable {
 			if g.wouldDeadLetter(name, policy) {
 				kind := g.settings[name].Type
-				keys := strings.Join(topology.Unsupported(kind, policy.Definition), ", ")
+				keys := strings.Join(topology.Unsupported(kind, g.vhost.Version, policy.Definition), ", ")
 				why, remedy := fmt.Sprintf(policyUnsupported, kind, keys), fmt.Sprintf(policyUnsupportedRemedy, kind, keys)
 				if keys == "" {
 					why, remedy = policyForExchanges, policyForExchangesRemedy

@@ -163,6 +163,7 @@ var rules = []rule{
 		"policy-not-applicable", Error, inapplicablePolicies,
 		"A policy with a key that a queue type does not support is ignored as a whole for queues of this type. " +
 			"Examples are `dead-letter-strategy` for classic queues and `ha-mode` for quorum queues. " +
+			"Classic queues do not support `max-in-memory-length` from RabbitMQ 3.12.7 on, and `queue-leader-locator` before 4.0. " +
 			"A policy that applies to exchanges only is ignored for all queues.",
 		"Write a second policy for that type, without the key. Or let the policy apply to queues.",
 	},

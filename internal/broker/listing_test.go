@@ -274,7 +274,7 @@ func TestPatternsMatchAsOnTheBroker(t *testing.T) {
 		policy := topology.Policy{Pattern: pattern, ApplyTo: "queues", Definition: topology.Arguments{"max-length": 9}}
 		matcher := topology.NewMatcher(map[string]topology.Policy{"test": policy})
 		for name, matched := range matchedOnBroker(t, b, policy) {
-			found, doubtful := matcher.Queue(name, topology.Classic)
+			found, doubtful := matcher.Queue(name, topology.Classic, topology.Version{})
 			if said := len(found) > 0; len(doubtful) == 0 && said != matched {
 				t.Errorf("%s matches %s: %t, but %t is said", pattern, name, matched, said)
 			}

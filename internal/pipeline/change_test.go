@@ -142,7 +142,7 @@ func TestTakenOverQueue(t *testing.T) {
 	}
 	want := []Owner{{Pipeline: "orders", AsWorkQueue: true, TakesOverFrom: "bills"}}
 	require.Equal(t, want, ForeignTo(topology.Vhost{Topology: vhost}, []string{"bills"}).OwnersOf("work"))
-	matching, _ := topology.NewMatcher(vhost.Policies).Queue("work", topology.Quorum)
+	matching, _ := topology.NewMatcher(vhost.Policies).Queue("work", topology.Quorum, topology.Version{})
 	if policy, found := StrongestPolicy("orders", matching); !found || policy.Name != "retry/orders/queue/work" {
 		t.Errorf("strongest: %+v, %t", policy, found)
 	}

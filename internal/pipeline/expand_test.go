@@ -131,7 +131,7 @@ func TestOwnQueuesHaveNoWeakerPolicy(t *testing.T) {
 	t.Parallel()
 	for name, p := range map[string]Pipeline{"orders": orders(), "every": every()} {
 		for queue := range p.OwnQueues() {
-			policies, _ := topology.NewMatcher(p.Expand().Policies).Queue(queue, topology.Quorum)
+			policies, _ := topology.NewMatcher(p.Expand().Policies).Queue(queue, topology.Quorum, topology.Version{})
 			for _, policy := range policies {
 				want := topology.Arguments{"dead-letter-exchange": "orders.dlx", "dead-letter-strategy": "at-least-once", "overflow": "reject-publish"}
 				require.Emptyf(t, cmp.Diff(want, policy.Definition), "%s: %s over %s", name, policy.Name, queue)

@@ -140,7 +140,7 @@ func TestManyFailedQueues(t *testing.T) {
 	}
 	matcher := topology.NewMatcher(policies)
 	maps.DeleteFunc(names, func(queue string, _ bool) bool {
-		found, _ := matcher.Queue(queue, topology.Quorum)
+		found, _ := matcher.Queue(queue, topology.Quorum, topology.Version{})
 		return len(found) > 0
 	})
 	require.Empty(t, names, "no policy covers them")

@@ -100,7 +100,7 @@ func policyOf(n Names, queue string, shared topology.Matcher, vhost topology.Top
 	if policy, exists := vhost.Policies[n.QueuePolicy(queue)]; exists {
 		return policy, true
 	}
-	if policies, _ := shared.Queue(queue, ""); len(policies) > 0 {
+	if policies, _ := shared.Queue(queue, "", topology.Version{}); len(policies) > 0 {
 		return policies[0].Policy, true
 	}
 	return topology.Policy{}, false

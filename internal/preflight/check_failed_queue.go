@@ -95,7 +95,7 @@ func (q liveWorkQueue) checkFailedQueue(f *Findings) {
 // deadLetterExchangeOf returns the dead-letter exchange of another owner's queue, or "".
 func (q liveWorkQueue) deadLetterExchangeOf(name string, live topology.Queue) string {
 	value, has := live.Arguments["x-dead-letter-exchange"]
-	if policies, _ := q.vhost.policies.Queue(name, live.Type); !has && len(policies) > 0 {
+	if policies, _ := q.vhost.policies.Queue(name, live.Type, q.vhost.Version); !has && len(policies) > 0 {
 		value = policies[0].Definition["dead-letter-exchange"]
 	}
 	exchange, _ := value.(string)

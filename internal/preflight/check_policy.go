@@ -47,8 +47,8 @@ func unusableKey(key string, value any, w pipeline.WorkQueue, needed topology.Ar
 		return "the message's own routing key would be lost"
 	case key == "expires":
 		return "it deletes the queue with its messages after that time without use"
-	case !topology.AlwaysApplicable(w.Type, topology.Arguments{key: value}):
-		return "a " + w.Type + " queue does not support it, and the broker would not apply the policy to the queue at all"
+	case !topology.AlwaysApplicable(w.Type, key):
+		return "a " + w.Type + " queue does not support it, on some releases at least, and the policy would not apply to the queue at all"
 	case key == "overflow" && w.Strategy() == topology.AtLeastOnce && value != "reject-publish":
 		return "at-least-once dead-lettering needs overflow = reject-publish; dead_letter_strategy = \"at-most-once\" allows other values"
 	case bounded(topology.Arguments{key: value}) && w.Strategy() == topology.AtLeastOnce:

@@ -23,7 +23,7 @@ func CheckLive(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vho
 	}
 	checkFailedQueuesExist(&f, Path{"work_queues"}, p, prior, p.Expand().Queues, vhost.Queues)
 	own := ownerOf(p, all)
-	checkOwnQueues(&f, own)
+	checkOwnQueues(&f, own, vhost)
 	checkCoveredQueues(&f, own, vhost)
 	checkAlternateExchanges(&f, own, vhost)
 	checkListeners(&f, p, vhost)

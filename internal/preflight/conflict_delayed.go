@@ -16,7 +16,7 @@ const delayedExchange = "delayed exchange"
 func CheckLiveDelayedExchange(e delayed.Exchange, prior *delayed.Exchange, vhost topology.Vhost) Findings {
 	var f Findings
 	n, own := e.Names(), ownerOfDelayed(e, vhost)
-	checkOwnQueues(&f, own)
+	checkOwnQueues(&f, own, vhost)
 	checkCoveredQueues(&f, own, vhost)
 	checkAlternateExchanges(&f, own, vhost)
 	checkExistingDelayed(&f, e, prior, vhost.Topology)

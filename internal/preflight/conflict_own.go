@@ -72,7 +72,7 @@ func ownerOf(p pipeline.Pipeline, vhost liveVhost) owner {
 }
 
 // checkOwnQueues finds harmful policies that apply to the owner's own queues.
-func checkOwnQueues(f *Findings, o owner) {
+func checkOwnQueues(f *Findings, o owner, vhost topology.Vhost) {
 	reached, doubtful := map[string]topology.NamedPolicy{}, map[string]topology.NamedPolicy{}
 	doubt := func(kind string, unread []topology.NamedPolicy, spoils func(topology.NamedPolicy) bool) {
 		for _, policy := range unread {
@@ -82,7 +82,7 @@ func checkOwnQueues(f *Findings, o owner) {
 		}
 	}
 	for _, queue := range slices.Sorted(maps.Keys(o.queues)) {
-		policies, unread := o.others.Queue(queue, o.queues[queue].Type)
+		policies, unread := o.others.Queue(queue, o.queues[queue].Type, vhost.Version)
 		overrides := func(policy topology.NamedPolicy) bool {
 			return isHarmful(policy) && policy.Priority >= o.priority
 		}
@@ -92,7 +92,7 @@ func checkOwnQueues(f *Findings, o owner) {
 				reached[policy.Name] = policy
 			}
 		}
-		operator, unread := o.operator.Queue(queue, o.queues[queue].Type)
+		operator, unread := o.operator.Queue(queue, o.queues[queue].Type, vhost.Version)
 		doubt("operator policy", unread, isHarmful)
 		for _, policy := range strongest(operator) {
 			if isHarmful(policy) {
@@ -130,7 +130,7 @@ func checkCoveredQueues(f *Findings, o owner, vhost topology.Vhost) {
 			continue
 		}
 		instead := "No other policy applies to it"
-		if policies, _ := o.others.Queue(name, queue.Type); len(policies) > 0 {
+		if policies, _ := o.others.Queue(name, queue.Type, vhost.Version); len(policies) > 0 {
 			instead = fmt.Sprintf("Policy %q applies to it today", policies[0].Name)
 		}
 		f.refuse(Path{"name"}, "Queue of others under the "+o.kind+"'s policy", coveredQueue, name, o.alike, instead, o.kind)

@@ -46,7 +46,7 @@ func (q liveWorkQueue) checkOwners(f *Findings) bool {
 
 // ofAnybody returns all policies that match the queue, strongest first.
 func (q liveWorkQueue) ofAnybody() []topology.NamedPolicy {
-	policies, _ := q.vhost.all().Queue(q.name, q.live.Type)
+	policies, _ := q.vhost.all().Queue(q.name, q.live.Type, q.vhost.Version)
 	return policies
 }
 

@@ -80,8 +80,8 @@ func newLiveWorkQueue(p pipeline.Pipeline, prior *pipeline.Pipeline, name string
 		q.live = topology.Queue{Type: q.Type, Arguments: q.Arguments}
 	}
 	var doubtful []topology.NamedPolicy
-	q.policies, q.doubtful = vhost.policies.Queue(name, q.live.Type)
-	q.operator, doubtful = vhost.operator.Queue(name, q.live.Type)
+	q.policies, q.doubtful = vhost.policies.Queue(name, q.live.Type, vhost.Version)
+	q.operator, doubtful = vhost.operator.Queue(name, q.live.Type, vhost.Version)
 	q.doubtful = append(q.doubtful, doubtful...)
 	return q
 }

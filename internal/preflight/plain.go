@@ -131,7 +131,7 @@ func concerned(before, after topology.Vhost) []string {
 		topology.NewMatcher(different(before.OperatorPolicies, after.OperatorPolicies)),
 		topology.NewMatcher(different(after.OperatorPolicies, before.OperatorPolicies)))
 	owned = slices.DeleteFunc(owned, func(name string) bool {
-		found, doubtful := differing.Queue(name, before.Queues[name].Type)
+		found, doubtful := differing.Queue(name, before.Queues[name].Type, before.Version)
 		return len(found)+len(doubtful) == 0
 	})
 	slices.Sort(owned)

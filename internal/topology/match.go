@@ -6,47 +6,57 @@ import (
 	"slices"
 )
 
-// Keys that a queue type does not support. A policy with one of them does not apply to queues of that type at all
-// (rabbit_queue_type:is_policy_applicable).
+// releases are those from one on, until before another one. The zero value means all.
+type releases struct{ from, before Version }
+
+// include reports whether a version is among the releases. The zero version counts as the oldest one.
+func (r releases) include(v Version) bool {
+	return !v.BeforePatch(r.from.Major, r.from.Minor, r.from.Patch) && (r.before == Version{} || v.Before(r.before.Major, r.before.Minor))
+}
+
 var (
-	unsupportedKeys = map[string][]string{
-		Quorum: {
-			"max-priority", "queue-mode", "ha-mode", "ha-params", "ha-sync-mode", "ha-promote-on-shutdown",
-			"ha-promote-on-failure", "queue-master-locator", "max-age", "stream-max-segment-size-bytes", "initial-cluster-size",
-		},
-		Classic: {"max-age", "stream-max-segment-size-bytes", "initial-cluster-size", "delivery-limit", "dead-letter-strategy"},
-	}
-	// sometimesUnsupportedKeys has the keys that only some versions do not support.
-	sometimesUnsupportedKeys = map[string][]string{
-		Quorum: {"single-active-consumer", "selector-fields", "selector-field-max-bytes"},
-		Classic: {
-			"queue-leader-locator", "max-in-memory-length", "max-in-memory-bytes", "target-group-size",
-			"selector-fields", "selector-field-max-bytes",
-		},
-	}
+	before40, before42 = releases{before: Version{4, 0, 0}}, releases{before: Version{4, 2, 0}}
+	since3127, since43 = releases{from: Version{3, 12, 7}}, releases{from: Version{4, 3, 0}}
 )
 
-func applicable(queueType string, definition Arguments) bool {
-	return len(Unsupported(queueType, definition)) == 0
+// unsupportedKeys has the policy keys that queues of a type do not support, with the releases: unsupported_policies in
+// rabbit_classic_queue, rabbit_quorum_queue and rabbit_stream_queue. A policy with one of them does not apply to queues of that type
+// at all (rabbit_queue_type:is_policy_applicable). Some of the keys only a plugin accepts.
+var unsupportedKeys = map[string]map[string]releases{
+	Classic: {
+		"dead-letter-strategy": {}, "delivery-limit": {}, "initial-cluster-size": {}, "max-age": {}, "stream-max-segment-size-bytes": {},
+		"max-in-memory-bytes": since3127, "max-in-memory-length": since3127, "target-group-size": since3127,
+		"queue-leader-locator": before40, "selector-field-max-bytes": since43, "selector-fields": since43,
+	},
+	Quorum: {
+		"ha-mode": {}, "ha-params": {}, "ha-promote-on-failure": {}, "ha-promote-on-shutdown": {}, "ha-sync-mode": {},
+		"initial-cluster-size": {}, "max-age": {}, "max-priority": {}, "queue-master-locator": {}, "queue-mode": {},
+		"selector-field-max-bytes": since43, "selector-fields": since43, "single-active-consumer": before42, "stream-max-segment-size-bytes": {},
+	},
+	"stream": {
+		"dead-letter-exchange": {}, "dead-letter-routing-key": {}, "dead-letter-strategy": {}, "delivery-limit": {}, "expires": {},
+		"ha-mode": {}, "ha-params": {}, "ha-promote-on-failure": {}, "ha-promote-on-shutdown": {}, "ha-sync-mode": {},
+		"max-in-memory-bytes": {}, "max-in-memory-length": {}, "max-length": {}, "max-priority": {}, "message-ttl": {}, "overflow": {},
+		"queue-master-locator": {}, "queue-mode": {},
+		"selector-field-max-bytes": since43, "selector-fields": since43, "single-active-consumer": before42, "target-group-size": since3127,
+	},
 }
 
-// AlwaysApplicable reports whether a policy with this definition can apply to queues of the type on every RabbitMQ
-// version.
-func AlwaysApplicable(queueType string, definition Arguments) bool {
-	return applicable(queueType, definition) && !slices.ContainsFunc(sometimesUnsupportedKeys[queueType], func(key string) bool {
-		_, has := definition[key]
-		return has
-	})
+// AlwaysApplicable reports whether a policy with this key can apply to queues of the type on every RabbitMQ version.
+func AlwaysApplicable(queueType, key string) bool {
+	_, is := unsupportedKeys[queueType][key]
+	return !is
 }
 
-// Unsupported lists the keys that keep a policy from queues of the type.
-func Unsupported(queueType string, definition Arguments) []string {
+// Unsupported lists the keys that keep a policy from queues of the type on a broker of this version.
+func Unsupported(queueType string, version Version, definition Arguments) []string {
 	var found []string
-	for _, key := range unsupportedKeys[queueType] {
-		if _, has := definition[key]; has {
+	for key := range definition {
+		if in, is := unsupportedKeys[queueType][key]; is && in.include(version) {
 			found = append(found, key)
 		}
 	}
+	slices.Sort(found)
 	return found
 }
 
@@ -92,11 +102,13 @@ func NewMatcher(policies map[string]Policy) Matcher {
 	return all
 }
 
-// Queue lists the policies that apply to a queue, strongest first. If priorities are equal, it is undefined which
-// policy the broker applies. Policies whose pattern cannot be evaluated are in doubtful. Brokers use PCRE, and some
-// rare syntax is not supported here.
-func (m Matcher) Queue(name, queueType string) (found, doubtful []NamedPolicy) {
-	return m.matching(name, func(p Policy) bool { return p.meant(queueType) && applicable(queueType, p.Definition) })
+// Queue lists the policies that apply to a queue on a broker of this version, strongest first. If priorities are equal,
+// it is undefined which policy the broker applies. Policies whose pattern cannot be evaluated are in doubtful. Brokers
+// use PCRE, and some rare syntax is not supported here.
+func (m Matcher) Queue(name, queueType string, version Version) (found, doubtful []NamedPolicy) {
+	return m.matching(name, func(p Policy) bool {
+		return p.meant(queueType) && len(Unsupported(queueType, version, p.Definition)) == 0
+	})
 }
 
 // Exchange lists the policies that apply to an exchange, like Queue.
@@ -165,13 +177,13 @@ func (l Lookup) Queue(name string) Settings {
 	s := Settings{Queue: queue, version: l.vhost.Version}
 	matching, _ := l.policies.matching(name, meant)
 	for _, p := range matching {
-		if p.ApplyTo != "exchanges" && applicable(queue.Type, p.Definition) {
+		if p.ApplyTo != "exchanges" && len(Unsupported(queue.Type, s.version, p.Definition)) == 0 {
 			s.Policies = append(s.Policies, p)
 		} else {
 			s.Inapplicable = append(s.Inapplicable, p)
 		}
 	}
-	s.Operator, _ = l.operator.Queue(name, queue.Type)
+	s.Operator, _ = l.operator.Queue(name, queue.Type, s.version)
 	return s
 }
 

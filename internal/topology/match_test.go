@@ -30,12 +30,49 @@ func TestPolicyMatches(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			found, doubtful := NewMatcher(map[string]Policy{"": test.policy}).Queue(test.queue, test.queueType)
+			found, doubtful := NewMatcher(map[string]Policy{"": test.policy}).Queue(test.queue, test.queueType, Version{})
 			if got := len(found) > 0; len(doubtful) > 0 || got != test.want {
 				t.Errorf("got %v, %v", got, doubtful)
 			}
 		})
 	}
+}
+
+// The releases between those that tests run on are from RabbitMQ's sources. internal/broker compares with brokers.
+func TestUnsupportedKeysDependOnTheRelease(t *testing.T) {
+	t.Parallel()
+	for key, c := range map[string]struct {
+		queueType string
+		// supported and not are releases next to each other.
+		supported, not Version
+	}{
+		"max-in-memory-length":     {Classic, Version{3, 12, 6}, Version{3, 12, 7}},
+		"max-in-memory-bytes":      {Classic, Version{3, 11, 28}, Version{3, 13, 0}},
+		"target-group-size":        {"stream", Version{3, 12, 6}, Version{3, 12, 7}},
+		"queue-leader-locator":     {Classic, Version{4, 0, 0}, Version{3, 13, 7}},
+		"single-active-consumer":   {Quorum, Version{4, 2, 0}, Version{4, 1, 8}},
+		"selector-fields":          {Classic, Version{4, 2, 5}, Version{4, 3, 0}},
+		"selector-field-max-bytes": {"stream", Version{}, Version{4, 4, 0}},
+	} {
+		t.Run(key, func(t *testing.T) {
+			t.Parallel()
+			definition := Arguments{key: "", "dead-letter-exchange": "x"}
+			if c.queueType == "stream" {
+				definition = Arguments{key: ""}
+			}
+			require.Empty(t, Unsupported(c.queueType, c.supported, definition))
+			require.Equal(t, []string{key}, Unsupported(c.queueType, c.not, definition))
+			require.False(t, AlwaysApplicable(c.queueType, key))
+			lookup := NewLookup(Vhost{Version: c.not, Topology: Topology{
+				Queues: map[string]Queue{"q": {Type: c.queueType}}, Policies: map[string]Policy{"p": {Pattern: "q", ApplyTo: "queues", Definition: definition}},
+			}})
+			require.Len(t, lookup.Queue("q").Inapplicable, 1)
+			_, has := lookup.Queue("q").Text("dead-letter-exchange")
+			require.False(t, has, "a policy that does not apply")
+		})
+	}
+	require.True(t, AlwaysApplicable(Classic, "dead-letter-exchange"))
+	require.False(t, AlwaysApplicable("stream", "dead-letter-exchange"))
 }
 
 func TestStrongestPolicyComesFirst(t *testing.T) {
@@ -45,7 +82,7 @@ func TestStrongestPolicyComesFirst(t *testing.T) {
 		"strong": {Pattern: "o", ApplyTo: "all", Priority: 5},
 		"else":   {Pattern: "x", ApplyTo: "all", Priority: 9},
 		"broken": {Pattern: "(", ApplyTo: "all"},
-	}).Queue("orders", Quorum)
+	}).Queue("orders", Quorum, Version{})
 	if len(found) != 2 || found[0].Name != "strong" || found[1].Name != "weak" {
 		t.Errorf("found %v", found)
 	}
@@ -90,7 +127,7 @@ func TestPatternsAreReadAsBrokersDo(t *testing.T) {
 		{`^(?(DEFINE)x)o`, "o", "unreadable"},
 		{`\Qorders.failed\E`, "orders.failed", "unreadable"},
 	} {
-		found, doubtful := NewMatcher(map[string]Policy{"": {Pattern: test.pattern, ApplyTo: "all"}}).Queue(test.queue, Quorum)
+		found, doubtful := NewMatcher(map[string]Policy{"": {Pattern: test.pattern, ApplyTo: "all"}}).Queue(test.queue, Quorum, Version{})
 		got := map[bool]string{true: "yes", false: "no"}[len(found) > 0]
 		if len(doubtful) > 0 {
 			got = "unreadable"
