@@ -14,21 +14,23 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 )
 
+// types are the types that clients send numbers back in, or something else.
+var types = []func(n int64) any{
+	func(n int64) any { return n }, func(n int64) any { return int32(n) }, func(n int64) any { return int16(n) },
+	func(n int64) any { return int8(n) }, func(n int64) any { return uint8(n) }, func(n int64) any { return uint16(n) },
+	func(n int64) any { return uint32(n) }, func(n int64) any { return float32(n) }, func(n int64) any { return float64(n) },
+	func(n int64) any { return amqp.Decimal{Scale: 1, Value: int32(10 * n)} }, func(n int64) any { return strconv.FormatInt(n, 10) },
+	func(n int64) any { return []byte(strconv.FormatInt(n, 10)) }, func(n int64) any { return fmt.Sprintf("%d.0", n) },
+	func(int64) any { return nil }, func(n int64) any { return n > 1 }, func(n int64) any { return float64(n) + 0.5 },
+	func(n int64) any { return time.Unix(n, 0) }, func(n int64) any { return []any{n} }, func(n int64) any { return amqp.Table{"n": n} },
+}
+
 // Clients send headers back in other types. Attempts count nevertheless, and no message is lost.
 func TestHeadersSentBackInAnyType(t *testing.T) {
 	t.Parallel()
 	const attempts, perType = 3, 50
 	p := newPipeline(t, "orders", []string{"100ms"}, attempts, "orders.created")
 	p.work(t)
-	types := []func(n int64) any{
-		func(n int64) any { return n }, func(n int64) any { return int32(n) }, func(n int64) any { return int16(n) },
-		func(n int64) any { return int8(n) }, func(n int64) any { return uint8(n) }, func(n int64) any { return uint16(n) },
-		func(n int64) any { return uint32(n) }, func(n int64) any { return float32(n) }, func(n int64) any { return float64(n) },
-		func(n int64) any { return amqp.Decimal{Scale: 1, Value: int32(10 * n)} }, func(n int64) any { return strconv.FormatInt(n, 10) },
-		func(n int64) any { return []byte(strconv.FormatInt(n, 10)) }, func(n int64) any { return fmt.Sprintf("%d.0", n) },
-		func(int64) any { return nil }, func(n int64) any { return n > 1 }, func(n int64) any { return float64(n) + 0.5 },
-		func(n int64) any { return time.Unix(n, 0) }, func(n int64) any { return []any{n} }, func(n int64) any { return amqp.Table{"n": n} },
-	}
 	publisher := p.Channel(t)
 	consumed := p.consume(t, "orders.created", func(d amqp.Delivery) error {
 		kind, _ := strconv.Atoi(d.MessageId[:strings.Index(d.MessageId, ".")])
@@ -58,6 +60,76 @@ func TestHeadersSentBackInAnyType(t *testing.T) {
 		require.Equal(t, int64(attempts), d.Headers["retry-count"], d.MessageId)
 	}
 	require.Len(t, consumed.deliveries(), attempts*len(types)*perType)
+}
+
+// sentBack returns a header's value in another type.
+func sentBack(value any, kind int) any {
+	switch v := value.(type) {
+	case int64:
+		return types[kind](v)
+	case string:
+		if kind == 0 {
+			return []byte(v)
+		}
+	}
+	return types[kind](1)
+}
+
+// Whatever a client makes of any of our headers, no message is lost, and none has more attempts than are allowed.
+func TestEachHeaderSentBackInAnyType(t *testing.T) {
+	t.Parallel()
+	const attempts, perPair = 3, 2
+	headers := []string{
+		"retry-max-attempts", "retry-pipeline", "retry-queue", "retry-exchange", "retry-routing-key", "retry-publish-id", "retry-reason",
+		"retry-first-failed-at", "retry-last-failed-at", "retry-delay-ms", "retry-due-at", "retry-history", "retry-user-id", "retry-reply-to",
+		"retry-delivery-mode", "dead-letter-reason", "dead-letter-at", "dead-letter-detour", "dead-letter-error", "dead-letter-exception",
+		"retry", "retry-after-ms", "retry-after",
+	}
+	p := newPipeline(t, "orders", []string{"100ms"}, attempts, "orders.created")
+	p.work(t)
+	publisher := p.Channel(t)
+	consumed := p.consume(t, "orders.created", func(d amqp.Delivery) error {
+		var header string
+		var kind, i int
+		if _, err := fmt.Sscan(d.MessageId, &header, &kind, &i); err != nil {
+			return err
+		}
+		sent := maps.Clone(d.Headers)
+		delete(sent, "CC")
+		delete(sent, "x-death")
+		if sent == nil {
+			sent = amqp.Table{"retry-queue": "orders.created"}
+		}
+		sent[header] = sentBack(sent[header], kind)
+		err := publisher.Publish("orders.dlx", "", true, false, amqp.Publishing{Headers: sent, MessageId: d.MessageId, DeliveryMode: 2})
+		if err != nil {
+			return err
+		}
+		return d.Ack(false)
+	})
+	published := 0
+	for _, header := range headers {
+		for kind := range types {
+			for i := range perPair {
+				p.Publish(t, "", "orders.created", amqp.Publishing{MessageId: fmt.Sprintln(header, kind, i), DeliveryMode: 2})
+				published++
+			}
+		}
+	}
+	_, parked := p.Consume(t, p.names.FailedQueue(), 0)
+	reasons, ids := map[string]int{}, map[string]bool{}
+	for range published {
+		d := brokertest.Receive(t, parked)
+		require.False(t, ids[d.MessageId], "%s came twice", d.MessageId)
+		ids[d.MessageId] = true
+		reasons[fmt.Sprint(d.Headers["dead-letter-reason"])]++
+	}
+	t.Log(reasons)
+	counts := map[string]int{}
+	for _, d := range consumed.deliveries() {
+		counts[d.MessageId]++
+		require.LessOrEqual(t, counts[d.MessageId], attempts, d.MessageId)
+	}
 }
 
 // After a retry, some programs publish to the exchange of the delivery. Their message is delayed, and counts if it says
