@@ -163,7 +163,7 @@ func (a answer) notFormed() bool {
 var notFound = []string{"Object Not Found", "Not Found", "not_found"}
 
 // elements reads a list one object at a time, because a vhost can have 100,000.
-type elements[T any] func(T) error
+type elements[T any] func(T)
 
 func (e elements[T]) decode(decoder *json.Decoder) error {
 	if begin, err := decoder.Token(); err != nil || begin != json.Delim('[') {
@@ -174,9 +174,7 @@ func (e elements[T]) decode(decoder *json.Decoder) error {
 		if err := decoder.Decode(&element); err != nil {
 			return err
 		}
-		if err := e(element); err != nil {
-			return err
-		}
+		e(element)
 	}
 	_, err := decoder.Token()
 	return err
@@ -199,9 +197,6 @@ func (a answer) decode(body io.Reader, into any) error {
 	}
 	if bytes.Equal(bytes.TrimSpace(a.content), []byte("null")) { // null decodes into any value
 		err = errors.New("it is null")
-	}
-	if _, explained := errors.AsType[*Error](err); explained {
-		return err
 	}
 	if err != nil {
 		return a.foreign(fmt.Sprintf("It cannot be read: %v. %s", err, lookAtEndpoint))

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,13 +15,15 @@ import (
 
 // visit reads objects of one kind, one at a time. It fails if one of them is not in the vhost.
 func visit[T any](ctx context.Context, c *Client, path, vhost string, vhostOf func(T) string, add func(T)) error {
-	return c.getWithin(ctx, c.listTimeout(ctx), path, elements[T](func(object T) error {
+	var foreign error
+	err := c.getWithin(ctx, c.listTimeout(ctx), path, elements[T](func(object T) {
 		if other := vhostOf(object); other != vhost {
-			return mistaken(path, fmt.Sprintf("the list has an object of the vhost %q", other), lookAtPaths)
+			foreign = mistaken(path, fmt.Sprintf("the list has an object of the vhost %q", other), lookAtPaths)
+			return
 		}
 		add(object)
-		return nil
 	}))
+	return cmp.Or(err, foreign)
 }
 
 // list reads objects of one kind, as visit does.
