@@ -178,13 +178,16 @@ resource "rabbitmq_queue" "q" {
 func TestAcc_ObjectsThatGetAnotherAddress(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
+	// Without a reference: an error of the user's resource would leave its permissions out of the plan.
+	user, _ := b.User(t, "", "", "", "")
+	b.Call(t, http.MethodDelete, b.Path("permissions", user), nil, nil)
 	at := func(address string) string {
-		return strings.NewReplacer("VHOST", b.Vhost, "ADDRESS", address).Replace(`
+		return strings.NewReplacer("VHOST", b.Vhost, "ADDRESS", address, "PERMITTED", user).Replace(`
 resource "rabbitmq_vhost" "ADDRESS" { name = "VHOST.more" }
 resource "rabbitmq_user" "ADDRESS" { name = "VHOST.user" }
 resource "rabbitmq_permissions" "ADDRESS" {
   vhost = "VHOST"
-  user  = "${rabbitmq_user.ADDRESS.name}"
+  user  = "PERMITTED"
   read  = "^r"
 }
 resource "rabbitmq_exchange" "ADDRESS" {
