@@ -17,6 +17,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest/amqp10"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // All commands work over TLS, with a private authority and a client certificate.
@@ -228,6 +229,57 @@ func TestRepair(t *testing.T) {
 				"%d messages, of those before %d are missing, %d copies", len(after), len(before), odd)
 			o.prints(t, exitOK, "failed export orders", "AMQP 0-9-1 cannot carry the original message: ", `"body":"odd-1"`)
 			o.says(t, exitOK, "failed repair orders --yes", "replaced 0 messages")
+		})
+	}
+}
+
+// AMQP 1.0 shows nothing wrong with a message whose consumer has copied the broker's annotations.
+func TestRepairOfCopiedDeaths(t *testing.T) {
+	t.Parallel()
+	for _, queueType := range []string{"quorum", "classic"} {
+		t.Run(queueType, func(t *testing.T) {
+			t.Parallel()
+			o := newOrders(t, queueType)
+			o.Needs(t, brokertest.Release(">= 4.0"))
+			if queueType == "quorum" { // the limit of a pipeline's failed queue
+				_, err := o.Channel(t).QueueDelete("orders.failed", false, false, false)
+				require.NoError(t, err)
+				o.DeclareQueue(t, "orders.failed", queueType, map[string]any{"x-delivery-limit": topology.UnreachableDeliveryLimit})
+			}
+			o.failedExchange(t)
+			o.DeclareQueue(t, "source", "quorum", map[string]any{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "orders.failed"})
+			client := amqp10.Dial(t, o.Broker)
+			const spoiled, others = 3, 150
+			messages := []amqp10.Message{}
+			for i := range spoiled {
+				messages = append(messages, amqp10.Message{
+					Properties: amqp10.List(amqp10.Text(fmt.Sprint("spoiled-", i))), Data: []byte(fmt.Sprint("body-", i)),
+				})
+			}
+			client.Spoil(t, "source", "orders.failed", messages...)
+			sender := client.To(t, "/queues/source")
+			for i := range others {
+				sender.Send(t, amqp10.Message{Properties: amqp10.List(amqp10.Text(fmt.Sprint("order-", i)))}.Encode())
+			}
+			client.Reject(t, "source", others)
+			for i := range others {
+				o.park(t, "exhausted", fmt.Sprint("order-", others+i))
+			}
+			o.holds(t, "orders.failed", spoiled+2*others)
+			o.says(t, exitError, "failed list orders", "failed repair orders")
+			o.prints(t, exitFound, "status orders --look", "over AMQP 0-9-1; run rabbitmq-retry failed repair")
+			o.holds(t, "orders.failed", spoiled+2*others)
+			o.says(t, exitOK, "failed repair orders --yes", "replaced 3 messages in orders.failed; all others put back")
+			o.holds(t, "orders.failed", spoiled+2*others)
+			seen := map[string]bool{}
+			for range spoiled + 2*others {
+				d, _ := o.Get(t, "orders.failed")
+				seen[d.MessageId] = true
+				if number, spoiled := strings.CutPrefix(d.MessageId, "spoiled-"); spoiled {
+					assert.Equal(t, "body-"+number, string(d.Body))
+				}
+			}
+			assert.Len(t, seen, spoiled+2*others)
 		})
 	}
 }

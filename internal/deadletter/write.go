@@ -125,7 +125,7 @@ func (p *Pipeline) setProgress(h amqp.Table, v Verdict, now time.Time) {
 // IsBrokers reports whether a header is about one stay in a queue. In a new publish, it would make the broker drop the
 // message as a dead-lettering cycle, or route it to an old copy address.
 func IsBrokers(key string) bool {
-	return key == headerDeath || IsAddress(key) || isCount(key) ||
+	return key == headerDeath || IsAddress(key) || IsCount(key) ||
 		strings.HasPrefix(key, "x-first-death-") || strings.HasPrefix(key, "x-last-death-")
 }
 

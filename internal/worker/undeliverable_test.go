@@ -155,6 +155,54 @@ func TestUndeliverableMessagesAreParked(t *testing.T) {
 	})
 }
 
+// AMQP 1.0 shows nothing wrong with a message whose consumer has copied the broker's annotations.
+func TestMessagesWithCopiedDeathsAreRetried(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ spoiled, workers int }{"one": {1, 1}, "several": {5, 1}, "several, three workers": {5, 3}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			forEachQueueType(t, func(t *testing.T, p *testPipeline, client *amqp10.Client) {
+				messages := []amqp10.Message{}
+				for i := range c.spoiled {
+					messages = append(messages, withID(fmt.Sprint("good-spoiled-", i)))
+				}
+				client.Spoil(t, "orders.created", p.names.Inbox(), messages...)
+				p.fillInbox(t, goods, func(i int) amqp.Publishing {
+					return amqp.Publishing{MessageId: fmt.Sprint("good-", i), Headers: amqp.Table{
+						"retry-queue": "orders.created", "nested": amqp.Table{"k": []any{int64(i)}},
+					}}
+				})
+				var logs []*sidecartest.Log
+				began := time.Now()
+				for range c.workers {
+					logs = append(logs, p.work(t).Log)
+				}
+				good := p.consume(t, "orders.created", acknowledge)
+				brokertest.Eventually(t, func() error { return good.has(goods + c.spoiled) })
+				sessions := 0
+				for _, log := range logs {
+					sessions += log.Count("msg=consuming")
+				}
+				t.Logf("%s, %d sessions", time.Since(began), sessions)
+				if sessions > 20*c.spoiled {
+					t.Errorf("%d sessions", sessions)
+				}
+				p.expectEmpty(t, p.names.FailedQueue())
+				spoiled := 0
+				for _, d := range good.deliveries() {
+					if strings.HasPrefix(d.MessageId, "good-spoiled-") {
+						spoiled++
+						require.Equal(t, "body of "+d.MessageId, string(d.Body))
+					} else if _, whole := d.Headers["nested"].(amqp.Table); !whole {
+						t.Errorf("%q lacks headers: %v", d.MessageId, d.Headers)
+					}
+				}
+				require.GreaterOrEqual(t, spoiled, c.spoiled)
+			})
+		})
+	}
+}
+
 // A silent queue behind the failed exchange holds up undeliverable messages no more than others.
 func TestUndeliverableMessagesBesideASilentQueue(t *testing.T) {
 	t.Parallel()

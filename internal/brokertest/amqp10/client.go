@@ -24,8 +24,11 @@ const (
 
 // Client is connected to a virtual host over AMQP 1.0.
 type Client struct {
-	sending   *amqp.Session
-	receiving *amqp.Conn
+	sending *amqp.Session
+	// uri and vhost are for a connection of its own whenever messages are received. RabbitMQ 4.0 sometimes does not answer
+	// to the second session of a connection.
+	uri   amqpconn.URI
+	vhost string
 	// queues begins the address of a queue.
 	queues string
 	// plugin says that RabbitMQ 3 speaks AMQP 1.0 by a plugin.
@@ -45,17 +48,12 @@ func Dial(t testing.TB, b *brokertest.Broker) *Client {
 	require.NoError(t, err)
 	uri, err := amqpconn.ParseURI(b.URI)
 	require.NoError(t, err)
-	receiving, err := amqpconn.ConnectAMQP10(t.Context(), uri, b.Vhost, amqpconn.Client{Name: t.Name()})
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		_ = sending.Close() // either can be closed already
-		_ = receiving.Close()
-	})
+	t.Cleanup(func() { _ = sending.Close() }) // can be closed already
 	queues, plugin := "/queues/", !b.VersionAtLeast("4.0")
 	if plugin {
 		queues = "/amq/queue/"
 	}
-	return &Client{sending: begin(t, sending), receiving: receiving, queues: queues, plugin: plugin}
+	return &Client{sending: begin(t, sending), uri: uri, vhost: b.Vhost, queues: queues, plugin: plugin}
 }
 
 // Queue is the address of a queue.
@@ -96,7 +94,10 @@ func (s Sender) Try(t testing.TB, raw []byte) error {
 // Handle receives a number of messages from a queue and settles each.
 func (c *Client) Handle(t testing.TB, queue string, messages int, settle func(context.Context, *amqp.Receiver, *amqp.Message) error) {
 	t.Helper()
-	session := begin(t, c.receiving)
+	conn, err := amqpconn.ConnectAMQP10(t.Context(), c.uri, c.vhost, amqpconn.Client{Name: t.Name()})
+	require.NoError(t, err)
+	defer func() { _ = conn.Close() }()
+	session := begin(t, conn)
 	link, err := session.NewReceiver(t.Context(), c.Queue(queue), &amqp.ReceiverOptions{Credit: -1})
 	require.NoErrorf(t, err, "receive from %s", queue)
 	for i := range messages {
@@ -141,3 +142,28 @@ func (c *Client) Reject(t testing.TB, queue string, messages int) {
 }
 
 var errFrame = errors.New("a test sends a transfer of an unexpected form")
+
+// Spoil sends messages that RabbitMQ 4 cannot deliver over AMQP 0-9-1, and does not show why over AMQP 1.0. Each is a copy
+// that a consumer makes of a message, with the annotations of its first death. The queue must dead-letter to the other one, which
+// must be empty, and has the copies at the end.
+func (c *Client) Spoil(t testing.TB, queue, other string, messages ...Message) {
+	t.Helper()
+	sender := c.To(t, c.Queue(queue))
+	for _, m := range messages {
+		sender.Send(t, m.Encode())
+	}
+	c.Reject(t, queue, len(messages))
+	var copies [][]byte
+	c.Handle(t, other, len(messages), func(ctx context.Context, link *amqp.Receiver, m *amqp.Message) error {
+		var received amqp.Message
+		require.NoError(t, received.UnmarshalBinary(m.GetData()))
+		encoded, err := received.MarshalBinary()
+		require.NoError(t, err)
+		copies = append(copies, encoded)
+		return link.AcceptMessage(ctx, m)
+	})
+	for _, encoded := range copies {
+		sender.Send(t, encoded)
+	}
+	c.Reject(t, queue, len(messages))
+}

@@ -171,11 +171,16 @@ func (q *QueueStatus) look(ctx context.Context, queue transfer.Queue) error {
 		q.Oldest = e.FailedAt
 		return transfer.Verdict{Last: true}
 	}})
-	if errors.Is(err, transfer.ErrMayNotRead) {
+	var unreadable *transfer.UnreadableError
+	switch {
+	case errors.Is(err, transfer.ErrMayNotRead):
 		q.Note = needsRead(q.Queue)
-		return nil
+	case errors.As(err, &unreadable):
+		q.Note = "the broker cannot deliver its first message over AMQP 0-9-1; run rabbitmq-retry failed repair"
+	default:
+		return err
 	}
-	return err
+	return nil
 }
 
 func needsRead(queue string) string {

@@ -2,14 +2,17 @@ package undeliverable
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"strings"
 	"time"
 
 	amqp10 "github.com/Azure/go-amqp"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter/translate"
 )
 
@@ -37,7 +40,7 @@ type link struct {
 	// coming is how many requested messages have not come yet.
 	coming uint32
 	// held are the messages that go back.
-	held []*amqp10.Message
+	held []held
 	// since is when the first message came, or when the latest message was taken.
 	since time.Time
 }
@@ -50,7 +53,16 @@ type scan struct {
 	// messages come.
 	timeout time.Duration
 	// batch is how many messages are requested at a time.
-	batch uint32
+	batch int
+}
+
+// held is a message that goes back.
+type held struct {
+	*amqp10.Message
+	// content tells the message from others, and stays the same from delivery to delivery.
+	content [sha256.Size]byte
+	// dead says that the broker, or a client that imitates it, has noted deaths of the message.
+	dead bool
 }
 
 // ended reports whether the scan has passed enough messages or has used up its time.
@@ -88,13 +100,13 @@ func openLink(ctx context.Context, conn *amqp10.Conn, queue string, scan scan) (
 	return link{receiver: receiver, scan: scan, end: receiver.Close, decode: translate.Decode}, nil
 }
 
-// next takes the message at the head of the queue. It returns nil if the queue is empty.
-func (l *link) next(ctx context.Context) (*amqp10.Message, error) {
+// next takes the message at the head of the queue, where at most this many follow. It returns nil if the queue is empty.
+func (l *link) next(ctx context.Context, most int) (*amqp10.Message, error) {
 	if l.coming == 0 {
-		if err := l.receiver.IssueCredit(l.batch); err != nil {
+		l.coming = uint32(min(most, l.batch)) //nolint:gosec // at least 1
+		if err := l.receiver.IssueCredit(l.coming); err != nil {
 			return nil, err
 		}
-		l.coming = l.batch
 	}
 	wait := patience
 	if l.timeout > 0 && !l.since.IsZero() {
@@ -111,19 +123,28 @@ func (l *link) next(ctx context.Context) (*amqp10.Message, error) {
 		return message, err
 	}
 	// A message that comes now would be delivered in vain, which counts against the delivery limit.
-	draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
-	defer cancel()
-	if err := l.receiver.DrainCredit(draining, nil); err != nil {
+	if err := l.drain(ctx); err != nil {
 		return nil, err
 	}
 	l.coming = 0
 	return l.receiver.Prefetched(), nil
 }
 
-// hold keeps a message until all held messages go back, and drops its body.
-func (l *link) hold(message *amqp10.Message) {
+// drain waits until the queue has handled all before, and takes back what is requested.
+func (l *link) drain(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer cancel()
+	return l.receiver.DrainCredit(ctx, nil)
+}
+
+// hold keeps a message until it goes back, and drops its body.
+func hold(message *amqp10.Message, translated *translate.Message) held {
 	message.Data = nil
-	l.held = append(l.held, message)
+	d := &translated.Delivery
+	lasting := maps.Clone(d.Headers)
+	maps.DeleteFunc(lasting, func(key string, _ any) bool { return deadletter.IsCount(key) })
+	_, dead := lasting["x-death"]
+	return held{message, sha256.Sum256(fmt.Append(nil, d.MessageId, lasting, d.Body)), dead}
 }
 
 // release gives the held messages back unchanged. RabbitMQ 4.3 does not count that against the delivery limit. RabbitMQ
@@ -131,9 +152,9 @@ func (l *link) hold(message *amqp10.Message) {
 func (l *link) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
-	for _, message := range l.held {
+	for _, held := range l.held {
 		// An error says that the link is closed, and then all messages are back.
-		_ = l.receiver.ReleaseMessage(ctx, message)
+		_ = l.receiver.ReleaseMessage(ctx, held.Message)
 	}
 }
 

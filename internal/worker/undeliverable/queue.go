@@ -56,14 +56,20 @@ func (q Queue) take(ctx context.Context, scan scan, park park) (taken int, err e
 	// would be out of reach.
 	defer link.release(ctx)
 	for !link.ended() {
-		message, err := link.next(ctx)
+		message, err := link.next(ctx, scan.looks-len(link.held))
 		if isEncodingError(err) && len(link.held) == 0 {
 			err = errNoProtocol
 		}
-		if err != nil || message == nil {
+		if err != nil {
 			return taken, err
 		}
-		parked, err := link.handle(ctx, message, park)
+		if message == nil {
+			break
+		}
+		passed, parked, err := link.handle(ctx, message, park, held{})
+		if !parked {
+			link.held = append(link.held, passed)
+		}
 		if err != nil {
 			return taken, err
 		}
@@ -72,7 +78,13 @@ func (q Queue) take(ctx context.Context, scan scan, park park) (taken int, err e
 			link.since = time.Now()
 		}
 	}
-	return taken, nil
+	if taken > 0 && scan.timeout > 0 {
+		return taken, nil
+	}
+	trial := trial{link: &link, queue: q, park: park}
+	defer trial.close()
+	hidden, err := trial.run(ctx)
+	return taken + hidden, err
 }
 
 // errNoProtocol says that the broker cannot deliver the message at the head of the queue over AMQP 1.0, either.
@@ -86,22 +98,25 @@ func isEncodingError(err error) bool {
 		strings.Contains(failed.Description, "amqp10_binary_generator")
 }
 
-// handle parks a message if it is undeliverable, and otherwise holds it.
-func (l *link) handle(ctx context.Context, message *amqp10.Message, park park) (parked bool, err error) {
+// handle parks a message if AMQP 0-9-1 cannot carry it, or if it is the one that the broker has failed on. Otherwise it
+// returns the message to hold.
+func (l *link) handle(ctx context.Context, message *amqp10.Message, park park, failed held) (passed held, parked bool, err error) {
 	// A message that has been started is finished.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), parkTimeout)
 	defer cancel()
 	translated, err := l.decode(bytes.Join(message.Data, nil))
-	if err != nil || !translated.Undeliverable {
-		l.hold(message)
-		return false, err
+	passed = hold(message, &translated)
+	why := ""
+	if translated.Undeliverable {
+		why = "AMQP 0-9-1 cannot carry the original message: " + strings.Join(translated.Changes, "; ")
 	}
-	why := "AMQP 0-9-1 cannot carry the original message: " + strings.Join(translated.Changes, "; ")
+	if err != nil || !translated.Undeliverable && passed.content != failed.content {
+		return passed, false, err
+	}
 	if err := park(ctx, &translated.Delivery, why); err != nil {
-		l.hold(message)
-		return false, err
+		return passed, false, err
 	}
-	return true, l.receiver.AcceptMessage(ctx, message)
+	return held{}, true, l.receiver.AcceptMessage(ctx, message)
 }
 
 const (
@@ -163,37 +178,37 @@ func (i *Inbox) park(ctx context.Context, out *publisher, d *amqp.Delivery, why 
 		return err
 	}
 	stamp := deadletter.Stamp{Now: time.Now(), PublishID: rand.Text(), FrameMax: out.conn.Config.FrameSize}
-	parked, err := i.Flow.Park(d, why, stamp)
+	copied, err := i.Flow.Replace(d, why, stamp)
 	if err != nil {
 		d.Headers = nil
-		parked, err = i.Flow.Park(d, withoutHeaders+why, stamp)
+		copied, err = i.Flow.Replace(d, withoutHeaders+why, stamp)
 	}
 	if err != nil {
 		return err
 	}
-	err = i.publish(ctx, out, parked)
-	if parked.SetAside != nil && (errors.Is(err, errRefused) || errors.Is(err, errSilent)) {
-		parked = *parked.SetAside
-		err = i.publish(ctx, out, parked)
+	err = i.publish(ctx, out, copied)
+	if copied.SetAside != nil && (errors.Is(err, errRefused) || errors.Is(err, errSilent)) {
+		copied = *copied.SetAside
+		err = i.publish(ctx, out, copied)
 	}
 	if err != nil {
 		return err
 	}
-	parked.Done()
+	copied.Done()
 	return nil
 }
 
 // publish gives a silent queue little time if the copy has a replacement.
-func (i *Inbox) publish(ctx context.Context, out *publisher, parked session.Parked) error {
+func (i *Inbox) publish(ctx context.Context, out *publisher, copied session.Replacement) error {
 	if err := out.open(ctx); err != nil {
 		return err
 	}
-	if parked.SetAside == nil {
-		return out.publish(ctx, parked.Route, parked.Publishing)
+	if copied.SetAside == nil {
+		return out.publish(ctx, copied.Route, copied.Publishing)
 	}
 	waiting, cancel := context.WithTimeout(ctx, i.patience.At(time.Now()))
 	defer cancel()
-	err := out.publish(waiting, parked.Route, parked.Publishing)
+	err := out.publish(waiting, copied.Route, copied.Publishing)
 	if errors.Is(err, errSilent) {
 		i.patience.GiveUp(time.Now())
 	}
