@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -82,6 +83,9 @@ func newAuditCommand(getenv func(string) string) *cobra.Command {
 func (o auditOptions) check() error {
 	if err := cli.CheckFormat(o.format, cli.Table, cli.JSON); err != nil {
 		return err
+	}
+	if slices.Contains(o.vhosts, "") {
+		return errors.New("--vhost: must not be empty; the default vhost is /")
 	}
 	for _, id := range o.ignore {
 		if !slices.Contains(audit.Rules(), id) {

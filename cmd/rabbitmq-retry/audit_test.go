@@ -135,6 +135,7 @@ func TestAuditThatCannotBeMade(t *testing.T) {
 		"password in the URL":  {with(nil), []string{"--endpoint", "http://me:s3cret@127.0.0.1:1"}, exitUsage, "must not contain credentials"},
 		"missing file":         {with(nil), []string{"--password-file", "/none"}, exitUsage, "--password-file: open /none"},
 		"missing certificates": {with(nil), []string{"--cacert", "/none"}, exitUsage, "the file in --cacert cannot be read: no such file or directory"},
+		"empty vhost":          {with(nil), []string{"--vhost", ""}, exitUsage, "--vhost: must not be empty"},
 		"unknown rule":         {with(nil), []string{"--ignore", "x"}, exitUsage, `there is no such rule; the rules are dead-letter-exchange-missing, `},
 		"unknown format":       {with(nil), []string{"--output", "xml"}, exitUsage, `--output "xml": must be one of table, json`},
 		"vhost and all vhosts": {with(nil), []string{"--vhost", "a", "--all-vhosts"}, exitUsage, "[all-vhosts vhost]"},

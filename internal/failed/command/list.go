@@ -131,7 +131,7 @@ func (o *listOptions) summary(result operation.Look, grouped bool) {
 		text += " --messages lists them with their ids."
 	}
 	o.terminal.say("%s", text)
-	if result.Ready > result.Seen+result.Vanished {
+	if result.Seen == o.guarded.Scan && result.Ready > result.Seen+result.Vanished {
 		o.terminal.say("Only the first %d of %d were looked at: write --scan %d for all.", result.Seen, result.Ready, result.Ready)
 	}
 	o.sayHidden(result)
