@@ -74,6 +74,9 @@ func (c *Client) BindingsFrom(ctx context.Context, vhost, exchange string) ([]to
 func (c *Client) bindings(ctx context.Context, path, vhost string) ([]topology.Binding, error) {
 	var found []topology.Binding
 	err := visit(ctx, c, path, vhost, func(b rabbithole.BindingInfo) string { return b.Vhost }, func(info rabbithole.BindingInfo) {
+		if len(info.Arguments) == 0 {
+			info.Arguments = nil // an empty map takes room, for each binding of others
+		}
 		found = append(found, topology.Binding{
 			Source:        info.Source,
 			Destination:   info.Destination,

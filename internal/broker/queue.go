@@ -37,6 +37,9 @@ type QueueInfo struct {
 func (q QueueInfo) queue() topology.Queue {
 	values := topology.DecodedArguments(q.Arguments)
 	delete(values, queueTypeArgument)
+	if len(values) == 0 {
+		values = nil // an empty map takes room, for each queue of others
+	}
 	return topology.Queue{
 		Type:       q.Type,
 		Transient:  !q.Durable,

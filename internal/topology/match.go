@@ -106,9 +106,9 @@ func NewMatcher(policies map[string]Policy) Matcher {
 // it is undefined which policy the broker applies. Policies whose pattern cannot be evaluated are in doubtful. Brokers
 // use PCRE, and some rare syntax is not supported here.
 func (m Matcher) Queue(name, queueType string, version Version) (found, doubtful []NamedPolicy) {
-	return m.matching(name, func(p Policy) bool {
-		return p.meant(queueType) && len(Unsupported(queueType, version, p.Definition)) == 0
-	})
+	unsupported := func(p NamedPolicy) bool { return len(Unsupported(queueType, version, p.Definition)) > 0 }
+	found, doubtful = m.matching(name, func(p Policy) bool { return p.meant(queueType) })
+	return slices.DeleteFunc(found, unsupported), slices.DeleteFunc(doubtful, unsupported)
 }
 
 // Exchange lists the policies that apply to an exchange, like Queue.

@@ -2,6 +2,7 @@ package topology
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -134,6 +135,41 @@ func TestPatternsAreReadAsBrokersDo(t *testing.T) {
 		}
 		require.Equalf(t, test.want, got, "%s matches %s", test.pattern, test.queue)
 	}
+}
+
+// The comparison of the prefix changes no match.
+func TestPrefixOfPattern(t *testing.T) {
+	t.Parallel()
+	const patterns, seed = 50_000, 1
+	random := rand.New(rand.NewPCG(seed, seed))
+	text := func(alphabet string, most int) string {
+		var text strings.Builder
+		for range random.IntN(most) {
+			text.WriteByte(alphabet[random.IntN(len(alphabet))])
+		}
+		return text.String()
+	}
+	prefixed, matching := 0, 0
+	for range patterns {
+		pattern, name := "^"+text(`aab.\\*+?|$(){}[]-_1,`, 8), text("aab.-_1", 6)
+		p, err := compiled(pattern)
+		if err != nil {
+			continue
+		}
+		got, err := p.matches(bytewise(name))
+		require.NoError(t, err)
+		want, err := p.expression.MatchRunes(bytewise(name))
+		require.NoError(t, err)
+		require.Equal(t, want, got, "%s matches %s", pattern, name)
+		if len(p.prefix) > 0 {
+			prefixed++
+			if got {
+				matching++
+			}
+		}
+	}
+	require.Greater(t, prefixed, patterns/50)
+	require.Greater(t, matching, patterns/500)
 }
 
 func TestPatternThatIsUnreadableForSomeQueues(t *testing.T) {
