@@ -267,6 +267,7 @@ func TestRepairOfCopiedDeaths(t *testing.T) {
 			}
 			o.holds(t, "orders.failed", spoiled+2*others)
 			o.says(t, exitError, "failed list orders", "failed repair orders")
+			o.holds(t, "orders.failed", spoiled+2*others)
 			o.prints(t, exitFound, "status orders --look", "over AMQP 0-9-1; run rabbitmq-retry failed repair")
 			o.holds(t, "orders.failed", spoiled+2*others)
 			o.says(t, exitOK, "failed repair orders --yes", "replaced 3 messages in orders.failed; all others put back")
@@ -275,7 +276,10 @@ func TestRepairOfCopiedDeaths(t *testing.T) {
 			for range spoiled + 2*others {
 				d, _ := o.Get(t, "orders.failed")
 				seen[d.MessageId] = true
-				if number, spoiled := strings.CutPrefix(d.MessageId, "spoiled-"); spoiled {
+				_, repaired := d.Headers["dead-letter-error"]
+				number, spoiled := strings.CutPrefix(d.MessageId, "spoiled-")
+				assert.Equal(t, spoiled, repaired, "%s %v", d.MessageId, d.Headers)
+				if spoiled {
 					assert.Equal(t, "body-"+number, string(d.Body))
 				}
 			}

@@ -176,14 +176,11 @@ func Republishing(d *amqp.Delivery, headers amqp.Table, aside Aside) amqp.Publis
 	return m
 }
 
-// Copy makes a message that can replace one that AMQP 0-9-1 cannot carry. If the
-// delivery differs from the message, why says so, and becomes the copy's dead-letter-error.
+// Copy makes a message that can replace one that AMQP 0-9-1 cannot carry. The reason why becomes its dead-letter-error.
 // whole is false if the headers do not fit a frame and are left out.
 func Copy(d *amqp.Delivery, why string, frameMax int, aside Aside) (m amqp.Publishing, whole bool) {
 	m = Republishing(d, amqp.Table{}, aside)
-	if why != "" {
-		SetError(m.Headers, why)
-	}
+	SetError(m.Headers, why)
 	own := m.Headers
 	m.Headers = make(amqp.Table, len(d.Headers)+len(own))
 	for key, value := range d.Headers {

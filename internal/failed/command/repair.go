@@ -15,7 +15,7 @@ const repairHelp = `Replaces messages that AMQP 0-9-1 cannot carry by copies tha
 AMQP 1.0 can contain a type that AMQP 0-9-1 lacks, such as a UUID, or copies of the broker's own annotations. If another
 command reads such a message, the broker closes its connection. The copy has the same body, and its dead-letter-error
 lists values that changed. The original is taken out only after the broker has confirmed the copy. All other messages
-stay unchanged.
+stay unchanged. If the run is interrupted, their order can change.
 
 Needs: read on <pipeline>.failed, write on <pipeline>.failed. With --queue <name>.delay.unrouted, the unrouted queue of a
 delayed exchange: read and write on that queue.`

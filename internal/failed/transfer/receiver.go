@@ -108,6 +108,9 @@ func openReceiver(ctx context.Context, queue Queue, conn amqpconn.Raw, prefetch 
 		i.next, prefetch = prefetch-1, 1
 	}
 	first, err := i.openLane(ctx, prefetch)
+	if amqpconn.IsCode(err, amqp.InternalError) { // over the first message, which came before the answer
+		return nil, &UnreadableError{Err: err}
+	}
 	if err != nil {
 		return nil, queue.explain(err)
 	}

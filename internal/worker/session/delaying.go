@@ -52,28 +52,21 @@ func (f *Delaying) observe(_ publishers, _ alarm, now time.Time) error {
 	return nil
 }
 
-// Replace implements [Flow].
-func (f *Delaying) Replace(d *amqp.Delivery, why string, stamp deadletter.Stamp) (Replacement, error) {
-	v := f.config.Decide(d)
-	if why != "" {
-		v = delaying.Undeliverable(d, why)
-	}
-	replacement, err := f.replacement(v, d, stamp)
-	if err != nil || v.Action == delaying.Delay {
-		return replacement, err
-	}
-	v.SetAside = true
-	setAside, err := f.replacement(v, d, stamp)
-	replacement.SetAside = &setAside
-	return replacement, err
-}
-
-func (f *Delaying) replacement(v delaying.Verdict, d *amqp.Delivery, stamp deadletter.Stamp) (Replacement, error) {
+// Park implements [Flow].
+func (f *Delaying) Park(d *amqp.Delivery, why string, stamp deadletter.Stamp) (Parked, error) {
+	v := delaying.Undeliverable(d, why)
 	publishing, err := f.config.Publishing(v, d, stamp)
-	return Replacement{Route: f.config.Route(v), Publishing: publishing, Done: func() {
+	parked := Parked{Route: f.config.Route(v), Publishing: publishing, Done: func() {
 		f.watch.Received()
-		f.decided(v).accepted(&message{delivery: *d}, false)
-	}}, err
+		f.watch.Refused(v.Reason)
+		f.parked.add(time.Now(), parkedAs{text: messageUnrouted, reason: v.Reason}, d,
+			"reason", v.Reason, "message_id", d.MessageId)
+	}}
+	setAside := parked
+	v.SetAside = true
+	setAside.Route = f.config.Route(v)
+	parked.SetAside = &setAside
+	return parked, err
 }
 
 // delayed is the verdict on a message of a delayed exchange.

@@ -33,9 +33,9 @@ type Flow interface {
 	Configure(c Config)
 	// Watch returns the flow's metrics.
 	Watch() *metrics.Flow
-	// Replace builds the replacement for a message that the broker cannot deliver. If the delivery differs from the
-	// message, why says so, and the replacement is parked. Replace is used between sessions.
-	Replace(d *amqp.Delivery, why string, stamp deadletter.Stamp) (Replacement, error)
+	// Park builds the replacement for a message that the broker cannot deliver, for the reason why. It is used between
+	// sessions.
+	Park(d *amqp.Delivery, why string, stamp deadletter.Stamp) (Parked, error)
 	// Flush logs the messages that have no line yet. It is called after the last session.
 	Flush()
 
@@ -155,12 +155,12 @@ func (s *Session) proceed(p *publisher, m *message, next step) error {
 	return nil
 }
 
-// Replacement replaces a message that the broker cannot deliver.
-type Replacement struct {
+// Parked is the replacement for a message that the broker cannot deliver.
+type Parked struct {
 	Route      deadletter.Route
 	Publishing amqp.Publishing
 	// SetAside is the replacement if a queue refuses this one. It is nil if there is no other.
-	SetAside *Replacement
+	SetAside *Parked
 	// Done counts and logs the message.
 	Done func()
 }

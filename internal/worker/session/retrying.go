@@ -195,26 +195,27 @@ func (v *retried) details(m *message, first slog.Attr) []any {
 	return details(m, first, "work_queue", v.Letter.Queue, "attempts", v.Letter.Count)
 }
 
-// Replace implements [Flow].
-func (f *Retrying) Replace(d *amqp.Delivery, why string, stamp deadletter.Stamp) (Replacement, error) {
-	v := f.Decide(f.config, d, stamp.Now)
-	if why != "" {
-		v = f.config.Undeliverable(d, why)
-	}
-	replacement, err := f.replacement(v, d, stamp)
-	if err != nil || v.Action != deadletter.Fail {
-		return replacement, err
+// Park implements [Flow].
+func (f *Retrying) Park(d *amqp.Delivery, why string, stamp deadletter.Stamp) (Parked, error) {
+	v := f.config.Undeliverable(d, why)
+	parked, err := f.replacement(v, d, stamp)
+	if err != nil {
+		return parked, err
 	}
 	setAside, err := f.replacement(v.SetAside(), d, stamp)
-	replacement.SetAside = &setAside
-	return replacement, err
+	parked.SetAside = &setAside
+	return parked, err
 }
 
-func (f *Retrying) replacement(v deadletter.Verdict, d *amqp.Delivery, stamp deadletter.Stamp) (Replacement, error) {
+func (f *Retrying) replacement(v deadletter.Verdict, d *amqp.Delivery, stamp deadletter.Stamp) (Parked, error) {
 	publishing, err := f.config.Publishing(v, d, stamp)
-	return Replacement{Route: f.config.Route(v), Publishing: publishing, Done: func() {
+	return Parked{Route: f.config.Route(v), Publishing: publishing, Done: func() {
 		f.watch.Received()
-		sent := retried{Retrying: f, Verdict: v, sent: v}
-		sent.done(&message{delivery: *d}, false)
+		f.watch.Failed(v.Letter.Queue, v.Reason)
+		if v.Refused {
+			f.watch.SetAside()
+		}
+		f.parked.add(time.Now(), parkedAs{messageParked, v.Reason, v.Letter.Queue}, d, "reason", v.Reason, "work_queue", v.Letter.Queue,
+			"attempts", v.Letter.Count, "message_id", d.MessageId)
 	}}, err
 }

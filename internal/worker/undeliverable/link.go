@@ -60,7 +60,7 @@ type scan struct {
 type held struct {
 	*amqp10.Message
 	// content tells the message from others, and stays the same from delivery to delivery.
-	content [sha256.Size]byte
+	content string
 	// dead says that the broker, or a client that imitates it, has noted deaths of the message.
 	dead bool
 }
@@ -144,7 +144,10 @@ func hold(message *amqp10.Message, translated *translate.Message) held {
 	lasting := maps.Clone(d.Headers)
 	maps.DeleteFunc(lasting, func(key string, _ any) bool { return deadletter.IsCount(key) })
 	_, dead := lasting["x-death"]
-	return held{message, sha256.Sum256(fmt.Append(nil, d.MessageId, lasting, d.Body)), dead}
+	content := sha256.New()
+	fmt.Fprint(content, d.MessageId, lasting)
+	content.Write(d.Body)
+	return held{message, string(content.Sum(nil)), dead}
 }
 
 // release gives the held messages back unchanged. RabbitMQ 4.3 does not count that against the delivery limit. RabbitMQ

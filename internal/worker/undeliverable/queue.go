@@ -83,8 +83,8 @@ func (q Queue) take(ctx context.Context, scan scan, park park) (taken int, err e
 	}
 	trial := trial{link: &link, queue: q, park: park}
 	defer trial.close()
-	hidden, err := trial.run(ctx)
-	return taken + hidden, err
+	convicted, err := trial.run(ctx)
+	return taken + convicted, err
 }
 
 // errNoProtocol says that the broker cannot deliver the message at the head of the queue over AMQP 1.0, either.
@@ -106,13 +106,13 @@ func (l *link) handle(ctx context.Context, message *amqp10.Message, park park, f
 	defer cancel()
 	translated, err := l.decode(bytes.Join(message.Data, nil))
 	passed = hold(message, &translated)
-	why := ""
-	if translated.Undeliverable {
-		why = "AMQP 0-9-1 cannot carry the original message: " + strings.Join(translated.Changes, "; ")
-	}
 	if err != nil || !translated.Undeliverable && passed.content != failed.content {
 		return passed, false, err
 	}
+	if !translated.Undeliverable {
+		translated.Changes = append(translated.Changes, hidden)
+	}
+	why := "AMQP 0-9-1 cannot carry the original message: " + strings.Join(translated.Changes, "; ")
 	if err := park(ctx, &translated.Delivery, why); err != nil {
 		return passed, false, err
 	}
@@ -178,37 +178,37 @@ func (i *Inbox) park(ctx context.Context, out *publisher, d *amqp.Delivery, why 
 		return err
 	}
 	stamp := deadletter.Stamp{Now: time.Now(), PublishID: rand.Text(), FrameMax: out.conn.Config.FrameSize}
-	copied, err := i.Flow.Replace(d, why, stamp)
+	parked, err := i.Flow.Park(d, why, stamp)
 	if err != nil {
 		d.Headers = nil
-		copied, err = i.Flow.Replace(d, withoutHeaders+why, stamp)
+		parked, err = i.Flow.Park(d, withoutHeaders+why, stamp)
 	}
 	if err != nil {
 		return err
 	}
-	err = i.publish(ctx, out, copied)
-	if copied.SetAside != nil && (errors.Is(err, errRefused) || errors.Is(err, errSilent)) {
-		copied = *copied.SetAside
-		err = i.publish(ctx, out, copied)
+	err = i.publish(ctx, out, parked)
+	if parked.SetAside != nil && (errors.Is(err, errRefused) || errors.Is(err, errSilent)) {
+		parked = *parked.SetAside
+		err = i.publish(ctx, out, parked)
 	}
 	if err != nil {
 		return err
 	}
-	copied.Done()
+	parked.Done()
 	return nil
 }
 
 // publish gives a silent queue little time if the copy has a replacement.
-func (i *Inbox) publish(ctx context.Context, out *publisher, copied session.Replacement) error {
+func (i *Inbox) publish(ctx context.Context, out *publisher, parked session.Parked) error {
 	if err := out.open(ctx); err != nil {
 		return err
 	}
-	if copied.SetAside == nil {
-		return out.publish(ctx, copied.Route, copied.Publishing)
+	if parked.SetAside == nil {
+		return out.publish(ctx, parked.Route, parked.Publishing)
 	}
 	waiting, cancel := context.WithTimeout(ctx, i.patience.At(time.Now()))
 	defer cancel()
-	err := out.publish(waiting, copied.Route, copied.Publishing)
+	err := out.publish(waiting, parked.Route, parked.Publishing)
 	if errors.Is(err, errSilent) {
 		i.patience.GiveUp(time.Now())
 	}
@@ -222,7 +222,7 @@ func (i *Inbox) publish(ctx context.Context, out *publisher, copied session.Repl
 func (q Queue) Replace(ctx context.Context, looks int, exchange string) (replaced int, err error) {
 	out := publisher{queue: q}
 	defer out.close()
-	return q.take(ctx, scan{looks: looks, batch: 200}, func(ctx context.Context, d *amqp.Delivery, why string) error {
+	replaced, err = q.take(ctx, scan{looks: looks, batch: 200}, func(ctx context.Context, d *amqp.Delivery, why string) error {
 		if err := out.open(ctx); err != nil {
 			return err
 		}
@@ -236,4 +236,5 @@ func (q Queue) Replace(ctx context.Context, looks int, exchange string) (replace
 		}
 		return out.publish(ctx, route, m)
 	})
+	return replaced, cmp.Or(err, ctx.Err())
 }

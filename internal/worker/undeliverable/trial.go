@@ -9,6 +9,9 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 )
 
+// hidden describes the change of a message that AMQP 1.0 shows to be in order.
+const hidden = "the broker's annotations, which a client copied, left out, and headers that are arrays or tables"
+
 // trial finds undeliverable messages with which AMQP 1.0 shows nothing wrong. If a client has copied the deaths that the
 // broker noted on a message, RabbitMQ 4 hides the copy behind deaths of its own, and fails to translate it.
 type trial struct {
@@ -20,14 +23,14 @@ type trial struct {
 	channel *amqp.Channel
 }
 
-// run tries each held message that has deaths, and replaces those that the broker fails on. All else is held again.
+// run tries each held message that has deaths, and parks those that the broker fails on. All else is held again.
 func (t *trial) run(ctx context.Context) (taken int, err error) {
 	for i, suspect := range t.held {
 		if !suspect.dead || err != nil || ctx.Err() != nil {
 			continue
 		}
 		parked := false
-		t.held[i], parked, err = t.try(ctx, suspect)
+		t.held[i], parked, err = t.judge(ctx, suspect)
 		if parked {
 			taken++
 		}
@@ -36,48 +39,71 @@ func (t *trial) run(ctx context.Context) (taken int, err error) {
 	return taken, err
 }
 
-// try gives a message back, has the broker deliver it over AMQP 0-9-1, and takes it again. Another consumer can come in
-// between: then this takes another message, or none.
-func (t *trial) try(ctx context.Context, suspect held) (again held, parked bool, err error) {
-	if err := t.receiver.ReleaseMessage(ctx, suspect.Message); err != nil {
-		return held{}, false, err
+// judge parks a message if the broker fails on it twice, and does not fail while the message is held. Otherwise a message
+// that another connection gave back can be the cause.
+func (t *trial) judge(ctx context.Context, suspect held) (again held, parked bool, err error) {
+	again, failed, parked, err := t.try(ctx, suspect, false)
+	if err != nil || !failed {
+		return again, parked, err
+	}
+	next, failed, _, err := t.try(ctx, held{}, false)
+	if next.Message != nil {
+		t.held = append(t.held, next)
+	}
+	if err != nil || failed {
+		return again, false, err
+	}
+	again, _, parked, err = t.try(ctx, again, true)
+	return again, parked, err
+}
+
+// try gives a message back, or none, has the broker deliver the head of the queue over AMQP 0-9-1, and takes that. It
+// reports whether the broker failed on this very message. If it is the last trial, it parks the message then. Another
+// consumer can come in between: then this takes another message, or none.
+func (t *trial) try(ctx context.Context, suspect held, last bool) (again held, failed, parked bool, err error) {
+	if suspect.Message != nil {
+		if err := t.receiver.ReleaseMessage(ctx, suspect.Message); err != nil {
+			return held{}, false, false, err
+		}
 	}
 	if err := t.drain(ctx); err != nil {
-		return held{}, false, err
+		return held{}, false, false, err
 	}
-	failed, err := t.failsToDeliver(ctx)
-	if err != nil {
-		return held{}, false, err
+	delivered, failed, err := t.deliver(ctx)
+	if err != nil || !delivered && !failed {
+		return held{}, false, false, err
 	}
 	message, err := t.next(ctx, 1)
 	if err != nil || message == nil {
-		return held{}, false, err
+		return held{}, failed, false, err
 	}
-	if !failed {
-		suspect = held{}
+	guilty := held{}
+	if failed && last {
+		guilty = suspect
 	}
-	return t.handle(ctx, message, t.park, suspect)
+	again, parked, err = t.handle(ctx, message, t.park, guilty)
+	return again, failed && (suspect.Message == nil || again.content == suspect.content), parked, err
 }
 
-// failsToDeliver reports whether the broker closes the connection over the message at the head of the queue. It gives
-// the message back.
-func (t *trial) failsToDeliver(ctx context.Context) (fails bool, err error) {
+// deliver has the broker deliver the message at the head of the queue, and gives it back. It reports whether the broker closed
+// the connection over it.
+func (t *trial) deliver(ctx context.Context) (delivered, failed bool, err error) {
 	if err := t.connect(ctx); err != nil {
-		return false, err
+		return false, false, err
 	}
-	d, some, err := t.channel.Get(t.queue.Name, false)
+	d, delivered, err := t.channel.Get(t.queue.Name, false)
 	if amqpconn.IsCode(err, amqp.InternalError) {
 		t.close()
-		return true, nil
+		return false, true, nil
 	}
-	if err != nil || !some {
-		return false, err
+	if err != nil || !delivered {
+		return false, false, err
 	}
 	if err := d.Nack(false, true); err != nil {
-		return false, err
+		return true, false, err
 	}
 	_, err = t.channel.QueueDeclarePassive(t.queue.Name, false, false, false, false, nil) // follows the nack to the queue
-	return false, err
+	return true, false, err
 }
 
 func (t *trial) connect(ctx context.Context) (err error) {
