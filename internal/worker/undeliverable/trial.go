@@ -12,13 +12,13 @@ import (
 // hidden describes the change of a message that AMQP 1.0 shows to be in order.
 const hidden = "the broker's annotations, which a client copied, left out, and headers that are arrays or tables"
 
-// trial finds undeliverable messages with which AMQP 1.0 shows nothing wrong. If a client has copied the deaths that the
+// trial finds undeliverable messages that look right over AMQP 1.0. If a client has copied the deaths that the
 // broker noted on a message, RabbitMQ 4 hides the copy behind deaths of its own, and fails to translate it.
 type trial struct {
 	*link
 	queue Queue
 	park  park
-	// conn and channel are nil until the broker has to deliver over AMQP 0-9-1.
+	// conn and channel are nil until the first trial.
 	conn    *amqp.Connection
 	channel *amqp.Channel
 }
@@ -29,8 +29,10 @@ func (t *trial) run(ctx context.Context) (taken int, err error) {
 		if !suspect.dead || err != nil || ctx.Err() != nil {
 			continue
 		}
-		parked := false
-		t.held[i], parked, err = t.judge(ctx, suspect)
+		var again held
+		var parked bool
+		again, parked, err = t.judge(ctx, suspect)
+		t.held[i] = again
 		if parked {
 			taken++
 		}
