@@ -78,13 +78,13 @@ func (q Queue) take(ctx context.Context, scan scan, park park) (taken int, err e
 			link.since = time.Now()
 		}
 	}
-	if taken > 0 && scan.timeout > 0 {
+	if taken > 0 && scan.timeout > 0 { // others wait, and the next session shows whether there are more
 		return taken, nil
 	}
 	trial := trial{link: &link, queue: q, park: park}
 	defer trial.close()
-	convicted, err := trial.run(ctx)
-	return taken + convicted, err
+	err = trial.run(ctx)
+	return taken + trial.taken, err
 }
 
 // errNoProtocol says that the broker cannot deliver the message at the head of the queue over AMQP 1.0, either.

@@ -18,73 +18,74 @@ type trial struct {
 	*link
 	queue Queue
 	park  park
+	// taken is how many messages the trial has parked.
+	taken int
 	// conn and channel are nil until the first trial.
 	conn    *amqp.Connection
 	channel *amqp.Channel
 }
 
 // run tries each held message that has deaths, and parks those that the broker fails on. All else is held again.
-func (t *trial) run(ctx context.Context) (taken int, err error) {
+func (t *trial) run(ctx context.Context) (err error) {
 	for i, suspect := range t.held {
 		if !suspect.dead || err != nil || ctx.Err() != nil {
 			continue
 		}
 		var again held
-		var parked bool
-		again, parked, err = t.judge(ctx, suspect)
-		t.held[i] = again
-		if parked {
-			taken++
-		}
+		again, err = t.judge(ctx, suspect)
+		t.held[i] = again // after the call, which can move the held messages
 	}
 	t.held = slices.DeleteFunc(t.held, func(h held) bool { return h.Message == nil })
-	return taken, err
+	return err
 }
 
 // judge parks a message if the broker fails on it twice, and does not fail while the message is held. Otherwise a message
 // that another connection gave back can be the cause.
-func (t *trial) judge(ctx context.Context, suspect held) (again held, parked bool, err error) {
-	again, failed, parked, err := t.try(ctx, suspect, false)
+func (t *trial) judge(ctx context.Context, suspect held) (again held, err error) {
+	again, failed, err := t.try(ctx, suspect, false)
 	if err != nil || !failed {
-		return again, parked, err
+		return again, err
 	}
-	next, failed, _, err := t.try(ctx, held{}, false)
+	next, failed, err := t.try(ctx, held{}, false)
 	if next.Message != nil {
 		t.held = append(t.held, next)
 	}
 	if err != nil || failed {
-		return again, false, err
+		return again, err
 	}
-	again, _, parked, err = t.try(ctx, again, true)
-	return again, parked, err
+	again, _, err = t.try(ctx, again, true)
+	return again, err
 }
 
 // try gives a message back, or none, has the broker deliver the head of the queue over AMQP 0-9-1, and takes that. It
 // reports whether the broker failed on this very message. If it is the last trial, it parks the message then. Another
 // consumer can come in between: then this takes another message, or none.
-func (t *trial) try(ctx context.Context, suspect held, last bool) (again held, failed, parked bool, err error) {
+func (t *trial) try(ctx context.Context, suspect held, last bool) (again held, failed bool, err error) {
 	if suspect.Message != nil {
 		if err := t.receiver.ReleaseMessage(ctx, suspect.Message); err != nil {
-			return held{}, false, false, err
+			return held{}, false, err
 		}
 	}
 	if err := t.drain(ctx); err != nil {
-		return held{}, false, false, err
+		return held{}, false, err
 	}
 	delivered, failed, err := t.deliver(ctx)
 	if err != nil || !delivered && !failed {
-		return held{}, false, false, err
+		return held{}, false, err
 	}
 	message, err := t.next(ctx, 1)
 	if err != nil || message == nil {
-		return held{}, failed, false, err
+		return held{}, failed, err
 	}
 	guilty := held{}
 	if failed && last {
 		guilty = suspect
 	}
-	again, parked, err = t.handle(ctx, message, t.park, guilty)
-	return again, failed && (suspect.Message == nil || again.content == suspect.content), parked, err
+	again, parked, err := t.handle(ctx, message, t.park, guilty)
+	if parked {
+		t.taken++
+	}
+	return again, failed && (suspect.Message == nil || again.content == suspect.content), err
 }
 
 // deliver has the broker deliver the message at the head of the queue, and gives it back. It reports whether the broker closed
