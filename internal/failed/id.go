@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 )
 
 // idDigits is the length of an id.
@@ -28,11 +29,8 @@ func (m Message) isImported() bool {
 	return m.Exchange == m.Queue || m.Exchange == "" && m.RoutingKey == m.Queue
 }
 
-// Headers that a broker changes with each delivery.
-const (
-	headerDeliveryCount = "x-delivery-count"
-	headerAcquiredCount = "x-acquired-count"
-)
+// headerDeliveryCount changes with each delivery.
+const headerDeliveryCount = "x-delivery-count"
 
 // IsID reports whether a text has the form of an id.
 func IsID(text string) bool {
@@ -62,7 +60,7 @@ func digest(m Message, properties *content.Properties, readable bool) string {
 // canonical encodes properties the same way for every broker and every delivery. A broker that counts deliveries adds headers
 // even to a message that had none.
 func canonical(p content.Properties) []byte {
-	headers := p.Headers().Keep(func(name []byte) bool { return !isCount(string(name)) }).AppendCanonical(nil)
+	headers := p.Headers().Keep(func(name []byte) bool { return !deadletter.IsCount(string(name)) }).AppendCanonical(nil)
 	if p.Remove(content.Headers); len(headers) > 0 {
 		p.SetHeaders(headers)
 	}
@@ -70,5 +68,3 @@ func canonical(p content.Properties) []byte {
 	encoded[1] &^= content.ReservedFlags
 	return encoded
 }
-
-func isCount(name string) bool { return name == headerDeliveryCount || name == headerAcquiredCount }

@@ -54,7 +54,7 @@ func (i Import) Publishing(m Message, id string) (p Publishing, changes []string
 		"user-id moved to the header "+aside.UserID+", since brokers refuse another user's name")
 	note(moveReplyTo(&properties, aside.ReplyTo), "reply-to "+deadletter.DirectReplyTo+
 		" moved to the header "+aside.ReplyTo+", since only clients that await a reply can use it")
-	note(dropHeaders(&properties, isCount), ChangedCounts)
+	note(dropHeaders(&properties, deadletter.IsCount), ChangedCounts)
 	if properties.Has(content.DeliveryMode) && properties.Number(content.DeliveryMode) == 0 {
 		note(properties.SetNumber(content.DeliveryMode, 1), ChangedDeliveryMode)
 	}
