@@ -44,8 +44,9 @@ type Client struct {
 	base   string
 	http   *http.Client
 
-	requests     limiter
-	policyWrites limiter
+	requests      limiter
+	policyWrites  limiter
+	tracingWrites limiter
 
 	clusterTurn limiter
 	cluster     cluster
@@ -75,9 +76,10 @@ func New(config Config) (*Client, error) {
 		base:   strings.TrimSuffix(base.String(), "/"),
 		http:   repeating(&http.Client{Transport: whole{transport}, CheckRedirect: notFollowed}),
 
-		requests:     make(limiter, requestsAtOnce),
-		policyWrites: make(limiter, policyWritesAtOnce),
-		clusterTurn:  make(limiter, 1),
+		requests:      make(limiter, requestsAtOnce),
+		policyWrites:  make(limiter, policyWritesAtOnce),
+		tracingWrites: make(limiter, 1),
+		clusterTurn:   make(limiter, 1),
 	}, nil
 }
 

@@ -125,12 +125,24 @@ func (s store) Put(ctx context.Context, id []string, wanted broker.VhostSettings
 			return false, keptQueueType(now.DefaultQueueType)
 		}
 	}
-	if err = s.run.Client.PutLimits(ctx, broker.VhostLimits, id[0], before.Limits, wanted.Limits); err != nil && created {
+	if err = s.putTracing(ctx, id, sent); err == nil {
+		err = s.run.Client.PutLimits(ctx, broker.VhostLimits, id[0], before.Limits, wanted.Limits)
+	}
+	if err != nil && created {
 		// What others have made meanwhile stays.
 		queues, unlisted := s.run.Client.Queues(ctx, id[0])
 		created = unlisted == nil && len(queues) == 0
 	}
 	return created, err
+}
+
+// putTracing changes the tracing if it differs: a new vhost has what a deleted one of its name had.
+func (s store) putTracing(ctx context.Context, id []string, wanted broker.VhostSettings) error {
+	now, _, err := s.now(ctx, id)
+	if err != nil || now.Tracing == wanted.Tracing {
+		return err
+	}
+	return s.run.Client.PutTracing(ctx, id[0], wanted)
 }
 
 func (s store) Delete(ctx context.Context, id []string) error {
