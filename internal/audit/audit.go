@@ -43,7 +43,10 @@ func (g graph) findings() []Finding {
 // its own queues and its exchanges. The vhost must contain the pipeline, so to check a plan, a caller first adds the
 // planned objects.
 func Pipeline(vhost topology.Vhost, name pipeline.Names, workQueues []string) []Finding {
-	g := newGraph(vhost)
+	return ofPipeline(newGraph(concerning(vhost, string(name), workQueues)), name, workQueues)
+}
+
+func ofPipeline(g graph, name pipeline.Names, workQueues []string) []Finding {
 	reachable := g.reachable(name, workQueues)
 	return slices.DeleteFunc(g.findings(), func(f Finding) bool {
 		if f.Object.Kind == "pipeline" {
@@ -56,7 +59,11 @@ func Pipeline(vhost topology.Vhost, name pipeline.Names, workQueues []string) []
 // DelayedExchange returns the faults of a delayed exchange's objects, and faults of others that hold up its messages or
 // let them bypass it. The vhost must contain it, as for [Pipeline].
 func DelayedExchange(vhost topology.Vhost, name delayed.Names) []Finding {
-	return slices.DeleteFunc(newGraph(vhost).findings(), func(f Finding) bool {
+	return ofDelayedExchange(newGraph(concerning(vhost, string(name), nil)), name)
+}
+
+func ofDelayedExchange(g graph, name delayed.Names) []Finding {
+	return slices.DeleteFunc(g.findings(), func(f Finding) bool {
 		if f.Object.Kind == "delayed_exchange" {
 			return f.Object.Name != string(name)
 		}

@@ -59,6 +59,7 @@ var scenarios = []scenario{
 	{name: "200 work queues only", pipelines: 200, vhosts: 1, workQueuesOnly: true},
 	{name: "200 by hand", pipelines: 200, vhosts: 1, plain: true},
 	{name: "1 beside literal", pipelines: 1, vhosts: 1, beside: "literal"},
+	{name: "20 beside literal", pipelines: 20, vhosts: 1, beside: "literal"},
 	{name: "1 beside wildcard", pipelines: 1, vhosts: 1, beside: "wildcard"},
 	{name: "1 beside chain", pipelines: 1, vhosts: 1, beside: "chain"},
 }

@@ -3,6 +3,7 @@ package delayed
 import (
 	"maps"
 	"regexp"
+	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -77,13 +78,18 @@ func (e Exchange) Guard() map[string]topology.Policy {
 // ownPattern matches the inbox, the unrouted queue and the levels of every precision, so that no change leaves a queue
 // uncovered.
 func (n Names) ownPattern() string {
-	return "^" + regexp.QuoteMeta(n.delayPrefix()) + `(inbox|unrouted|` + levelPattern + `)$`
+	return "^" + regexp.QuoteMeta(n.delayPrefix()) + ownEnd
 }
 
 // levelPattern matches the end of a level's name.
 const levelPattern = `\d[\dhms.]*\.\d+`
 
+const ownEnd = `(inbox|unrouted|` + levelPattern + `)$`
+
+var atOwnEnd = regexp.MustCompile("^" + ownEnd)
+
 // CoversQueue reports whether the policy applies to a queue of this name, regardless of its owner.
 func (n Names) CoversQueue(queue string) bool {
-	return regexp.MustCompile(n.ownPattern()).MatchString(queue)
+	end, prefixed := strings.CutPrefix(queue, n.delayPrefix())
+	return prefixed && atOwnEnd.MatchString(end)
 }

@@ -124,13 +124,15 @@ func strongest(policies []topology.NamedPolicy) []topology.NamedPolicy {
 
 // checkCoveredQueues finds queues of others with similar names, which the owner's policy would apply to.
 func checkCoveredQueues(f *Findings, o owner, vhost topology.Vhost) {
-	for _, name := range slices.Sorted(maps.Keys(vhost.Queues)) {
-		queue := vhost.Queues[name]
-		if _, isOwn := o.queues[name]; isOwn || !o.covers(name, queue) {
-			continue
-		}
+	covered := slices.Collect(maps.Keys(vhost.Queues))
+	covered = slices.DeleteFunc(covered, func(name string) bool {
+		_, isOwn := o.queues[name]
+		return isOwn || !o.covers(name, vhost.Queues[name])
+	})
+	slices.Sort(covered)
+	for _, name := range covered {
 		instead := "No other policy applies to it"
-		if policies, _ := o.others.Queue(name, queue.Type, vhost.Version); len(policies) > 0 {
+		if policies, _ := o.others.Queue(name, vhost.Queues[name].Type, vhost.Version); len(policies) > 0 {
 			instead = fmt.Sprintf("Policy %q applies to it today", policies[0].Name)
 		}
 		f.refuse(Path{"name"}, "Queue of others under the "+o.kind+"'s policy", coveredQueue, name, o.alike, instead, o.kind)

@@ -55,8 +55,15 @@ func diffMap[T any](wanted, live, missing, different, extra map[string]T, equal 
 func bindingsWithout(from, without []Binding) []Binding {
 	var rest []Binding
 	leading := map[string][]Binding{} // by destination, because a pipeline can have many bindings
+	fewer := from                     // of them, a large vhost can have very many
+	if len(without) < len(from) {
+		fewer = without
+	}
+	concerned := destinationsOf(fewer)
 	for _, binding := range without {
-		leading[binding.Destination] = append(leading[binding.Destination], binding)
+		if concerned[binding.Destination] {
+			leading[binding.Destination] = append(leading[binding.Destination], binding)
+		}
 	}
 	for _, binding := range from {
 		if !slices.ContainsFunc(leading[binding.Destination], binding.Equal) {
@@ -64,6 +71,14 @@ func bindingsWithout(from, without []Binding) []Binding {
 		}
 	}
 	return rest
+}
+
+func destinationsOf(bindings []Binding) map[string]bool {
+	found := map[string]bool{}
+	for _, b := range bindings {
+		found[b.Destination] = true
+	}
+	return found
 }
 
 // Equal reports whether two exchanges are the same.
@@ -102,15 +117,38 @@ func SortBindings(bindings []Binding) {
 
 // Merge joins two sets of objects read from the same vhost.
 func Merge(a, b Topology) Topology {
-	merged := New()
-	for _, t := range []Topology{a, b} {
-		maps.Copy(merged.Exchanges, t.Exchanges)
-		maps.Copy(merged.Queues, t.Queues)
-		maps.Copy(merged.Policies, t.Policies)
-	}
-	merged.Bindings = append(slices.Clone(a.Bindings), bindingsWithout(b.Bindings, a.Bindings)...)
+	merged := a.clone()
+	maps.Copy(merged.Exchanges, b.Exchanges)
+	maps.Copy(merged.Queues, b.Queues)
+	maps.Copy(merged.Policies, b.Policies)
+	merged.Bindings = append(merged.Bindings, bindingsWithout(b.Bindings, a.Bindings)...)
 	return merged
 }
 
+// clone returns a topology that can be changed.
+func (t Topology) clone() Topology {
+	return Topology{changeable(t.Exchanges), changeable(t.Queues), slices.Clone(t.Bindings), changeable(t.Policies)}
+}
+
+func changeable[T any](objects map[string]T) map[string]T {
+	if objects == nil {
+		return map[string]T{}
+	}
+	return maps.Clone(objects)
+}
+
 // Without returns the objects that the other set does not have.
-func (t Topology) Without(other Topology) Topology { return Diff(other, t).Delete }
+func (t Topology) Without(other Topology) Topology {
+	rest := t.clone()
+	drop(rest.Exchanges, other.Exchanges)
+	drop(rest.Queues, other.Queues)
+	drop(rest.Policies, other.Policies)
+	rest.Bindings = bindingsWithout(t.Bindings, other.Bindings)
+	return rest
+}
+
+func drop[T any](from, names map[string]T) {
+	for name := range names {
+		delete(from, name)
+	}
+}

@@ -111,6 +111,12 @@ func (m Matcher) Queue(name, queueType string, version Version) (found, doubtful
 	return slices.DeleteFunc(found, unsupported), slices.DeleteFunc(doubtful, unsupported)
 }
 
+// Named lists the policies that match a name, whatever they apply to.
+func (m Matcher) Named(name string) []NamedPolicy {
+	found, _ := m.matching(name, func(Policy) bool { return true })
+	return found
+}
+
 // Exchange lists the policies that apply to an exchange, like Queue.
 func (m Matcher) Exchange(name string) (found, doubtful []NamedPolicy) {
 	return m.matching(name, Policy.MeantForExchanges)

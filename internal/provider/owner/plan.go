@@ -3,6 +3,7 @@ package owner
 import (
 	"context"
 	"maps"
+	"runtime"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -72,10 +73,15 @@ func (o owned[M, S, P]) checkPlan(ctx context.Context, plan M, priorModel *M) di
 	return diags
 }
 
+// comparisons limits the comparisons at the same time: each has its own copies of what can be a large vhost.
+var comparisons = make(chan struct{}, runtime.GOMAXPROCS(0))
+
 // compare compares a plan with the vhost.
 func (o owned[M, S, P]) compare(
 	ctx context.Context, plan M, next S, prior *S, vhost topology.Vhost, force bool, over attribute.Inputs,
 ) diag.Diagnostics {
+	comparisons <- struct{}{}
+	defer func() { <-comparisons }()
 	if prior == nil {
 		if diags := o.checkInService(ctx, plan, vhost.Topology); diags.HasError() {
 			return diags
