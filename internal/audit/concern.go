@@ -9,8 +9,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// concerning returns the part of a vhost that decides what happens to messages from these queues, and from the objects of a pipeline or
-// delayed exchange. A plan of many of them in a large vhost would otherwise follow the messages of all others for each.
+// concerning returns the part of a vhost that decides what happens to the messages of these queues and of a pipeline or delayed exchange.
+// Otherwise, a plan of many pipelines in a large vhost would follow everybody's messages once for each.
 func concerning(vhost topology.Vhost, owner string, queues []string) topology.Vhost {
 	n := newNeighbourhood(vhost, owner)
 	for _, own := range n.owned[owner] {
@@ -49,7 +49,7 @@ type neighbourhood struct {
 	exchanges map[string]topology.Exchange
 	queues    map[string]topology.Queue
 	bindings  map[int]bool
-	// whole are the exchanges that have all of their bindings here.
+	// followed, supplied and whole have the objects that follow, supply and addWhole have added.
 	followed, supplied, whole map[end]bool
 }
 
@@ -190,14 +190,13 @@ func prefixes(name string) []string {
 	return found
 }
 
-// follow adds an object, what can come to it, and all that its messages can come to.
+// follow adds an object, every route on which messages reach it, and every route on which they leave.
 func (n *neighbourhood) follow(at end) {
 	if n.followed[at] {
 		return
 	}
 	n.followed[at] = true
-	n.supply(at)
-	n.addWhole(at)
+	n.supplyWhole(at)
 	for _, next := range n.nextTo(at) {
 		n.follow(next)
 	}
@@ -218,7 +217,7 @@ func (n *neighbourhood) nextTo(at end) []end {
 	return next
 }
 
-// addWhole adds an object and where its messages go at once, to a queue or nowhere.
+// addWhole adds an object, and its messages' routes as far as the next queues.
 func (n *neighbourhood) addWhole(at end) {
 	if n.whole[at] {
 		return
@@ -250,7 +249,7 @@ func (n *neighbourhood) add(at end) {
 	}
 }
 
-// supply adds an object, and what can come to it with which routing keys.
+// supply adds an object, and every route on which messages reach it.
 func (n *neighbourhood) supply(at end) {
 	if n.supplied[at] {
 		return
@@ -270,13 +269,12 @@ func (n *neighbourhood) supply(at end) {
 			n.supplyWhole(end{exchange, true})
 		}
 	}
-	for _, queue := range n.entrances[at] {
-		n.supplyWhole(end{queue, false})
-	}
+	sources := n.entrances[at]
 	if !at.exchange {
-		for _, queue := range n.entrances[byKey] {
-			n.supplyWhole(end{queue, false})
-		}
+		sources = slices.Concat(sources, n.entrances[byKey])
+	}
+	for _, queue := range sources {
+		n.supplyWhole(end{queue, false})
 	}
 }
 

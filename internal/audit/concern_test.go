@@ -15,7 +15,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// A vhost of which a part is left out has the same faults for a pipeline and for a delayed exchange.
+// For a pipeline or a delayed exchange, the audit finds the same faults in the part of a vhost as in the whole.
 func TestNothingIsOverlookedInThePartThatConcerns(t *testing.T) {
 	t.Parallel()
 	found, smaller := map[string]bool{}, 0
@@ -168,7 +168,7 @@ func (r random) vhost() topology.Vhost {
 	for i := range r.IntN(4) {
 		v.Policies[fmt.Sprint("policy", i)] = topology.Policy{
 			Pattern: r.one("^q1", "^q", "q3", "^e", "^orders", "^q[0-5]"), ApplyTo: r.one("all", "queues", "exchanges", "classic_queues"), Priority: r.IntN(3),
-			Definition: r.one2(r.deadLetters(""), topology.Arguments{"alternate-exchange": r.exchange()}),
+			Definition: r.either(r.deadLetters(""), topology.Arguments{"alternate-exchange": r.exchange()}),
 		}
 	}
 	v.Topology = topology.Merge(v.Topology, r.owned())
@@ -195,14 +195,14 @@ func (r random) some(percent int, arguments topology.Arguments) topology.Argumen
 	return nil
 }
 
-func (r random) one2(a, b topology.Arguments) topology.Arguments {
+func (r random) either(a, b topology.Arguments) topology.Arguments {
 	if r.likely(70) {
 		return a
 	}
 	return b
 }
 
-// owned has pipelines and a delayed exchange, from which something can be missing.
+// owned returns pipelines and a delayed exchange. Some lack objects.
 func (r random) owned() topology.Topology {
 	all := topology.New()
 	for _, name := range []string{"orders", "mail"} {

@@ -94,10 +94,7 @@ func (x *Index) addBinding(b topology.Binding) {
 // not change the result, except for its maps and its list of bindings.
 func (x *Index) Near(pipelines, workQueues []string) topology.Vhost {
 	s := surroundings{Index: x, near: x.vhost, added: map[string]bool{}, queues: slices.Clone(workQueues), others: slices.Clone(x.involved)}
-	s.near.Topology = topology.Topology{
-		Exchanges: maps.Clone(x.shared.Exchanges), Queues: maps.Clone(x.shared.Queues),
-		Policies: maps.Clone(x.shared.Policies), Bindings: slices.Clone(x.shared.Bindings),
-	}
+	s.near.Topology = x.shared.Clone()
 	for _, name := range pipelines {
 		s.addPipeline(name)
 	}

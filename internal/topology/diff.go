@@ -54,12 +54,12 @@ func diffMap[T any](wanted, live, missing, different, extra map[string]T, equal 
 
 func bindingsWithout(from, without []Binding) []Binding {
 	var rest []Binding
-	leading := map[string][]Binding{} // by destination, because a pipeline can have many bindings
-	fewer := from                     // of them, a large vhost can have very many
+	fewer := from
 	if len(without) < len(from) {
 		fewer = without
 	}
-	concerned := destinationsOf(fewer)
+	concerned := destinationsOf(fewer) // the other side can be a large vhost
+	leading := map[string][]Binding{}  // by destination, because a pipeline can have many bindings
 	for _, binding := range without {
 		if concerned[binding.Destination] {
 			leading[binding.Destination] = append(leading[binding.Destination], binding)
@@ -117,7 +117,7 @@ func SortBindings(bindings []Binding) {
 
 // Merge joins two sets of objects read from the same vhost.
 func Merge(a, b Topology) Topology {
-	merged := a.clone()
+	merged := a.Clone()
 	maps.Copy(merged.Exchanges, b.Exchanges)
 	maps.Copy(merged.Queues, b.Queues)
 	maps.Copy(merged.Policies, b.Policies)
@@ -125,8 +125,8 @@ func Merge(a, b Topology) Topology {
 	return merged
 }
 
-// clone returns a topology that can be changed.
-func (t Topology) clone() Topology {
+// Clone returns a topology whose maps and list of bindings can be changed.
+func (t Topology) Clone() Topology {
 	return Topology{changeable(t.Exchanges), changeable(t.Queues), slices.Clone(t.Bindings), changeable(t.Policies)}
 }
 
@@ -139,7 +139,7 @@ func changeable[T any](objects map[string]T) map[string]T {
 
 // Without returns the objects that the other set does not have.
 func (t Topology) Without(other Topology) Topology {
-	rest := t.clone()
+	rest := t.Clone()
 	drop(rest.Exchanges, other.Exchanges)
 	drop(rest.Queues, other.Queues)
 	drop(rest.Policies, other.Policies)
