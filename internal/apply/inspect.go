@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -188,12 +187,9 @@ type Contents struct {
 	Stuck map[string]bool
 }
 
-// AllContents reads the contents of each queue of a vhost, by one reading of all statistics, after a wait.
-func (a *Applier) AllContents(ctx context.Context, vhost string, after time.Duration) (Contents, error) {
+// AllContents reads the contents of each queue of a vhost, by one reading of all statistics.
+func (a *Applier) AllContents(ctx context.Context, vhost string) (Contents, error) {
 	all := Contents{map[string]string{}, map[string]bool{}}
-	if err := pause(ctx, after); err != nil {
-		return all, err
-	}
 	queues, err := a.client.QueueCounts(ctx, vhost)
 	for _, q := range queues {
 		if found := contents.of(q).found; found != "" {
@@ -202,6 +198,13 @@ func (a *Applier) AllContents(ctx context.Context, vhost string, after time.Dura
 		}
 	}
 	return all, err
+}
+
+// Stuck reports whether a queue, read by itself, has messages and no consumer. A busy broker keeps a listing for five times as long as it
+// takes to make, so that a queue emptied since has messages in it.
+func (a *Applier) Stuck(ctx context.Context, vhost, queue string) (bool, error) {
+	seen, err := a.inspectQueue(ctx, vhost, queue, use)
+	return seen.stuck, err
 }
 
 // Counted lists the queues of a vhost that count messages themselves. Their statistics can lag behind.

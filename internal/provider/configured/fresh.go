@@ -68,14 +68,14 @@ func (s *Provider) Recent(ctx context.Context, vhost string) (topology.Vhost, er
 // RecentForDelete is Recent for a deletion. If this apply also creates or changes something, which can begin to use the deleted object,
 // each call is Fresh.
 func (s *Provider) RecentForDelete(ctx context.Context, vhost string) (topology.Vhost, error) {
-	if !s.OnlyDeletes() {
+	if !s.onlyDeletes() {
 		return s.Fresh(ctx, vhost)
 	}
 	return s.Recent(ctx, vhost)
 }
 
-// OnlyDeletes reports whether this apply has created and changed nothing.
-func (s *Provider) OnlyDeletes() bool {
+// onlyDeletes reports whether this apply has created and changed nothing.
+func (s *Provider) onlyDeletes() bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return !s.operation.adds

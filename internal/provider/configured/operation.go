@@ -229,10 +229,11 @@ func (s *Provider) WasAbsent(kind Kind, vhost, name string) bool {
 	return known && !found[Key{kind, vhost, name}]
 }
 
-// AwaitCounts waits until statistics show what was on the broker before this operation began. It reports whether it has waited.
-func (s *Provider) AwaitCounts(ctx context.Context) (waited bool, err error) {
+// AwaitCounts waits until this operation is as old as the lag, so that statistics show what was on the broker before. It reports whether
+// it has waited.
+func (s *Provider) AwaitCounts(ctx context.Context, lag time.Duration) (waited bool, err error) {
 	s.mutex.Lock()
-	wait := time.Until(s.operation.begun.Add(s.Applier.Times().Settle))
+	wait := time.Until(s.operation.begun.Add(lag))
 	s.mutex.Unlock()
 	return wait > 0, pause(ctx, wait)
 }

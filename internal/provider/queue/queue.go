@@ -6,7 +6,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -117,23 +116,28 @@ func (q queues) PlanDestroy(ctx context.Context, state model) diag.Diagnostics {
 		return diags
 	}
 	vhost, name := state.Vhost.ValueString(), state.Name.ValueString()
-	look := func(which string, after time.Duration) (apply.Contents, error) {
-		return configured.Once(ctx, q.Run, which+" contents "+vhost, func(ctx context.Context) (apply.Contents, error) {
-			return q.Run.Applier.AllContents(ctx, vhost, after)
-		})
-	}
-	all, err := look("first", 0)
+	all, err := configured.Once(ctx, q.Run, "contents "+vhost, func(ctx context.Context) (apply.Contents, error) {
+		return q.Run.Applier.AllContents(ctx, vhost)
+	})
 	contents, has := all.Found[name]
 	if !has || err != nil {
 		return diags
 	}
 	found := map[string]string{name: contents}
 	if all.Stuck[name] && !state.ForceDestroy.ValueBool() {
-		if again, err := look("second", q.Run.Applier.Times().Lag); err == nil && again.Stuck[name] {
+		if stuck, err := q.stuck(ctx, vhost, name); err == nil && stuck {
 			return append(diags, keepsMessages(found))
 		}
 	}
 	return append(diags, holdsMessages(state, found))
+}
+
+// stuck reports whether the queue, read by itself a little later, still has messages and no consumer.
+func (q queues) stuck(ctx context.Context, vhost, name string) (bool, error) {
+	if _, err := q.Run.AwaitCounts(ctx, q.Run.Applier.Times().Lag); err != nil {
+		return false, err
+	}
+	return q.Run.Applier.Stuck(ctx, vhost, name)
 }
 
 // Delete deletes the queue if it is proved empty, or by force. A queue without bindings and consumers needs no proof: its counts
@@ -195,15 +199,15 @@ func (q queues) deleted(state model, err error) diag.Diagnostics {
 
 // unused reports whether a queue is empty, and has neither consumers nor bindings.
 func (q queues) unused(ctx context.Context, vhost, name string) (bool, error) {
-	info, err := q.counts(ctx, vhost, name)
+	info, err := q.Run.Client.Queue(ctx, vhost, name)
 	if err != nil {
 		return false, err
 	}
-	switch waited, err := q.Run.AwaitCounts(ctx); {
+	switch waited, err := q.Run.AwaitCounts(ctx, q.Run.Applier.Times().Settle); {
 	case err != nil:
 		return false, err
 	case waited:
-		if info, err = q.counts(ctx, vhost, name); err != nil {
+		if info, err = q.Run.Client.Queue(ctx, vhost, name); err != nil {
 			return false, err
 		}
 	}
@@ -234,24 +238,6 @@ func (q queues) unused(ctx context.Context, vhost, name string) (bool, error) {
 func idle(info broker.QueueInfo) bool {
 	none := func(count *int64) bool { return count != nil && *count == 0 }
 	return none(info.Messages) && none(info.Consumers) && (info.MessagesDLX == nil || none(info.MessagesDLX))
-}
-
-// counts are a queue's statistics. If this apply only deletes, its queues share a list, which is younger than statistics can be.
-func (q queues) counts(ctx context.Context, vhost, name string) (broker.QueueInfo, error) {
-	if q.Run.OnlyDeletes() {
-		all, err := configured.Recently(ctx, q.Run, "counts "+vhost, func(ctx context.Context) (map[string]broker.QueueInfo, error) {
-			listed, err := q.Run.Client.QueueCounts(ctx, vhost)
-			all := make(map[string]broker.QueueInfo, len(listed))
-			for _, info := range listed {
-				all[info.Name] = info
-			}
-			return all, err
-		})
-		if info, has := all[name]; has && err == nil {
-			return info, nil
-		}
-	}
-	return q.Run.Client.Queue(ctx, vhost, name)
 }
 
 // bound reports whether a queue has bindings. A recent listing that has one can still have what this apply has just deleted, so the
