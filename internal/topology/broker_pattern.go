@@ -7,6 +7,7 @@ import (
 	"regexp/syntax"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
@@ -36,7 +37,15 @@ type brokerPattern struct {
 	tooSlow atomic.Bool
 }
 
+// compilations has a function for each pattern that was compiled. A run matches the same policies for many objects.
+var compilations sync.Map
+
 func compiled(text string) (*brokerPattern, error) {
+	once, _ := compilations.LoadOrStore(text, sync.OnceValues(func() (*brokerPattern, error) { return compile(text) }))
+	return once.(func() (*brokerPattern, error))() //nolint:forcetypeassert // only this function stores
+}
+
+func compile(text string) (*brokerPattern, error) {
 	var t translation
 	expression, err := regexp2.Compile(t.translate(string(bytewise(text))), regexp2.None)
 	if unreadable := errors.Join(t.err, err); unreadable != nil {

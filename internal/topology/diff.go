@@ -112,7 +112,18 @@ func (a Arguments) Equal(other Arguments) bool {
 
 // SortBindings sorts bindings by their text.
 func SortBindings(bindings []Binding) {
-	Sort(bindings, func(a, b *Binding) int { return cmp.Compare(a.String(), b.String()) })
+	type rendered struct {
+		text    string
+		binding Binding
+	}
+	order := make([]rendered, len(bindings))
+	for i, b := range bindings {
+		order[i] = rendered{b.String(), b}
+	}
+	Sort(order, func(a, b *rendered) int { return cmp.Compare(a.text, b.text) })
+	for i, r := range order {
+		bindings[i] = r.binding
+	}
 }
 
 // Merge joins two sets of objects read from the same vhost.

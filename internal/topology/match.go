@@ -80,8 +80,7 @@ type NamedPolicy struct {
 	Policy
 }
 
-// Matcher finds the policies that match a name. It compiles each pattern once, because a vhost can have many policies
-// and many queues.
+// Matcher finds the policies that match a name.
 type Matcher []compiledPolicy
 
 // compiledPolicy has a nil pattern if the pattern cannot be evaluated.

@@ -67,8 +67,9 @@ func newOperation() *operation {
 	}
 }
 
-// idle is the length of a pause between calls after which the next call begins another operation.
-const idle = time.Second
+// idle is the length of a pause between calls after which the next call begins another operation. On a busy machine, Terraform itself
+// can pause for more than a second within one.
+const idle = 5 * time.Second
 
 // Call notes the beginning of a call from Terraform. The caller must call the returned function at the end.
 func (s *Provider) Call() (ended func()) {
