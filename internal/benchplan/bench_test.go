@@ -185,6 +185,7 @@ func (s scenario) measureTerraform(t *testing.T, provider string, r *row) {
 	}
 	r.apply = run("apply", "-auto-approve")
 	r.plan = run("plan", "-detailed-exitcode")
+	r.answers = send(t, b, r.plan.again())
 	r.again = run("apply", "-auto-approve")
 	r.change = run("plan", "-var-file=changed.json")
 	if slices.Contains(strings.Split(*destroys, ","), s.name) {

@@ -101,6 +101,8 @@ type proxy struct {
 type requests struct {
 	reads, writes int
 	kinds         map[string]int
+	// paths are those of the reads, with their queries.
+	paths []string
 }
 
 func newProxy(t *testing.T, b *brokertest.Broker, delay time.Duration) *proxy {
@@ -118,6 +120,7 @@ func (p *proxy) count(r *http.Request) {
 	defer p.mu.Unlock()
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		p.seen.reads++
+		p.seen.paths = append(p.seen.paths, r.URL.RequestURI())
 	} else {
 		p.seen.writes++
 	}

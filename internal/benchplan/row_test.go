@@ -5,6 +5,7 @@ package benchplan
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"testing"
 	"time"
@@ -28,6 +29,17 @@ type row struct {
 	objects                             int
 	apply, plan, again, change, destroy *step
 	bare                                time.Duration
+	// answers is how long the broker takes for the answers of the plan, asked side by side.
+	answers time.Duration
+}
+
+// again is the reads, side by side.
+func (s *step) again() [][]call {
+	var groups [][]call
+	for _, path := range s.paths {
+		groups = append(groups, []call{{http.MethodGet, path, nil}})
+	}
+	return groups
 }
 
 func (r row) ratio() float64 { return r.apply.took.Seconds() / r.bare.Seconds() }
@@ -47,6 +59,9 @@ func show(t *testing.T, rows []row) {
 		cells = append(cells, r.destroy.cells(true)...)
 		cells = append(cells, fmt.Sprint(r.objects), seconds(r.bare), fmt.Sprintf("%.1f", r.ratio()))
 		table.Line(cells...)
+	}
+	for _, r := range rows {
+		t.Logf("%s: the plan took %.1f times as long as its answers alone, %s s", r.name, r.plan.took.Seconds()/r.answers.Seconds(), seconds(r.answers))
 	}
 	t.Logf("r: reads, w: writes, s: seconds, cpu: seconds of processor time of the provider's processes\n%s", table)
 }
