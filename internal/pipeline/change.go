@@ -129,7 +129,12 @@ func foreignFailedQueue(live topology.Queue) topology.Queue {
 func withoutOtherPipelines(v topology.Vhost, name string) topology.Vhost {
 	others := map[string]bool{}
 	for _, other := range Pipelines(v.Topology) {
-		others[other] = other != name
+		if other != name {
+			others[other] = true
+		}
+	}
+	if len(others) == 0 {
+		return v
 	}
 	rest := v
 	rest.Topology = topology.Topology{Exchanges: maps.Clone(v.Exchanges), Queues: maps.Clone(v.Queues), Policies: maps.Clone(v.Policies)}

@@ -53,7 +53,6 @@ func diffMap[T any](wanted, live, missing, different, extra map[string]T, equal 
 }
 
 func bindingsWithout(from, without []Binding) []Binding {
-	var rest []Binding
 	fewer := from
 	if len(without) < len(from) {
 		fewer = without
@@ -65,12 +64,9 @@ func bindingsWithout(from, without []Binding) []Binding {
 			leading[binding.Destination] = append(leading[binding.Destination], binding)
 		}
 	}
-	for _, binding := range from {
-		if !slices.ContainsFunc(leading[binding.Destination], binding.Equal) {
-			rest = append(rest, binding)
-		}
-	}
-	return rest
+	return slices.DeleteFunc(slices.Clone(from), func(binding Binding) bool {
+		return slices.ContainsFunc(leading[binding.Destination], binding.Equal)
+	})
 }
 
 func destinationsOf(bindings []Binding) map[string]bool {
