@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/golden"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/test/golden"
 )
 
 // The page has every command and every flag, as --help shows them.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/golden"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/test/golden"
 )
 
 func TestReferenceOfRules(t *testing.T) {

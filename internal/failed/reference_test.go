@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/golden"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/test/golden"
 )
 
 // The page has every header and every reason, with the comments of their constants.

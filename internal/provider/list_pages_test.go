@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/golden"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/test/golden"
 )
 
 // Each list resource has a page. tfplugindocs can generate it only with Terraform 1.14 or later.

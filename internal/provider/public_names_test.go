@@ -25,9 +25,9 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/audit"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/golden"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/test/golden"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/test/terraformtest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 

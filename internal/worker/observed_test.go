@@ -13,8 +13,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/require"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/sidecartest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/test/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/test/sidecartest"
 )
 
 // get sends a request to a process that was started to listen.

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/test/brokertest"
 )
 
 // proxy stands between a worker and the broker. It plays situations that a shared broker cannot be put into.

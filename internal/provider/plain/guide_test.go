@@ -11,9 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/registry"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/terraformtest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/test/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/test/terraformtest"
 )
 
 // guideOnMoving has the code blocks of the guide, by language.
