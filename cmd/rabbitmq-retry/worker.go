@@ -115,6 +115,7 @@ func (o *workerOptions) run(ctx context.Context, cmd *cobra.Command) error {
 	return cli.Runtime(worker.Run(ctx, options))
 }
 
-// heapFloor keeps the collector from running often over a small heap, which took an eighth of the processor time. Unlike a
-// higher GOGC, it does not multiply the memory of large messages. This memory is never touched, so it is never resident.
+// heapFloor keeps the collector from running often over a small heap, which took an eighth of the processor time. GOGC 400
+// would be as fast, but 100 messages of 1 MiB then took 97 MiB instead of 55 MiB. This memory is never touched, so it is
+// never resident.
 const heapFloor = 8 << 20

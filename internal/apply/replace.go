@@ -87,7 +87,8 @@ func (e *execution) present(
 	return only(bindings, func(b topology.Binding) bool { return has(there, b.String()) }), nil
 }
 
-// replaceExchange replaces an exchange and restores all its bindings, including those that others made.
+// replaceExchange replaces an exchange and restores all its bindings, including those that others made. While the exchange is
+// missing, dead letters of classic queues for it are lost, and published messages are unroutable.
 func (e *execution) replaceExchange(ctx context.Context, name string, wanted topology.Exchange) error {
 	lock := e.lock(e.Vhost, name, true)
 	lock.Lock()

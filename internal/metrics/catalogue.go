@@ -44,7 +44,8 @@ const (
 // Metrics of messages.
 var (
 	received = flowCounter("messages_received", "Deliveries received from the inbox.")
-	// The broker's redelivered flag does not help: from RabbitMQ 4.0 on, dead letters keep it from the work queue.
+	// The broker's redelivered flag does not help: at their first delivery, dead letters of quorum queues have it on
+	// RabbitMQ 4.0 and 4.3, and dead letters of classic queues on 4.3.
 	redeliveries = flowCounter("messages_redelivered",
 		"Deliveries in flight when a session ended: the broker delivers them again, here or to another worker. "+
 			"If it could not deliver a message, this includes deliveries acknowledged since the delivery before that message.")

@@ -57,7 +57,7 @@ func (f *Flow) Enter(stage Stage) {
 	case Consuming:
 		f.lastError = nil
 	case Disconnected:
-		// The next session is likely to have the same backlog, and will report it.
+		// The next session is likely to have the same backlog, and will report it. From 0 each time, an alert would never fire.
 		f.report = Report{Backlog: f.report.Backlog}
 	case Connected:
 	}

@@ -149,10 +149,9 @@ func (n Names) pattern(workQueues []string) string {
 	return strings.Join(patterns, "|")
 }
 
-// spread divides names into numbered groups so that each group fits into one pattern. A name's group depends only on
-// the name and the number of groups, which is a power of two. So adding or removing a name moves no other. If the
-// number doubles, each group gives names to one new group. If it halves, two groups become one. Policies are created
-// first and deleted last, so every name always has a policy.
+// spread divides names into groups that fit into one pattern each, by a hash. The number of groups is a power of two, so
+// a name moves only if the number changes, and only to a created group or from a deleted one. Policies are created first
+// and deleted last, so every name always has one. Filling pattern after pattern would move names between existing policies.
 func spread(names []string) map[int][]string {
 	for n := uint32(1); ; n *= 2 {
 		groups := map[int][]string{}

@@ -103,9 +103,9 @@ func (p Pipeline) AttachedByPolicy() []string {
 	return slices.DeleteFunc(names, func(name string) bool { return !p.WorkQueues[name].ByPolicy() })
 }
 
-// ownContent is the policy content for the pipeline's own queues. The dead-letter exchange in their arguments takes
-// precedence over the policy's. The policy's strategy and overflow take precedence over their arguments, so it sets the
-// same values.
+// ownContent is the policy content for the pipeline's own queues. The dead-letter exchange and strategy in their
+// arguments take precedence over the policy's. The policy's overflow takes precedence over their arguments, so it sets
+// the same value.
 func (p Pipeline) ownContent() topology.Arguments {
 	return WorkQueue{Type: p.QueueType}.deadLettering(p.engine().guardedExchange(p.Names()))
 }

@@ -71,9 +71,9 @@ const mostScrapes = 4
 
 // Handler answers /healthz, /readyz and /metrics. The worker is stopping once the context is done.
 //
-// /healthz only says that the process runs, since orchestrators kill a process that fails it. A worker that waits for
-// its broker holds messages, and after a restart the broker would only deliver them again. /readyz fails if nothing is
-// consumed. Its body has the problems of each pipeline and delayed exchange.
+// /healthz only says that the process runs: if an orchestrator killed a worker that waits for its broker, the broker
+// would deliver the messages again. /readyz fails only while no inbox is consumed, so one broken pipeline of many does
+// not stop a rollout. It asks sessions, not the broker, which without a majority answers while consuming hangs.
 func Handler(stopping context.Context, set *metrics.Set) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {

@@ -61,6 +61,7 @@ func Validate(w pipeline.Worker) []problem.Problem {
 	return problems
 }
 
+// checkVersion refuses an element without a version, since a default would be a guess once there are two.
 func checkVersion(version, known int) []problem.Problem {
 	switch version {
 	case known:

@@ -103,7 +103,8 @@ func (i *inbox) observe(now time.Time) {
 
 func (i *inbox) restTag() string { return restTag + "-" + strconv.Itoa(i.widenings) }
 
-// acknowledge finishes a message that the broker has accepted again.
+// acknowledge finishes a message that the broker has accepted again. With multiple, 35 messages at a time, the sidecar was
+// 2 to 7 % faster, but a mistake would acknowledge an unconfirmed message.
 func (i *inbox) acknowledge(d amqp.Delivery) error {
 	return i.finish(d, "acknowledge", d.Ack(false))
 }
