@@ -28,8 +28,9 @@ func (q liveWorkQueue) checkPolicies(f *Findings) {
 	}
 }
 
-// checkShadowed finds keys of another policy that no longer apply because of the pipeline's policy. If the queue was
-// attached before, the keys are already lost, so it only warns.
+// checkShadowed finds keys of another policy that no longer apply because of the pipeline's policy. The user must write
+// them down, since the policy can change between plan and apply. If the queue was attached before, the keys are already
+// lost, so it only warns.
 func (q liveWorkQueue) checkShadowed(f *Findings, shadowed topology.NamedPolicy, cause Cause) {
 	ours, accounted := q.pipeline.PolicyContent(q.name), q.pipeline.WrittenKeys(q.WorkQueue)
 	lost, different := topology.Arguments{}, []string{}

@@ -135,7 +135,8 @@ func (q liveWorkQueue) check(f *Findings) {
 	q.checkFailedQueue(f)
 }
 
-// checkLoop refuses a work queue that is bound to its own dead letters.
+// checkLoop refuses a work queue that is bound to its own dead letters. A broker looped such a message 1,500 times in two
+// seconds.
 func (q liveWorkQueue) checkLoop(f *Findings) {
 	n := q.pipeline.Names()
 	for _, b := range q.vhost.bindings[q.name] {
