@@ -1,29 +1,28 @@
 //go:build bench
 
-package benchplan
+package bench
 
 import (
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/test/benchtest"
 )
 
 // step is what one command took.
 type step struct {
 	requests
+	// usage is that of the provider's processes.
+	usage
+
 	took time.Duration
-	// used is what the provider's processes used. all is their processor time and Terraform's.
-	used
+	// all is the processor time of the provider's processes and Terraform's.
 	all time.Duration
 }
 
-// row is what one case took; steps that were not measured are nil.
-type row struct {
+// planRow is what one case took; steps that were not measured are nil.
+type planRow struct {
 	scenario
 
 	objects                             int
@@ -33,23 +32,14 @@ type row struct {
 	answers time.Duration
 }
 
-// again is the reads, side by side.
-func (s *step) again() [][]call {
-	var groups [][]call
-	for _, path := range s.paths {
-		groups = append(groups, []call{{http.MethodGet, path, nil}})
-	}
-	return groups
-}
+func (r planRow) ratio() float64 { return r.apply.took.Seconds() / r.bare.Seconds() }
 
-func (r row) ratio() float64 { return r.apply.took.Seconds() / r.bare.Seconds() }
-
-// show prints the rows as one table.
-func show(t *testing.T, rows []row) {
+// showPlans prints the rows as one table.
+func showPlans(t *testing.T, rows []planRow) {
 	t.Helper()
-	table := benchtest.NewTable("pipelines", "", "apply", "", "", "", "plan", "", "", "again", "", "", "", "change", "", "", "destroy", "", "", "",
+	show := newTable("pipelines", "", "apply", "", "", "", "plan", "", "", "again", "", "", "", "change", "", "", "destroy", "", "", "",
 		"bare", "", "apply/")
-	table.Line("", "", "r", "w", "s", "cpu", "r", "s", "cpu", "r", "w", "s", "cpu", "r", "s", "cpu", "r", "w", "s", "cpu", "w", "s", "bare")
+	show.line("", "", "r", "w", "s", "cpu", "r", "s", "cpu", "r", "w", "s", "cpu", "r", "s", "cpu", "r", "w", "s", "cpu", "w", "s", "bare")
 	for _, r := range rows {
 		cells := []string{fmt.Sprint(r.pipelines), r.name}
 		cells = append(cells, r.apply.cells(true)...)
@@ -57,19 +47,19 @@ func show(t *testing.T, rows []row) {
 		cells = append(cells, r.again.cells(true)...)
 		cells = append(cells, r.change.cells(false)...)
 		cells = append(cells, r.destroy.cells(true)...)
-		cells = append(cells, fmt.Sprint(r.objects), seconds(r.bare), fmt.Sprintf("%.1f", r.ratio()))
-		table.Line(cells...)
+		cells = append(cells, fmt.Sprint(r.objects), seconds(r.bare, 1), decimal(r.ratio(), 1))
+		show.line(cells...)
 	}
 	for _, r := range rows {
-		t.Logf("%s: the plan took %.1f times as long as its answers alone, %s s", r.name, r.plan.took.Seconds()/r.answers.Seconds(), seconds(r.answers))
+		t.Logf("%s: the plan took %.1f times as long as its answers alone, %s s", r.name, r.plan.took.Seconds()/r.answers.Seconds(), seconds(r.answers, 1))
 	}
-	t.Logf("r: reads, w: writes, s: seconds, cpu: seconds of processor time of the provider's processes\n%s", table)
+	t.Logf("r: reads, w: writes, s: seconds, cpu: seconds of processor time of the provider's processes\n%s", show)
 }
 
 func (s *step) cells(writes bool) []string {
 	cells := []string{"-", "-", "-", "-"}
 	if s != nil {
-		cells = []string{fmt.Sprint(s.reads), fmt.Sprint(s.writes), seconds(s.took), processor(s.CPU)}
+		cells = []string{fmt.Sprint(len(s.reads())), fmt.Sprint(s.writes()), seconds(s.took, 1), seconds(s.CPU, 2)}
 	}
 	if !writes {
 		return slices.Delete(cells, 1, 2)
@@ -77,9 +67,7 @@ func (s *step) cells(writes bool) []string {
 	return cells
 }
 
-func processor(d time.Duration) string { return fmt.Sprintf("%.2f", d.Seconds()) }
-
-func seconds(d time.Duration) string { return fmt.Sprintf("%.1f", d.Seconds()) }
+func seconds(d time.Duration, decimals int) string { return decimal(d.Seconds(), decimals) }
 
 const (
 	// moreWrites is how many writes an apply may send beyond one per object.
@@ -93,13 +81,13 @@ const (
 )
 
 // check compares a row with what is promised of every one.
-func (r row) check(t *testing.T) {
+func (r planRow) check(t *testing.T) {
 	t.Helper()
-	if r.beside == "" && r.apply.writes > r.objects+moreWrites {
-		t.Errorf("the apply sent %d writes for %d objects", r.apply.writes, r.objects)
+	if r.beside == "" && r.apply.writes() > r.objects+moreWrites {
+		t.Errorf("the apply sent %d writes for %d objects", r.apply.writes(), r.objects)
 	}
-	if r.plan.writes+r.again.writes+r.change.writes > 0 {
-		t.Errorf("writes with nothing to change: plan %d, apply %d; plan of a change %d", r.plan.writes, r.again.writes, r.change.writes)
+	if r.plan.writes()+r.again.writes()+r.change.writes() > 0 {
+		t.Errorf("writes with nothing to change: plan %d, apply %d; plan of a change %d", r.plan.writes(), r.again.writes(), r.change.writes())
 	}
 	// Of thousands of resources, Terraform itself takes most of the time.
 	if r.pipelines >= 200 && !r.plain && r.ratio() > slowerThanBare {
@@ -108,7 +96,7 @@ func (r row) check(t *testing.T) {
 }
 
 // compare prints the duration of each step for both builds.
-func (r row) compare(t *testing.T, other row) {
+func (r planRow) compare(t *testing.T, other planRow) {
 	t.Helper()
 	t.Logf("plan: %.2f of the processor time of the other build", r.plan.CPU.Seconds()/other.plan.CPU.Seconds())
 	compared := map[string][2]*step{"plan": {r.plan, other.plan}, "apply": {r.apply, other.apply}, "destroy": {r.destroy, other.destroy}}
@@ -121,7 +109,7 @@ func (r row) compare(t *testing.T, other row) {
 }
 
 // checkGrowth compares the plan of many pipelines with that of one.
-func checkGrowth(t *testing.T, rows []row) {
+func checkGrowth(t *testing.T, rows []planRow) {
 	t.Helper()
 	if len(rows) == 0 {
 		t.Fatal("no scenario was run")
@@ -131,26 +119,23 @@ func checkGrowth(t *testing.T, rows []row) {
 		return
 	}
 	for _, r := range rows {
-		// Each vhost is listed once.
-		if limit := one.plan.reads*r.vhosts + r.more(); r.plan.reads > limit {
-			t.Errorf("%s: planning without a change took %d reads, want at most %d", r.name, r.plan.reads, limit)
+		more := 0
+		if r.plain {
+			more = 1 // limits of vhosts
 		}
-		if limit := one.change.reads*r.vhosts + r.more(); r.change.reads > limit {
-			t.Errorf("%s: planning a change took %d reads, want at most %d", r.name, r.change.reads, limit)
+		check := func(what string, taken, ofOne *step) {
+			// Each vhost is listed once.
+			if got, limit := len(taken.reads()), len(ofOne.reads())*r.vhosts+more; got > limit {
+				t.Errorf("%s: planning %s took %d reads, want at most %d", r.name, what, got, limit)
+			}
 		}
+		check("without a change", r.plan, one.plan)
+		check("a change", r.change, one.change)
 	}
-}
-
-// more is how many more kinds of objects a plan reads.
-func (r row) more() int {
-	if r.plain {
-		return 1 // limits of vhosts
-	}
-	return 0
 }
 
 // checkRatio compares a figure of a scenario with that of another one, if both were measured.
-func checkRatio(t *testing.T, rows []row, what, name, other string, figure func(row) time.Duration, most float64) {
+func checkRatio(t *testing.T, rows []planRow, what, name, other string, figure func(planRow) time.Duration, most float64) {
 	t.Helper()
 	taken := map[string]float64{}
 	for _, r := range rows {

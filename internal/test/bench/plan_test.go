@@ -1,6 +1,6 @@
 //go:build bench
 
-package benchplan
+package bench
 
 import (
 	"flag"
@@ -25,7 +25,6 @@ var (
 	parallelism = flag.Int("parallelism", 200, "terraform's -parallelism of a destroy of 200 pipelines; its default is 10")
 	foreign     = flag.Int("foreign", 0, "how many queues and bindings of others the scenarios beside them have; 0 leaves these out")
 	details     = flag.Bool("details", false, "print which requests each step sent")
-	versus      = flag.String("versus", "", "directory of another build of the provider, or of another provider, to measure next to this one")
 )
 
 // scenario is one line of the table.
@@ -45,6 +44,7 @@ type scenario struct {
 	plain bool
 }
 
+// slow is how long each request takes on a slow network.
 const slow = 20 * time.Millisecond
 
 var scenarios = []scenario{
@@ -64,40 +64,38 @@ var scenarios = []scenario{
 	{name: "1 beside chain", pipelines: 1, vhosts: 1, beside: "chain"},
 }
 
-//nolint:paralleltest // measures, and needs the processors for itself
 func TestPlanAndApplyAreCheap(t *testing.T) {
 	provider := terraformtest.BuildProvider(t)
-	var rows []row
+	var rows []planRow
 	for _, s := range scenarios {
 		if (s.beside != "") != (*foreign > 0) || *only != "" && !slices.Contains(strings.Split(*only, ","), s.name) {
 			continue
 		}
 		t.Run(s.name, func(t *testing.T) {
-			r := s.measure(t, provider)
-			r.check(t)
-			taken := []row{r}
+			taken := []planRow{s.measure(t, provider)}
+			taken[0].check(t)
 			if *versus != "" {
-				taken = append(taken, s.measureVersus(t, *versus, r))
+				taken = append(taken, taken[0].measureVersus(t))
 			}
 			rows = append(rows, taken...)
-			show(t, taken)
+			showPlans(t, taken)
 		})
 	}
-	show(t, rows)
+	showPlans(t, rows)
 	checkGrowth(t, rows)
 	checkRatio(t, rows, "an apply that covers own queues, to one of work queues only", "200", "200 work queues only",
-		func(r row) time.Duration { return r.apply.took }, slowerForCover)
+		func(r planRow) time.Duration { return r.apply.took }, slowerForCover)
 	checkRatio(t, rows, "processor time of a plan of 1,000 work queues, to that of 200 pipelines", "wide", "200",
-		func(r row) time.Duration { return r.plan.CPU }, dearerForWidth)
+		func(r planRow) time.Duration { return r.plan.CPU }, dearerForWidth)
 }
 
 // measure runs the bare calls in vhosts of their own, and then the CLI.
-func (s scenario) measure(t *testing.T, provider string) row {
+func (s scenario) measure(t *testing.T, provider string) planRow {
 	t.Helper()
 	if s.workQueuesOnly {
 		provider = terraformtest.BuildProvider(t, "workqueuesonly")
 	}
-	r := row{scenario: s}
+	r := planRow{scenario: s}
 	if s.beside == "" {
 		t.Run("bare", func(t *testing.T) { s.measureBare(t, &r) })
 	}
@@ -106,92 +104,86 @@ func (s scenario) measure(t *testing.T, provider string) row {
 }
 
 // measureVersus runs the CLI once more, with another build.
-func (s scenario) measureVersus(t *testing.T, provider string, this row) row {
+func (r planRow) measureVersus(t *testing.T) planRow {
 	t.Helper()
-	r := row{scenario: s, objects: this.objects, bare: this.bare}
-	r.name += " versus"
-	t.Run("versus", func(t *testing.T) { s.measureTerraform(t, provider, &r) })
-	this.compare(t, r)
-	return r
+	other := planRow{scenario: r.scenario, objects: r.objects, bare: r.bare}
+	other.name += " versus"
+	t.Run("versus", func(t *testing.T) { r.measureTerraform(t, *versus, &other) })
+	r.compare(t, other)
+	return other
 }
 
-// prepare makes the vhosts with the work queues and the policies of others.
+// prepare makes the vhosts with the work queues and what others have there. It returns the vhost of each pipeline, too.
 func (s scenario) prepare(t testing.TB) (*brokertest.Broker, map[string]string) {
 	t.Helper()
-	var first *brokertest.Broker
-	var vhosts []string
-	for range s.vhosts {
-		b := brokertest.NewNamed(t, "bench")
-		if first == nil {
-			first = b
-		}
-		vhosts = append(vhosts, b.Vhost)
-	}
-	pipelines := pipelineVhosts(s.pipelines, vhosts)
+	var brokers []*brokertest.Broker
 	var calls [][]call
-	for _, vhost := range vhosts {
-		calls = append(calls, s.foreign(vhost))
+	for range s.vhosts {
+		brokers = append(brokers, brokertest.NewNamed(t, "bench"))
 	}
-	for name, vhost := range pipelines {
+	pipelines := map[string]string{}
+	for i := range s.pipelines {
+		name, vhost := fmt.Sprintf("p%03d", i), brokers[i%s.vhosts].Vhost
+		pipelines[name] = vhost
 		for queue := range s.workQueues(name) {
-			calls = append(calls, []call{queueCall(vhost, queue, topology.Queue{Type: topology.Quorum})})
+			calls = append(calls, creation(vhost, topology.Topology{Queues: map[string]topology.Queue{queue: {Type: topology.Quorum}}}))
 		}
 	}
-	send(t, first, calls)
-	for _, vhost := range vhosts {
-		importForeign(t, first, vhost, s.beside, *foreign)
+	send(t, brokers[0], calls)
+	for _, b := range brokers {
+		s.importForeign(t, b)
 	}
-	return first, pipelines
+	t.Cleanup(func() { s.forget(t, brokers[0], pipelines) })
+	return brokers[0], pipelines
 }
 
-func (s scenario) measureBare(t *testing.T, r *row) {
+func (s scenario) measureBare(t *testing.T, r *planRow) {
 	t.Helper()
 	b, pipelines := s.prepare(t)
 	behind := &brokertest.Broker{Endpoint: newProxy(t, b, s.delay).endpoint, Username: b.Username, Password: b.Password}
 	var calls [][]call
 	for _, name := range slices.Sorted(maps.Keys(pipelines)) {
-		calls = append(calls, creation(pipelines[name], s.objects(t, name, pipelines[name])))
+		calls = append(calls, creation(pipelines[name], s.objects(name, pipelines[name])))
 		r.objects += len(calls[len(calls)-1])
 	}
 	r.bare = send(t, behind, calls)
-	s.forget(t, b, pipelines)
 }
 
-func (s scenario) measureTerraform(t *testing.T, provider string, r *row) {
+func (s scenario) measureTerraform(t *testing.T, provider string, r *planRow) {
 	t.Helper()
 	b, pipelines := s.prepare(t)
 	p := newProxy(t, b, s.delay)
 	m := newMeter(t, provider)
 	tf := terraformtest.New(t, m.provider, "RABBITMQ_ENDPOINT="+p.endpoint)
 	if s.plain {
-		tf.Write(t, "main.tf", plainConfig(pipelines))
+		tf.Write(t, "main.tf", terraformtest.Required)
+		tf.Write(t, "plain.tf.json", plainConfig(t, pipelines))
 		tf.Write(t, "terraform.tfvars.json", plainVariables(t, b, 1000))
 		tf.Write(t, "changed.json", plainVariables(t, b, 2000))
 	} else {
-		tf.Write(t, "main.tf", config)
-		tf.Write(t, "terraform.tfvars.json", s.variables(t, pipelines, delays))
+		tf.Write(t, "main.tf", planConfig)
+		tf.Write(t, "terraform.tfvars.json", s.variables(t, pipelines, planDelays))
 		tf.Write(t, "changed.json", s.variables(t, pipelines, changedDelays))
 	}
 	run := func(args ...string) *step {
 		p.take()
 		began, before := time.Now(), childrenTime(t)
 		tf.Run(t, append(args, "-input=false", "-no-color")...)
-		taken := &step{took: time.Since(began), requests: p.take(), used: m.take(t), all: childrenTime(t) - before}
+		taken := &step{took: time.Since(began), requests: p.take(), usage: m.take(t), all: childrenTime(t) - before}
 		if *details {
-			t.Logf("%s: %s s, processor %s s and with Terraform %s s, memory %d MB\n%s", strings.Join(args, " "), seconds(taken.took),
-				processor(taken.CPU), processor(taken.all), taken.Memory/1000, strings.Join(taken.lines(), "\n"))
+			t.Logf("%s: %s s, processor %s s and with Terraform %s s, memory %.0f MiB\n%s", strings.Join(args, " "), seconds(taken.took, 1),
+				seconds(taken.CPU, 2), seconds(taken.all, 2), taken.Peak, strings.Join(taken.lines(), "\n"))
 		}
 		return taken
 	}
 	r.apply = run("apply", "-auto-approve")
 	r.plan = run("plan", "-detailed-exitcode")
-	r.answers = send(t, b, r.plan.again())
+	r.answers = send(t, b, r.plan.reads())
 	r.again = run("apply", "-auto-approve")
 	r.change = run("plan", "-var-file=changed.json")
 	if slices.Contains(strings.Split(*destroys, ","), s.name) {
 		r.destroy = run("destroy", "-auto-approve", fmt.Sprintf("-parallelism=%d", s.parallelism()))
 	}
-	s.forget(t, b, pipelines)
 }
 
 // parallelism is terraform's default, but for what would take a quarter of an hour.
@@ -202,23 +194,22 @@ func (s scenario) parallelism() int {
 	return *parallelism
 }
 
-// forget deletes what is left, since deleting a whole vhost of it in one request takes too long. The
-// queues go first: then policies have nothing to match.
+// forget deletes what is left, since deleting a whole vhost of it in one request takes too long. The queues go first: then
+// policies have nothing to match.
 func (s scenario) forget(t testing.TB, b *brokertest.Broker, pipelines map[string]string) {
 	t.Helper()
 	var queues, policies [][]call
 	for name, vhost := range pipelines {
-		all, calls := s.objects(t, name, vhost), []call{}
+		all := s.objects(name, vhost)
+		for queue := range s.workQueues(name) {
+			all.Queues[queue] = topology.Queue{}
+		}
 		for queue := range all.Queues {
 			queues = append(queues, []call{{http.MethodDelete, api("queues", vhost, queue), nil}})
 		}
-		for queue := range s.workQueues(name) {
-			queues = append(queues, []call{{http.MethodDelete, api("queues", vhost, queue), nil}})
-		}
 		for policy := range all.Policies {
-			calls = append(calls, call{http.MethodDelete, api("policies", vhost, policy), nil})
+			policies = append(policies, []call{{http.MethodDelete, api("policies", vhost, policy), nil}})
 		}
-		policies = append(policies, calls)
 	}
 	send(t, b, queues)
 	send(t, b, policies)
@@ -228,10 +219,10 @@ func (s scenario) forget(t testing.TB, b *brokertest.Broker, pipelines map[strin
 func BenchmarkWidePlan(b *testing.B) {
 	const name = "p000"
 	s := scenarios[slices.IndexFunc(scenarios, func(s scenario) bool { return s.name == "wide" })]
-	broker, pipelines := s.prepare(b)
+	_, pipelines := s.prepare(b)
 	core := acctest.Core{
 		Type: "rabbitmq_retry_pipeline", Times: apply.DefaultTimes(),
-		Config: map[string]any{"name": name, "vhost": pipelines[name], "delays": delays, "work_queues": s.configured(name)},
+		Config: map[string]any{"name": name, "vhost": pipelines[name], "delays": planDelays, "work_queues": s.configured(name)},
 	}
 	if _, err := core.PlanAndApply(b.Context()); err != nil {
 		b.Fatal(err)
@@ -241,5 +232,4 @@ func BenchmarkWidePlan(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	s.forget(b, broker, pipelines)
 }
