@@ -3,7 +3,6 @@ package audit
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -81,6 +80,6 @@ func (g graph) arriveIn(at place, reached map[string]bool) {
 
 func (g graph) sortedArrivalKeys(queue string) []key {
 	keys := slices.Collect(maps.Keys(g.arrivalKeys[queue]))
-	topology.Sort(keys, func(a, b *key) int { return strings.Compare(a.String(), b.String()) })
+	topology.SortByText(keys)
 	return keys
 }

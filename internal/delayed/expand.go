@@ -26,7 +26,7 @@ func (e Exchange) Expand() topology.Topology {
 	for _, l := range append(e.Levels(), e.Retired...) {
 		addLevel(&t, n, l)
 	}
-	topology.SortBindings(t.Bindings)
+	topology.SortByText(t.Bindings)
 	return t
 }
 

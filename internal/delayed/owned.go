@@ -73,7 +73,7 @@ func (e Exchange) Owned(vhost topology.Topology) topology.Topology {
 			owned.Bindings = append(owned.Bindings, b)
 		}
 	}
-	topology.SortBindings(owned.Bindings)
+	topology.SortByText(owned.Bindings)
 	for name := range e.Guard() {
 		if policy, exists := vhost.Policies[name]; exists {
 			owned.Policies[name] = policy

@@ -49,7 +49,7 @@ func (a Attachment) Expand() topology.Topology {
 		t.Policies[n.AttachmentFailedPolicy(a.Queue)] = p.policy(
 			WorkQueue{Type: a.WorkQueue.Type}.deadLettering(p.engine().guardedExchange(n)), ExactPattern([]string{a.WorkQueue.FailedQueue}))
 	}
-	topology.SortBindings(t.Bindings)
+	topology.SortByText(t.Bindings)
 	return t
 }
 
@@ -82,7 +82,7 @@ func (a Attachment) Owned(vhost topology.Topology) topology.Topology {
 			owned.Bindings = append(owned.Bindings, b)
 		}
 	}
-	topology.SortBindings(owned.Bindings)
+	topology.SortByText(owned.Bindings)
 	if queue, exists := vhost.Queues[a.WorkQueue.FailedQueue]; exists && a.WorkQueue.DeclaresFailedQueue() {
 		owned.Queues[a.WorkQueue.FailedQueue] = queue
 	}

@@ -28,7 +28,7 @@ func (p Pipeline) Expand() topology.Topology {
 	addWorkQueues(&t, p)
 	addFailedQueuesOfWorkQueues(&t, p)
 	addPolicies(t, p)
-	topology.SortBindings(t.Bindings)
+	topology.SortByText(t.Bindings)
 	return t
 }
 

@@ -28,7 +28,7 @@ func (p Pipeline) Owned(vhost topology.Topology) topology.Topology {
 			owned.Bindings = append(owned.Bindings, binding)
 		}
 	}
-	topology.SortBindings(owned.Bindings)
+	topology.SortByText(owned.Bindings)
 	for name, policy := range vhost.Policies {
 		if n.ownsPolicy(name) {
 			owned.Policies[name] = policy

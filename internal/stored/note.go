@@ -91,7 +91,7 @@ func (n Notes) WithNoted(vhost topology.Topology, matters func(topology.Binding)
 			found = append(found, b)
 		}
 	}
-	topology.SortBindings(found)
+	topology.SortByText(found)
 	return slices.CompactFunc(found, topology.Binding.Equal)
 }
 

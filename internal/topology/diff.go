@@ -1,7 +1,6 @@
 package topology
 
 import (
-	"cmp"
 	"maps"
 	"reflect"
 	"slices"
@@ -104,22 +103,6 @@ func (b Binding) Equal(other Binding) bool {
 // Equal reports whether two sets of arguments are the same. Nil equals an empty set.
 func (a Arguments) Equal(other Arguments) bool {
 	return len(a) == len(other) && (len(a) == 0 || reflect.DeepEqual(a, other))
-}
-
-// SortBindings sorts bindings by their text.
-func SortBindings(bindings []Binding) {
-	type rendered struct {
-		text    string
-		binding Binding
-	}
-	order := make([]rendered, len(bindings))
-	for i, b := range bindings {
-		order[i] = rendered{b.String(), b}
-	}
-	Sort(order, func(a, b *rendered) int { return cmp.Compare(a.text, b.text) })
-	for i, r := range order {
-		bindings[i] = r.binding
-	}
 }
 
 // Merge joins two sets of objects read from the same vhost.

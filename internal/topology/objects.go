@@ -6,7 +6,9 @@ package topology
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 )
 
 // Queue types that a pipeline can be made of.
@@ -127,6 +129,22 @@ func Sort[T any](list []T, compare func(a, b *T) int) {
 	slices.SortFunc(order, compare)
 	for i, element := range order {
 		list[i] = *element
+	}
+}
+
+// SortByText sorts a list by texts that are made once.
+func SortByText[T fmt.Stringer](list []T) {
+	type rendered struct {
+		text    string
+		element *T
+	}
+	order := make([]rendered, len(list))
+	for i, element := range list {
+		order[i] = rendered{element.String(), &element}
+	}
+	slices.SortFunc(order, func(a, b rendered) int { return strings.Compare(a.text, b.text) })
+	for i, r := range order {
+		list[i] = *r.element
 	}
 }
 

@@ -31,7 +31,7 @@ const (
 	unit         = 100 * time.Millisecond
 	longest      = 720 * time.Hour
 	hour         = time.Hour
-	// dueKey is the routing key of all messages, with which they go to the work queue when they are due.
+	// dueKey is the routing key of all messages. When they are due, it leads to the work queue.
 	dueKey = "order.created"
 	// deliver is the exchange for what is due, of those who have no delayed exchange.
 	deliver = "deliver"

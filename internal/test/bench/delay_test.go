@@ -31,7 +31,7 @@ const (
 	fromPublisher = ", from a publisher"
 )
 
-// The sidecar adds a header for each level, by which the broker then routes.
+// The sidecar adds a header for each level, and the broker routes by these headers.
 var hoursTargets = []target{
 	{throughSidecar + fromPublisher, barePipe + fromPublisher, 0.8},
 	{throughSidecar + fromInbox, barePipe + fromInbox, 0.6},
@@ -128,7 +128,7 @@ func TestDelayRandom(t *testing.T) {
 	}
 }
 
-// TestDelayBurst measures how late messages are of which very many are due at once.
+// TestDelayBurst measures how late messages are if very many are due at once.
 func TestDelayBurst(t *testing.T) {
 	show := newTable("", "late p50", "max", "the last one after the first was due", "of straight's", "early", "twice")
 	published := time.Duration(*burst / *burstRate) * time.Second

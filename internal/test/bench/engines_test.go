@@ -28,7 +28,7 @@ const (
 	failures = 2
 	// engineWait is the delay before each retry: the one that all engines can wait.
 	engineWait = time.Second
-	// noFailures is the load in which nothing fails.
+	// noFailures is the load without failures.
 	noFailures = "no failures"
 )
 

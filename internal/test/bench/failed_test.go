@@ -34,7 +34,7 @@ var failedTargets = []target{
 	{"replay", barePipe, 0.5},
 }
 
-// failed has a pipeline whose work queue nobody consumes, and n failed messages.
+// failed has a pipeline whose work queue has no consumer, and n failed messages.
 type failed struct {
 	vhost
 
@@ -111,7 +111,7 @@ func (f failed) since(began time.Time) result {
 	return result{rate: float64(f.n) / time.Since(began).Seconds(), messages: f.n}
 }
 
-// command runs one of the commands, all of which is measured: also its connections, and what it waits for.
+// command measures one of the commands, with its connections and its waits.
 func (f failed) command(name string, args ...string) result {
 	command := exec.CommandContext(f.t.Context(), f.binary, append([]string{"failed", name, string(names), "--vhost", f.Vhost}, args...)...)
 	command.Env = []string{"RABBITMQ_URI=" + f.URI}
@@ -148,7 +148,7 @@ func (f failed) bareLook() result {
 	return f.since(began)
 }
 
-// barePipe has the pipe, whose prefetch is that of a replay, move all messages to the work queue.
+// barePipe moves all messages to the work queue through the pipe, with the prefetch of a replay.
 func (f failed) barePipe() result {
 	began := time.Now()
 	p := &pipe{f.VhostURI(), names.FailedQueue(), names.ReturnExchange(), pipeline.ReturnKey(workQueue), f.n, 2000}

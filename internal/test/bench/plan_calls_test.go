@@ -37,8 +37,8 @@ type call struct {
 	body         any
 }
 
-// send sends the calls of ten groups side by side, those of a group one after another, and returns how long all of them took: nothing
-// but the writes, on connections that are kept alive.
+// send sends the calls of up to ten groups side by side, and the calls of one group in order. It returns how long all of them took, on
+// connections that are kept alive.
 func send(t testing.TB, b *brokertest.Broker, groups [][]call) time.Duration {
 	t.Helper()
 	began := time.Now()
@@ -69,7 +69,7 @@ func (c call) send(b *brokertest.Broker) error {
 // object is one in JSON.
 type object = map[string]any
 
-// creation is the calls that make a topology, in an order in which they succeed.
+// creation lists the calls that create a topology, in an order that succeeds.
 func creation(vhost string, t topology.Topology) []call {
 	set := func(arguments topology.Arguments) object { return maps.Collect(maps.All(arguments)) } // not null, which the API refuses
 	var calls []call

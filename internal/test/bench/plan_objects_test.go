@@ -36,7 +36,7 @@ var (
 	changedDelays = []string{"1s", "5s", "30s", "5m", "2h"}
 )
 
-// workQueues are those of one pipeline, of which the first ones have failed queues of their own.
+// workQueues returns the work queues of a pipeline. The first ones have failed queues of their own.
 func (s scenario) workQueues(name string) map[string]pipeline.WorkQueue {
 	queues := map[string]pipeline.WorkQueue{}
 	if s.plain {
@@ -74,7 +74,7 @@ func (s scenario) variables(t *testing.T, pipelines map[string]string, delays []
 	return text(t, object{"pipelines": pipelines, "work_queues": workQueues, "delays": delays})
 }
 
-// objects are those of one pipeline.
+// objects returns the objects of one pipeline.
 func (s scenario) objects(name, vhost string) topology.Topology {
 	if s.plain {
 		return plainObjects(name)
@@ -191,7 +191,7 @@ func plainConfig(t *testing.T, pipelines map[string]string) string {
 	return text(t, object{"resource": resources, "variable": object{"vhost": object{"type": "string"}, "length": object{"type": "number"}}})
 }
 
-// plainObjects are those of one pipeline.
+// plainObjects returns the objects of one pipeline that is made of plain resources.
 func plainObjects(name string) topology.Topology {
 	t := topology.New()
 	t.Exchanges[name+".dlx"] = topology.Exchange{Type: "fanout"}
