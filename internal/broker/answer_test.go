@@ -210,7 +210,7 @@ func TestReadThatHangs(t *testing.T) {
 		reads.Add(1)
 		<-r.Context().Done()
 	}))
-	err := c.getWithin(t.Context(), 200*time.Millisecond, path("whoami"), &struct{}{})
+	err := c.get(withTimeout(t.Context(), 200*time.Millisecond), path("whoami"), &struct{}{})
 	if err == nil || reads.Load() != maxTimeouts || !strings.Contains(err.Error(), "check that RabbitMQ runs") {
 		t.Errorf("%d reads: %v", reads.Load(), err)
 	}
@@ -230,8 +230,7 @@ func TestListHasTimeForAllQueues(t *testing.T) {
 		}))
 		got := c.listTimeout(t.Context())
 		require.Equal(t, want, got)
-		ctx := context.WithValue(t.Context(), readOnly{}, &reading{timeout: got})
-		said := c.unreached(ctx, context.DeadlineExceeded).Error()
+		said := c.unreached(withTimeout(t.Context(), got), context.DeadlineExceeded).Error()
 		require.Equal(t, queues > 0, strings.Contains(said, fmt.Sprintf("the broker has %d queues", queues)), said)
 	}
 }

@@ -164,26 +164,26 @@ const maxTimeouts = 2
 // readOnly marks the context of a request that can be repeated, with a [reading] as its value.
 type readOnly struct{}
 
-// reading is one read with the time for an answer, and its number of timeouts.
-type reading struct {
-	timeout  time.Duration
-	timeouts int
+// reading is one read with its number of timeouts.
+type reading struct{ timeouts int }
+
+// timeoutKey is the context's key of how long the answer to a request can take.
+type timeoutKey struct{}
+
+func withTimeout(ctx context.Context, timeout time.Duration) context.Context {
+	return context.WithValue(ctx, timeoutKey{}, timeout)
 }
 
 // timeoutOf returns how long the answer to a request can take.
 func timeoutOf(ctx context.Context) time.Duration {
-	if read, ok := ctx.Value(readOnly{}).(*reading); ok {
-		return read.timeout
+	if timeout, set := ctx.Value(timeoutKey{}).(time.Duration); set {
+		return timeout
 	}
 	return requestTimeout
 }
 
 func (c *Client) get(ctx context.Context, path string, into any) error {
-	return c.getWithin(ctx, requestTimeout, path, into)
-}
-
-func (c *Client) getWithin(ctx context.Context, timeout time.Duration, path string, into any) error {
-	_, err := c.do(context.WithValue(ctx, readOnly{}, &reading{timeout: timeout}), http.MethodGet, path, nil, into)
+	_, err := c.do(context.WithValue(ctx, readOnly{}, &reading{}), http.MethodGet, path, nil, into)
 	return err
 }
 
@@ -396,7 +396,7 @@ func (c *Client) requirePathsKept(ctx context.Context) error {
 	}
 	probe := path("whoami") + escapedSlash
 	var user rabbithole.WhoamiInfo
-	_, err := c.send(context.WithValue(ctx, readOnly{}, &reading{timeout: requestTimeout}), http.MethodGet, probe, nil, &user)
+	_, err := c.send(context.WithValue(ctx, readOnly{}, &reading{}), http.MethodGet, probe, nil, &user)
 	var answer *Error
 	switch {
 	case err == nil:

@@ -199,7 +199,7 @@ func (c *Client) unreached(ctx context.Context, err error) *UnreachedError {
 // lookAt says what to look at if the error itself tells nothing.
 func (c *Client) lookAt(ctx context.Context, err error) string {
 	timeout := timeoutOf(ctx)
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil && timeout >= 2*requestTimeout {
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil && timeout > vhostTimeout {
 		return fmt.Sprintf(lookAtSize, c.cluster.queues, maxTimeouts, timeout)
 	}
 	return lookAtNetwork

@@ -16,7 +16,7 @@ import (
 // visit reads objects of one kind, one at a time. It fails if one of them is not in the vhost.
 func visit[T any](ctx context.Context, c *Client, path, vhost string, vhostOf func(T) string, add func(T)) error {
 	var foreign error
-	err := c.getWithin(ctx, c.listTimeout(ctx), path, elements[T](func(object T) {
+	err := c.get(withTimeout(ctx, c.listTimeout(ctx)), path, elements[T](func(object T) {
 		if other := vhostOf(object); other != vhost {
 			foreign = mistaken(path, fmt.Sprintf("the list has an object of the vhost %q", other), lookAtPaths)
 			return

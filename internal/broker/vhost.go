@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	rabbithole "github.com/michaelklishin/rabbit-hole/v2"
 )
@@ -166,9 +167,20 @@ func (c *Client) VhostSettings(ctx context.Context) (map[string]VhostSettings, e
 	return all, nil
 }
 
-// PutVhost creates or changes a vhost, without its limits and its tracing, and reports whether it is new.
+// vhostTimeout is for the write of a vhost, which takes up to 30 seconds, and for the 45 seconds in which a broker then waits until the
+// vhost runs on all nodes.
+const vhostTimeout = 80 * time.Second
+
+// PutVhost creates or changes a vhost, without its limits and its tracing, and reports whether it is new. The creator of a vhost gets
+// all permissions in it, but only at the end of the request (put_vhost in rabbit_vhost.erl).
 func (c *Client) PutVhost(ctx context.Context, name string, settings VhostSettings) (bool, error) {
-	return c.put(ctx, path("vhosts", name), vhostBody(settings))
+	return c.put(withTimeout(ctx, vhostTimeout), path("vhosts", name), vhostBody(settings))
+}
+
+// GrantCreator gives the client's user what the creator of a vhost gets.
+func (c *Client) GrantCreator(ctx context.Context, vhost string) error {
+	_, err := c.PutPermission(ctx, Grant{Vhost: vhost, User: c.config.Username}, Permission{Configure: ".*", Write: ".*", Read: ".*"})
+	return err
 }
 
 // PutTracing changes the tracing of a vhost that has the other settings. A broker can forget one of two changes at the same time, and

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -322,6 +323,26 @@ func TestAcc_VhostThatOthersUseStays(t *testing.T) {
 	require.ErrorContains(t, err, "not today")
 	status, _ := b.Request(t, http.MethodGet, queue, nil)
 	require.Equal(t, http.StatusOK, status)
+}
+
+// A broker that is cut off before the end of the creation has not given the creator its permissions.
+func TestAccEveryRelease_CreatorOfAVhostHasPermissions(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	name := b.Vhost + ".new"
+	c := core("rabbitmq_vhost", map[string]any{"name": name})
+	permission := "/api/permissions/" + url.PathEscape(name) + "/" + url.PathEscape(b.Username)
+	c.Endpoint = b.Behind(t, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
+		if r.Method == http.MethodPut && strings.HasPrefix(r.URL.Path, "/api/vhosts/") {
+			api.ServeHTTP(httptest.NewRecorder(), r)
+			b.Call(t, http.MethodDelete, permission, nil, nil)
+			panic(http.ErrAbortHandler)
+		}
+		api.ServeHTTP(w, r)
+	})
+	t.Cleanup(func() { _, _ = b.Request(t, http.MethodDelete, "/api/vhosts/"+url.PathEscape(name), nil) })
+	c.MustApply(t)
+	b.Call(t, http.MethodPut, "/api/queues/"+url.PathEscape(name)+"/q", map[string]any{"durable": true}, nil)
 }
 
 // Statistics that are older than the destroy do not show a message that a consumer has just taken.

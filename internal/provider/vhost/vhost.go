@@ -3,6 +3,7 @@ package vhost
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
@@ -105,7 +106,7 @@ func (s store) now(ctx context.Context, id []string) (broker.VhostSettings, bool
 }
 
 func (s store) Put(ctx context.Context, id []string, wanted broker.VhostSettings) (created bool, err error) {
-	before, _, err := s.now(ctx, id)
+	before, existed, err := s.now(ctx, id)
 	if err != nil {
 		return false, err
 	}
@@ -114,6 +115,9 @@ func (s store) Put(ctx context.Context, id []string, wanted broker.VhostSettings
 		sent.DefaultQueueType = before.DefaultQueueType // RabbitMQ 4.3 resets what a request leaves out
 	}
 	created, err = s.run.Client.PutVhost(ctx, id[0], sent)
+	if broker.IsUnanswered(err) && !existed {
+		err = errors.Join(err, s.run.Client.GrantCreator(ctx, id[0]))
+	}
 	if err != nil {
 		return false, err
 	}
