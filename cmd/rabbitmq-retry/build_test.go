@@ -26,9 +26,10 @@ func TestImportsNothingOfTerraform(t *testing.T) {
 	}
 }
 
+// If the linker cannot leave out unused methods, the binary is beyond this limit; design/libraries.md says what it consists of.
 func TestBinaryIsSmall(t *testing.T) {
 	t.Parallel()
-	const limit = 16 << 20
+	const limit = 15 << 20
 	path := filepath.Join(t.TempDir(), "rabbitmq-retry")
 	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -X github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/release.version=1.2.3", "-o", path, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
