@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -233,6 +235,32 @@ func TestListHasTimeForAllQueues(t *testing.T) {
 		said := c.unreached(withTimeout(t.Context(), got), context.DeadlineExceeded).Error()
 		require.Equal(t, queues > 0, strings.Contains(said, fmt.Sprintf("the broker has %d queues", queues)), said)
 	}
+}
+
+// A broker ends a request that takes longer than its own timeout. A connection that breaks off earlier is something else.
+func TestBrokersOwnTimeout(t *testing.T) {
+	t.Parallel()
+	for after, want := range map[time.Duration]string{time.Minute: "idle_timeout", time.Second: "begin the endpoint with https://"} {
+		synctest.Test(t, func(t *testing.T) {
+			c, attempts := &Client{base: "http://localhost"}, 0
+			c.http = repeating(&http.Client{Transport: whole{breakingOff(func() {
+				attempts++
+				time.Sleep(after)
+			})}})
+			c.requests = make(limiter, 1)
+			err := c.get(withTimeout(t.Context(), 4*time.Minute), path("bindings", "/"), nil)
+			require.ErrorContains(t, err, want)
+			require.Equal(t, after == time.Minute, attempts == maxTimeouts, "%d attempts", attempts)
+		})
+	}
+}
+
+// breakingOff is a server that closes each connection without an answer, after a call.
+type breakingOff func()
+
+func (b breakingOff) RoundTrip(*http.Request) (*http.Response, error) {
+	b()
+	return nil, io.EOF
 }
 
 // A broker tells how many queues it has, in the answer that also has its version.

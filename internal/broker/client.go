@@ -106,7 +106,11 @@ type whole struct{ http.RoundTripper }
 func (w whole) RoundTrip(request *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(request.Context(), timeoutOf(request.Context()))
 	defer cancel()
+	began := time.Now()
 	response, err := w.RoundTripper.RoundTrip(request.WithContext(ctx))
+	if errors.Is(err, io.EOF) && time.Since(began) > requestTimeout {
+		return nil, fmt.Errorf("%w (%w)", errBrokersTimeout, err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -121,6 +125,9 @@ func (w whole) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	return response, err
 }
+
+// errBrokersTimeout is the end of a connection over a request that takes the broker too long.
+var errBrokersTimeout = errors.New("the broker's own timeout")
 
 // notFollowed returns a redirection as the answer, because to follow it would turn a DELETE into a GET.
 func notFollowed(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -139,7 +146,7 @@ func retryable(ctx context.Context, response *http.Response, err error) (bool, e
 		return false, nil
 	}
 	var unanswered net.Error
-	if errors.As(err, &unanswered) && unanswered.Timeout() {
+	if errors.Is(err, errBrokersTimeout) || errors.As(err, &unanswered) && unanswered.Timeout() {
 		read.timeouts++
 		return read.timeouts < maxTimeouts, nil
 	}

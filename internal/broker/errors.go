@@ -144,8 +144,10 @@ func (c *Client) refusedAs(ctx context.Context, vhost string, err error) error {
 // Remedies for requests without an answer.
 const (
 	lookAtNetwork = "check that RabbitMQ runs and is not overloaded, and that all proxies and firewalls in between let the request pass"
-	lookAtSize    = "the broker has %d queues, and gathers a whole list before it answers; it was given %d times %s for this one. " +
-		"Try again when the node is less busy. Lists take less time if the vhost has fewer queues, or the node more processors"
+	lookAtSize    = "the broker has %d queues, and gathers a whole list before it answers; it was given %d times %s for this one. " + lessBusy
+	lookAtIdle    = "the broker has %d queues, and gathers a whole list before it answers. It has less time for that than " +
+		"management.tcp.idle_timeout in rabbitmq.conf, which is 60000 (ms) by default: raise it. " + lessBusy
+	lessBusy    = "Try again when the node is less busy. Lists take less time if the vhost has fewer queues, or the node more processors"
 	writeHTTPS  = "this port uses TLS: begin the endpoint with https://"
 	maybeHTTPS  = "if this port uses TLS, as 15671 does, begin the endpoint with https://; otherwise "
 	writeHTTP   = "this port does not use TLS: begin the endpoint with http://, or name the port that uses TLS, such as 15671"
@@ -190,6 +192,7 @@ func (c *Client) unreached(ctx context.Context, err error) *UnreachedError {
 		remedy = writeHTTPS
 	case has("server gave HTTP response to HTTPS client"), has("first record does not look like a TLS handshake"):
 		remedy = writeHTTP
+	case errors.Is(err, errBrokersTimeout):
 	case plain && (errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
 		remedy = maybeHTTPS + lookAtNetwork
 	}
@@ -199,6 +202,9 @@ func (c *Client) unreached(ctx context.Context, err error) *UnreachedError {
 // lookAt says what to look at if the error itself tells nothing.
 func (c *Client) lookAt(ctx context.Context, err error) string {
 	timeout := timeoutOf(ctx)
+	if errors.Is(err, errBrokersTimeout) {
+		return fmt.Sprintf(lookAtIdle, c.cluster.queues)
+	}
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil && timeout > vhostTimeout {
 		return fmt.Sprintf(lookAtSize, c.cluster.queues, maxTimeouts, timeout)
 	}
