@@ -28,19 +28,18 @@ const (
 // policy changes again. It then holds all its dead letters (rabbit_fifo_dlx_worker:lookup_topology; seen on 4.3.6, with
 // Khepri).
 func (e *execution) writePolicies(ctx context.Context, policies []topology.NamedPolicy) error {
-	var first, again []topology.NamedPolicy
-	for _, policy := range policies {
-		if _, deadLetters := policy.Definition["dead-letter-exchange"]; deadLetters {
-			again = append(again, policy)
-			policy.Policy = harmlesslyChanged(policy.Policy)
-		}
-		first = append(first, policy)
-	}
+	deadLetters := func(policy topology.NamedPolicy) bool { return has(policy.Definition, "dead-letter-exchange") }
+	again := only(policies, deadLetters)
 	if e.All.Nodes < 2 || e.All.Version.Before(4, 0) || len(again) == 0 {
 		return each(ctx, policies, e.writePolicy)
 	}
-	if err := each(ctx, first, e.writePolicy); err != nil {
-		return err
+	for _, policy := range policies {
+		if deadLetters(policy) {
+			policy.Policy = harmlesslyChanged(policy.Policy)
+		}
+		if err := e.writePolicy(ctx, policy); err != nil {
+			return err
+		}
 	}
 	if err := pause(ctx, replicationTime); err != nil {
 		return err
@@ -72,34 +71,18 @@ func harmlesslyChanged(policy topology.Policy) topology.Policy {
 // Then priorities fall, weakest policy first. The higher rank comes first, because it receives the queues that another
 // policy releases. All policies want the same priority, and live ones differ only if a change was interrupted.
 func (c Change) writeOrder(policies map[string]topology.Policy) []topology.NamedPolicy {
-	order := byName(policies)
-	slices.SortStableFunc(order, func(a, b topology.NamedPolicy) int {
-		phaseA, phaseB := c.phase(a), c.phase(b)
-		weakestFirst := 0
-		if phaseA == falling {
-			weakestFirst = cmp.Compare(c.Live.Policies[a.Name].Priority, c.Live.Policies[b.Name].Priority)
+	key := func(p topology.NamedPolicy) []int {
+		switch live, exists := c.Live.Policies[p.Name]; {
+		case !exists: // it can take over from others
+			return []int{0, 0, -p.Rank}
+		case p.Priority < live.Priority:
+			return []int{1, live.Priority, -p.Rank}
 		}
-		return cmp.Or(cmp.Compare(phaseA, phaseB), weakestFirst, cmp.Compare(b.Rank, a.Rank))
-	})
-	return order
-}
-
-// Phases of writing policies.
-const (
-	takingOver = iota
-	falling
-	changing
-)
-
-func (c Change) phase(p topology.NamedPolicy) int {
-	have, exists := c.Live.Policies[p.Name]
-	switch {
-	case exists && p.Priority < have.Priority:
-		return falling
-	case exists:
-		return changing
+		return []int{2, 0, -p.Rank}
 	}
-	return takingOver
+	order := byName(policies)
+	slices.SortStableFunc(order, func(a, b topology.NamedPolicy) int { return slices.Compare(key(a), key(b)) })
+	return order
 }
 
 // overtaking divides the policies to delete. If a policy would take precedence when another policy's priority falls, it
@@ -173,17 +156,11 @@ func (e *execution) awaitLeaders(ctx context.Context, policies []topology.NamedP
 		if err != nil {
 			return nil, err
 		}
-		var leaderless []string
-		for queue, leader := range leaders {
-			if leader == "" {
-				leaderless = append(leaderless, queue)
-			}
-		}
+		leaderless := only(slices.Sorted(maps.Keys(leaders)), func(queue string) bool { return leaders[queue] == "" })
 		if len(leaderless) == 0 {
 			return leaders, nil
 		}
 		if time.Now().After(deadline) {
-			slices.Sort(leaderless)
 			return nil, fmt.Errorf("these queues have no leader: %s. %w", strings.Join(leaderless, ", "), errElections)
 		}
 		if err := pause(ctx, e.times.Poll); err != nil {
