@@ -128,7 +128,7 @@ func (e *execution) deleteUnbound(ctx context.Context, name string, queue topolo
 func (e *execution) awaitDeletion(ctx context.Context, name string, unanswered error) error {
 	gone := e.lookUp(ctx, func(now topology.Topology) bool { return !has(now.Queues, name) })
 	info, err := e.client.Queue(ctx, e.Vhost, name)
-	if gone || err == nil && inspectPending(info).unknown == "" {
+	if gone || err == nil && inspectPending(info).Unknown == "" {
 		delete(e.deletionUnknown, name)
 	}
 	if gone {

@@ -190,8 +190,8 @@ func (e *execution) answers(ctx context.Context, queues map[string]topology.Queu
 			continue
 		}
 		// A question can take a message over a delivery limit, so a queue with visible messages is not asked.
-		if seen, err := e.inspectQueue(ctx, e.Vhost, name, contents); err == nil && seen.found != "" || e.hidden[name] != "" {
-			against[name] = cmp.Or(seen.found, e.hidden[name])
+		if seen, err := e.inspectQueue(ctx, e.Vhost, name, contents); err == nil && seen.Found != "" || e.hidden[name] != "" {
+			against[name] = cmp.Or(seen.Found, e.hidden[name])
 			continue
 		}
 		holds, err := e.HoldsMessage(ctx, e.Vhost, name)

@@ -98,129 +98,105 @@ const notAccepted = " not accepted yet"
 // IsPending reports whether the description of a queue's contents is about pending dead letters.
 func IsPending(found string) bool { return strings.HasSuffix(found, notAccepted) }
 
-// inspection is the result of reading a queue once. If the queue looks empty, both texts are empty.
-type inspection struct {
-	// found describes the contents of the queue.
-	found string
-	// unknown says why the answer proves nothing.
-	unknown string
-	// stuck says that a shared queue has messages but no consumer.
-	stuck bool
+// Inspection is the result of reading a queue once. If the queue looks empty, both texts are empty. That is no proof,
+// because counts lag.
+type Inspection struct {
+	// Found describes the contents of the queue.
+	Found string
+	// Unknown says why the answer proves nothing.
+	Unknown string
+	// Stuck says that the queue has messages but no consumer.
+	Stuck bool
 }
 
 // of inspects the answer for a queue.
-func (c check) of(q broker.QueueInfo) inspection {
-	if c != pendingDeadLetters {
-		switch {
-		case q.Messages == nil:
-			return inspection{unknown: "the broker does not report how many messages it has: does its leader run?"}
-		case *q.Messages > 0 && c == exposed:
-			return inspection{found: count(*q.Messages, "message", "messages") + ", to which a policy of others would apply its limits"}
-		case *q.Messages > 0:
-			return inspection{
-				found: count(*q.Messages, "message", "messages"),
-				stuck: c == use && q.Consumers != nil && *q.Consumers == 0,
-			}
-		}
-	}
-	seen := inspectPending(q)
-	if c != use || seen != (inspection{}) {
-		return seen
-	}
+func (c check) of(q broker.QueueInfo) Inspection {
+	messages, pending := inspectMessages(q), inspectPending(q)
 	switch {
+	case c == pendingDeadLetters:
+		return pending
+	case c == exposed && messages.Found != "":
+		return Inspection{Found: messages.Found + ", to which a policy of others would apply its limits"}
+	case messages != Inspection{}:
+		return messages
+	case c != use || pending != Inspection{}:
+		return pending
 	case q.Consumers == nil:
-		return inspection{unknown: "the broker does not report how many consumers it has"}
+		return Inspection{Unknown: "the broker does not report how many consumers it has"}
 	case *q.Consumers > 0:
-		return inspection{found: count(*q.Consumers, "consumer", "consumers") + ", so it is in use"}
+		return Inspection{Found: count(*q.Consumers, "consumer", "consumers") + ", so it is in use"}
 	}
-	return inspection{}
+	return Inspection{}
+}
+
+// inspectMessages looks only at messages, ready or unacknowledged.
+func inspectMessages(q broker.QueueInfo) Inspection {
+	switch {
+	case q.Messages == nil:
+		return Inspection{Unknown: "the broker does not report how many messages it has: does its leader run?"}
+	case *q.Messages > 0:
+		return Inspection{Found: count(*q.Messages, "message", "messages"), Stuck: q.Consumers != nil && *q.Consumers == 0}
+	}
+	return Inspection{}
 }
 
 // inspectPending looks only at pending dead letters. After a failover, counts are missing or old until the queue runs
 // with all its members, so they prove nothing until then.
-func inspectPending(q broker.QueueInfo) inspection {
+func inspectPending(q broker.QueueInfo) Inspection {
 	switch {
 	case q.State != "running":
-		return inspection{unknown: fmt.Sprintf("its state is %q", q.State)}
+		return Inspection{Unknown: fmt.Sprintf("its state is %q", q.State)}
 	case q.Type != topology.Quorum:
-		return inspection{}
+		return Inspection{}
 	case q.MessagesDLX == nil:
-		return inspection{unknown: "the broker does not report how many dead letters are pending"}
+		return Inspection{Unknown: "the broker does not report how many dead letters are pending"}
 	case *q.MessagesDLX > 0:
 		what := count(*q.MessagesDLX, "dead letter that its target has", "dead letters that their targets have")
-		return inspection{found: what + notAccepted}
+		return Inspection{Found: what + notAccepted}
 	case len(q.Online) != len(q.Members):
-		return inspection{unknown: fmt.Sprintf("%d of its %d members are online", len(q.Online), len(q.Members))}
+		return Inspection{Unknown: fmt.Sprintf("%d of its %d members are online", len(q.Online), len(q.Members))}
 	}
-	return inspection{}
+	return Inspection{}
 }
 
 // inspectQueue reads and inspects a queue. A queue that does not exist counts as empty.
-func (a *Applier) inspectQueue(ctx context.Context, vhost, queue string, check check) (inspection, error) {
+func (a *Applier) inspectQueue(ctx context.Context, vhost, queue string, check check) (Inspection, error) {
 	info, err := a.client.Queue(ctx, vhost, queue)
 	if broker.IsNotFound(err) {
-		return inspection{}, nil
+		return Inspection{}, nil
 	}
 	if err != nil {
-		return inspection{}, err
+		return Inspection{}, err
 	}
 	return check.of(info), nil
 }
 
-// LooksEmpty reports whether one inspection found nothing in the queue. That is no proof, because counts lag.
-func (a *Applier) LooksEmpty(ctx context.Context, vhost, queue string) (bool, error) {
-	seen, err := a.inspectQueue(ctx, vhost, queue, contents)
-	return err == nil && seen == inspection{}, err
+// Inspect inspects the contents of a queue, read by itself. A busy broker keeps a listing for five times as long as it takes to make, so
+// that a queue emptied since has messages in it.
+func (a *Applier) Inspect(ctx context.Context, vhost, queue string) (Inspection, error) {
+	return a.inspectQueue(ctx, vhost, queue, contents)
 }
 
-// Filled lists the queues of a vhost that do not look empty in one reading of all statistics.
-func (a *Applier) Filled(ctx context.Context, vhost string) (map[string]bool, error) {
+// Filled has the queues of a vhost that do not look empty in one reading of all statistics.
+func (a *Applier) Filled(ctx context.Context, vhost string) (map[string]Inspection, error) {
 	queues, err := a.client.QueueCounts(ctx, vhost)
-	return namesOf(queues, func(q broker.QueueInfo) bool { return contents.of(q) != inspection{} }), err
+	return filled(queues, contents.of), err
 }
 
-// Contents are the visible contents of the queues of a vhost. A queue without an entry can still have messages.
-type Contents struct {
-	// Found describes the contents of each queue.
-	Found map[string]string
-	// Stuck are the queues that have messages and no consumer.
-	Stuck map[string]bool
-}
-
-// AllContents reads the contents of each queue of a vhost, by one reading of all statistics.
-func (a *Applier) AllContents(ctx context.Context, vhost string) (Contents, error) {
-	all := Contents{map[string]string{}, map[string]bool{}}
-	queues, err := a.client.QueueCounts(ctx, vhost)
-	for _, q := range queues {
-		if found := contents.of(q).found; found != "" {
-			all.Found[q.Name] = found
-			all.Stuck[q.Name] = use.of(q).stuck
-		}
-	}
-	return all, err
-}
-
-// Stuck reports whether a queue, read by itself, has messages and no consumer. A busy broker keeps a listing for five times as long as it
-// takes to make, so that a queue emptied since has messages in it.
-func (a *Applier) Stuck(ctx context.Context, vhost, queue string) (bool, error) {
-	seen, err := a.inspectQueue(ctx, vhost, queue, use)
-	return seen.stuck, err
-}
-
-// Counted lists the queues of a vhost that count messages themselves. Their statistics can lag behind.
-func (a *Applier) Counted(ctx context.Context, vhost string) (map[string]bool, error) {
+// Counted has the queues of a vhost that count messages themselves. Their statistics can lag behind.
+func (a *Applier) Counted(ctx context.Context, vhost string) (map[string]Inspection, error) {
 	queues, err := a.client.QueueTotals(ctx, vhost)
-	return namesOf(queues, func(q broker.QueueInfo) bool { return q.Messages == nil || *q.Messages > 0 }), err
+	return filled(queues, inspectMessages), err
 }
 
-func namesOf(queues []broker.QueueInfo, are func(broker.QueueInfo) bool) map[string]bool {
-	names := map[string]bool{}
+func filled(queues []broker.QueueInfo, inspect func(broker.QueueInfo) Inspection) map[string]Inspection {
+	all := map[string]Inspection{}
 	for _, q := range queues {
-		if are(q) {
-			names[q.Name] = true
+		if seen := inspect(q); seen != (Inspection{}) {
+			all[q.Name] = seen
 		}
 	}
-	return names
+	return all
 }
 
 // Contents describes the visible contents of each queue, by one inspection. For queues in pendingIn it looks only at
@@ -238,7 +214,7 @@ func (a *Applier) Refused(ctx context.Context, change Change) (map[string]string
 	return found, err
 }
 
-// visible describes the visible contents of each queue, by one inspection. It also lists the stuck queues.
+// visible describes the visible contents of each queue, by one inspection. It also lists the stuck queues of others.
 func (a *Applier) visible(ctx context.Context, vhost string, checks emptinessChecks) (found map[string]string, stuck []string, err error) {
 	found = map[string]string{}
 	for _, queue := range slices.Sorted(maps.Keys(checks)) {
@@ -246,10 +222,10 @@ func (a *Applier) visible(ctx context.Context, vhost string, checks emptinessChe
 		if err != nil {
 			return nil, nil, err
 		}
-		if seen.found != "" {
-			found[queue] = seen.found
+		if seen.Found != "" {
+			found[queue] = seen.Found
 		}
-		if seen.stuck {
+		if seen.Stuck && checks[queue] == use {
 			stuck = append(stuck, queue)
 		}
 	}

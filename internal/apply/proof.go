@@ -85,8 +85,8 @@ func (e *execution) proveEmpty(ctx context.Context, checks emptinessChecks, pass
 			if err != nil {
 				return nil, err
 			}
-			if seen != (inspection{}) {
-				against[queue] = seen.found + seen.unknown
+			if seen != (Inspection{}) {
+				against[queue] = seen.Found + seen.Unknown
 			}
 		}
 		if len(against) == len(checks) {
@@ -97,17 +97,17 @@ func (e *execution) proveEmpty(ctx context.Context, checks emptinessChecks, pass
 }
 
 // awaitReport inspects a queue until the broker's answer is conclusive.
-func (e *execution) awaitReport(ctx context.Context, queue string, check check, deadline time.Time, passing bool) (inspection, error) {
+func (e *execution) awaitReport(ctx context.Context, queue string, check check, deadline time.Time, passing bool) (Inspection, error) {
 	for {
 		seen, err := e.inspectQueue(ctx, e.Vhost, queue, check)
 		if passing {
-			seen = inspection{unknown: seen.found + seen.unknown}
+			seen = Inspection{Unknown: seen.Found + seen.Unknown}
 		}
-		if err != nil || seen.unknown == "" || time.Now().After(deadline) {
+		if err != nil || seen.Unknown == "" || time.Now().After(deadline) {
 			return seen, err
 		}
-		if err := e.wait(ctx, e.times.Poll, map[string]string{queue: seen.unknown}); err != nil {
-			return inspection{}, err
+		if err := e.wait(ctx, e.times.Poll, map[string]string{queue: seen.Unknown}); err != nil {
+			return Inspection{}, err
 		}
 	}
 }

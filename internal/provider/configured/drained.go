@@ -4,12 +4,14 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 )
 
 // reading has the queues that have messages.
 type reading struct {
 	begun  time.Time
-	filled map[string]bool
+	filled map[string]apply.Inspection
 }
 
 // Drained reports for each queue whether two readings find no message. The broker's counts lag, so the second reading waits
@@ -30,7 +32,7 @@ func (s *Provider) drained(ctx context.Context, vhost string, queues []string, a
 		return drained, nil
 	}
 	first, err := s.read(ctx, "first reading "+vhost, vhost, s.Applier.Filled)
-	looksEmpty := slices.DeleteFunc(slices.Clone(queues), func(queue string) bool { return first.filled[queue] })
+	looksEmpty := slices.DeleteFunc(slices.Clone(queues), func(queue string) bool { return first.filled[queue] != apply.Inspection{} })
 	if err != nil || len(looksEmpty) == 0 || all && len(looksEmpty) < len(queues) {
 		return drained, err
 	}
@@ -42,19 +44,21 @@ func (s *Provider) drained(ctx context.Context, vhost string, queues []string, a
 		return nil, err
 	}
 	for _, queue := range looksEmpty {
-		if second.filled[queue] {
+		if second.filled[queue] != (apply.Inspection{}) {
 			continue
 		}
-		if drained[queue], err = s.Applier.LooksEmpty(ctx, vhost, queue); err != nil {
+		seen, err := s.Applier.Inspect(ctx, vhost, queue)
+		if err != nil {
 			return nil, err
 		}
+		drained[queue] = seen == apply.Inspection{}
 	}
 	return drained, nil
 }
 
 // read reads once. If a caller is cancelled, the reading continues for the others.
 func (s *Provider) read(
-	ctx context.Context, name, vhost string, ask func(ctx context.Context, vhost string) (map[string]bool, error),
+	ctx context.Context, name, vhost string, ask func(ctx context.Context, vhost string) (map[string]apply.Inspection, error),
 ) (reading, error) {
 	return Once(ctx, s, name, func(ctx context.Context) (reading, error) {
 		begun := time.Now()

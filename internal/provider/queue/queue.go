@@ -116,15 +116,15 @@ func (q queues) PlanDestroy(ctx context.Context, state model) diag.Diagnostics {
 		return diags
 	}
 	vhost, name := state.Vhost.ValueString(), state.Name.ValueString()
-	all, err := configured.Once(ctx, q.Run, "contents "+vhost, func(ctx context.Context) (apply.Contents, error) {
-		return q.Run.Applier.AllContents(ctx, vhost)
+	all, err := configured.Once(ctx, q.Run, "contents "+vhost, func(ctx context.Context) (map[string]apply.Inspection, error) {
+		return q.Run.Applier.Filled(ctx, vhost)
 	})
-	contents, has := all.Found[name]
-	if !has || err != nil {
+	seen := all[name]
+	if seen.Found == "" || err != nil {
 		return diags
 	}
-	found := map[string]string{name: contents}
-	if all.Stuck[name] && !state.ForceDestroy.ValueBool() {
+	found := map[string]string{name: seen.Found}
+	if seen.Stuck && !state.ForceDestroy.ValueBool() {
 		if stuck, err := q.stuck(ctx, vhost, name); err == nil && stuck {
 			return append(diags, keepsMessages(found))
 		}
@@ -137,7 +137,8 @@ func (q queues) stuck(ctx context.Context, vhost, name string) (bool, error) {
 	if _, err := q.Run.AwaitCounts(ctx, q.Run.Applier.Times().Lag); err != nil {
 		return false, err
 	}
-	return q.Run.Applier.Stuck(ctx, vhost, name)
+	seen, err := q.Run.Applier.Inspect(ctx, vhost, name)
+	return seen.Stuck, err
 }
 
 // Delete deletes the queue if it is proved empty, or by force. A queue without bindings and consumers needs no proof: its counts
