@@ -4,6 +4,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,35 +33,46 @@ func New(client *broker.Client, times Times) *Applier { return &Applier{client, 
 // Times are the times of the proof that queues are empty.
 func (a *Applier) Times() Times { return a.times }
 
-func (a *Applier) lock(vhost, name string, isExchange bool) *sync.RWMutex {
-	type key struct {
-		vhost, name string
-		isExchange  bool
-	}
-	lock, _ := a.ends.LoadOrStore(key{vhost, name, isExchange}, &sync.RWMutex{})
-	return lock.(*sync.RWMutex) //nolint:forcetypeassert // nothing else is stored
-}
+// end is an exchange or a queue, where bindings end.
+type end struct{ vhost, kind, name string }
 
 // Hold waits until neither end of a binding is being re-created, and keeps it so until the returned function is called.
 func (a *Applier) Hold(vhost string, b topology.Binding) (release func()) {
-	from, to := a.lock(vhost, b.Source, true), a.lock(vhost, b.Destination, b.ToExchange)
-	if b.ToExchange && b.Destination < b.Source { // in one order, so that two calls do not wait for each other
-		from, to = to, from
+	to := end{vhost, aQueue, b.Destination}
+	if b.ToExchange {
+		to.kind = anExchange
 	}
-	from.RLock()
-	if from == to {
-		return from.RUnlock
-	}
-	to.RLock()
-	return func() { to.RUnlock(); from.RUnlock() }
+	return a.hold(map[end]bool{{vhost, anExchange, b.Source}: false, to: false})
 }
 
 // HoldExchange waits until no queue with a binding from the exchange is being re-created, and keeps it so until the returned function is
 // called.
 func (a *Applier) HoldExchange(vhost, name string) (release func()) {
-	lock := a.lock(vhost, name, true)
-	lock.Lock()
-	return lock.Unlock
+	return a.hold(map[end]bool{{vhost, anExchange, name}: true})
+}
+
+// hold locks ends of bindings, alone or shared with others, until the returned function is called. It always locks in one order, so that
+// two calls do not wait for each other.
+func (a *Applier) hold(alone map[end]bool) (release func()) {
+	order := slices.SortedFunc(maps.Keys(alone), func(x, y end) int {
+		return cmp.Or(cmp.Compare(x.kind, y.kind), cmp.Compare(x.name, y.name))
+	})
+	var held []sync.Locker
+	for _, end := range order {
+		found, _ := a.ends.LoadOrStore(end, &sync.RWMutex{})
+		lock := found.(*sync.RWMutex) //nolint:forcetypeassert // nothing else is stored
+		locker := lock.RLocker()
+		if alone[end] {
+			locker = lock
+		}
+		locker.Lock()
+		held = append(held, locker)
+	}
+	return func() {
+		for _, lock := range held {
+			lock.Unlock()
+		}
+	}
 }
 
 // Create creates objects that do not exist yet. Live has the objects that remain from an interrupted creation, and they
@@ -111,7 +123,7 @@ func (a *Applier) Update(ctx context.Context, change Change) (kept map[string]st
 // Remove deletes every object of the owner, or none. If messages would be lost, it restores everything, and *KeptError
 // says where the messages are. A *NotUndoneError names objects that it could not restore.
 func (a *Applier) Remove(ctx context.Context, change Change) error {
-	return a.execution(change).remove(ctx, rollBack)
+	return a.execution(change).removeAll(ctx, rollBack)
 }
 
 // ForceRemove deletes every object of the owner, with all messages.
@@ -159,19 +171,6 @@ func (c Change) split(queues map[string]topology.Queue) (shared, own map[string]
 	return divide(queues, func(name string, _ topology.Queue) bool { return slices.Contains(c.SharedQueues, name) })
 }
 
-// divide divides objects into those that a condition is true for, and all others.
-func divide[T any](objects map[string]T, is func(name string, object T) bool) (those, others map[string]T) {
-	those, others = map[string]T{}, map[string]T{}
-	for name, object := range objects {
-		if is(name, object) {
-			those[name] = object
-		} else {
-			others[name] = object
-		}
-	}
-	return those, others
-}
-
 // LeftToOthers lists the shared queues that the owner no longer uses and does not delete.
 func (c Change) LeftToOthers() []string {
 	return only(c.SharedQueues, func(name string) bool {
@@ -188,20 +187,22 @@ type KeptError struct {
 // Error lists the queues and their reasons.
 func (e *KeptError) Error() string { return Describe(e.Queues) }
 
-// NotUndoneError says which parts of a failed change could not be undone.
-type NotUndoneError struct{ Err error }
+func isA[E error](err error) bool {
+	_, is := errors.AsType[E](err)
+	return is
+}
 
-// Error says how the broker differs now, and why.
-func (e *NotUndoneError) Error() string { return e.Err.Error() }
+// NotUndoneError says which parts of a failed change could not be undone: how the broker differs now, and why.
+type NotUndoneError struct{ error }
 
 // Unwrap returns the reasons.
-func (e *NotUndoneError) Unwrap() error { return e.Err }
+func (e *NotUndoneError) Unwrap() error { return e.error }
 
 func notUndone(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &NotUndoneError{Err: err}
+	return &NotUndoneError{err}
 }
 
 // Describe lists queues and their contents or reasons, one on each line.

@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -93,28 +92,6 @@ func bindingsOfOthers(t topology.Topology) []topology.Binding {
 	return only(t.Bindings, func(b topology.Binding) bool { return !has(t.Exchanges, b.Source) && !leadsTo(b, t.Queues) })
 }
 
-// only returns the objects that a condition is true for.
-func only[T any](objects []T, is func(T) bool) []T {
-	return slices.DeleteFunc(slices.Clone(objects), func(object T) bool { return !is(object) })
-}
-
-func has[T any](objects map[string]T, name string) bool {
-	_, exists := objects[name]
-	return exists
-}
-
-// without returns the objects whose names are not in the other map.
-func without[M ~map[string]T, T, Other any](objects M, names map[string]Other) M {
-	rest := maps.Clone(objects)
-	maps.DeleteFunc(rest, func(name string, _ T) bool { return has(names, name) })
-	return rest
-}
-
-// within returns the objects whose names are in the other map.
-func within[M ~map[string]T, T, Other any](objects M, names map[string]Other) M {
-	return without(objects, without(objects, names))
-}
-
 // BoundError says that objects were not deleted, because others have bound them.
 type BoundError struct {
 	Bindings []topology.Binding
@@ -145,11 +122,6 @@ func (e *BoundError) Error() string {
 		lines = append(lines, "Remove these bindings first.")
 	}
 	return strings.Join(lines, "\n")
-}
-
-func isBound(err error) bool {
-	var bound *BoundError
-	return errors.As(err, &bound)
 }
 
 // Bound returns the bindings that will prevent the change, as far as the vhost shows, or nil.
@@ -217,22 +189,16 @@ func (c Change) going(changes topology.Changes) topology.Topology {
 // 386 messages for it were lost.
 func (e *execution) requireUnbound(ctx context.Context, going topology.Topology) error {
 	var now []topology.Binding
-	look := func(bindings []topology.Binding, err error) error {
-		now = append(now, bindings...)
-		if broker.IsNotFound(err) {
-			return nil
+	for _, o := range objectsOf(topology.Topology{Exchanges: going.Exchanges, Queues: going.Queues}) {
+		read := e.client.BindingsTo
+		if o.kind == anExchange {
+			read = e.client.BindingsToExchange
 		}
-		return err
-	}
-	for _, name := range slices.Sorted(maps.Keys(going.Exchanges)) {
-		if err := look(e.client.BindingsToExchange(ctx, e.Vhost, name)); err != nil {
-			return fmt.Errorf("cannot tell whether others have bound exchange %q: %w", name, err)
+		to, err := read(ctx, e.Vhost, o.name)
+		if err != nil && !broker.IsNotFound(err) {
+			return fmt.Errorf("cannot tell whether others have bound %s: %w", o, err)
 		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(going.Queues)) {
-		if err := look(e.client.BindingsTo(ctx, e.Vhost, name)); err != nil {
-			return fmt.Errorf("cannot tell whether others have bound queue %q: %w", name, err)
-		}
+		now = append(now, to...)
 	}
 	found := e.bound(going, now)
 	if found == nil {

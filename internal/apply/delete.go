@@ -19,38 +19,18 @@ func (e *execution) removeBinding(ctx context.Context, b topology.Binding) error
 		return nil // the other end is still missing, and restores the binding when it comes back
 	}
 	e.undo.add("restore binding "+b.String(), func(ctx context.Context) error { return e.rebind(ctx, []topology.Binding{b}) })
-	return e.lookUpDeletion(ctx, fmt.Sprintf("delete binding %q", b), e.client.Unbind(ctx, e.Vhost, b), func(now topology.Topology) bool {
-		return !slices.ContainsFunc(now.Bindings, b.Equal)
-	})
+	return e.delete(ctx, bindingOf(b))
 }
 
 func (e *execution) removePolicy(ctx context.Context, policy topology.NamedPolicy) error {
-	e.undo.add("restore policy "+policy.Name, e.putBack(policy))
-	err := e.client.DeletePolicy(ctx, e.Vhost, policy.Name)
-	return e.lookUpDeletion(ctx, fmt.Sprintf("delete policy %q", policy.Name), err, func(now topology.Topology) bool {
-		return !has(now.Policies, policy.Name)
-	})
-}
-
-func (e *execution) removeExchange(ctx context.Context, name string) error {
-	err := e.client.DeleteExchange(ctx, e.Vhost, name)
-	return e.lookUpDeletion(ctx, fmt.Sprintf("delete exchange %q", name), err, func(now topology.Topology) bool {
-		return !has(now.Exchanges, name)
-	})
-}
-
-// lookUpDeletion is the error of a deletion. If it was not answered, its effect is looked up. If the object came back at once, the late
-// deletion would delete it again.
-func (e *execution) lookUpDeletion(ctx context.Context, what string, err error, gone func(topology.Topology) bool) error {
-	if err == nil || broker.IsUnanswered(err) && e.lookUp(ctx, gone) {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", what, err)
+	e.undo.add("restore policy "+policy.Name, e.declare(namedPolicy(policy)))
+	return e.delete(ctx, namedPolicy(policy))
 }
 
 // shut deletes an exchange. If a later step fails, the exchange comes back with all its bindings.
 func (e *execution) shut(ctx context.Context, name string, exchange topology.Exchange) error {
-	if err := e.requireUnbound(ctx, topology.Topology{Exchanges: map[string]topology.Exchange{name: exchange}}); err != nil {
+	o := exchangeOf(name, exchange)
+	if err := e.requireUnbound(ctx, o.alone); err != nil {
 		return err
 	}
 	bindings, err := e.noteAll(ctx, name)
@@ -58,9 +38,9 @@ func (e *execution) shut(ctx context.Context, name string, exchange topology.Exc
 		return err
 	}
 	e.undo.add("restore exchange "+name, func(ctx context.Context) error {
-		return errors.Join(e.createExchange(ctx, name, exchange), e.bindBack(ctx, name, bindings))
+		return errors.Join(e.write(ctx, o), e.bindBack(ctx, name, bindings))
 	})
-	return e.removeExchange(ctx, name)
+	return e.delete(ctx, o)
 }
 
 // removeQueue deletes a queue, either for good or to re-create it. If the broker does not say whether the queue is
@@ -73,9 +53,8 @@ func (e *execution) removeQueue(ctx context.Context, name string, queue topology
 	case err == nil:
 		e.deleted[name] = true
 		e.undo.add("restore queue "+name, func(ctx context.Context) error {
-			_, err := e.client.PutQueue(ctx, e.Vhost, name, e.All.Queues[name])
 			delete(e.deleted, name)
-			return err
+			return e.declare(queueOf(name, e.All.Queues[name]))(ctx)
 		})
 		return nil
 	case e.deletionUnknown[name]:
@@ -103,15 +82,16 @@ func (e *execution) deleteUntilAnswered(ctx context.Context, name string, queue 
 		return err
 	case recreated || slices.Contains(e.SharedQueues, name):
 		return e.awaitDeletion(ctx, name, err)
-	case once || pause(ctx, e.times.Poll) != nil:
+	case once:
 		return err
 	}
-	return e.repeat(ctx, func(err error) bool { return broker.IsUnanswered(err) && !isBound(err) }, remove)
+	_ = pause(ctx, e.times.Poll) // it is not cancelled
+	return e.repeat(ctx, func(err error) bool { return broker.IsUnanswered(err) && !isA[*BoundError](err) }, remove)
 }
 
 // deleteUnbound deletes a queue that others have not bound, and records whether it can still be deleted later.
 func (e *execution) deleteUnbound(ctx context.Context, name string, queue topology.Queue) error {
-	if err := e.requireUnbound(ctx, topology.Topology{Queues: map[string]topology.Queue{name: queue}}); err != nil {
+	if err := e.requireUnbound(ctx, queueOf(name, queue).alone); err != nil {
 		return err
 	}
 	err := e.client.DeleteQueue(ctx, e.Vhost, name, queue.Type)
@@ -160,88 +140,95 @@ func (e *execution) removeIfEmpty(ctx context.Context, s step) error {
 // allOrNone reports whether one queue that is not proved empty keeps all of them.
 func (s step) allOrNone() bool { return s.ifFails == refuse || s.ifFails == keepAll }
 
+// ends reports whether the reasons to keep queues leave none to delete.
+func (s step) ends(kept map[string]string) bool {
+	return len(without(s.queues, kept)) == 0 || len(kept) > 0 && s.allOrNone()
+}
+
+// without leaves out queues.
+func (s step) without(kept map[string]string) step {
+	s.queues, s.checks = without(s.queues, kept), without(s.checks, kept)
+	return s
+}
+
 // removeEmpty returns the reason for each queue that it keeps. A queue with visible messages usually stays bound. If
 // the queues have time to drain, all of them are unbound first. The sidecar learns of the new schedule only after the
 // change, and uses another delay meanwhile.
-func (e *execution) removeEmpty(ctx context.Context, s step) (map[string]string, error) {
+func (e *execution) removeEmpty(ctx context.Context, s step) (kept map[string]string, err error) {
 	unbound := map[string]topology.Queue{}
+	defer func() { err = errors.Join(err, notUndone(e.restoreAll(ctx, leading(s.bindings, unbound)))) }()
 	if s.ifFails == keep && e.Drain > 0 {
 		maps.Copy(unbound, s.queues)
+		if err := e.unbindAll(ctx, s.bindings, unbound); err != nil {
+			return nil, err
+		}
 	}
-	if err := e.unbindAll(ctx, s.bindings, unbound); err != nil {
-		return nil, errors.Join(err, e.bindAgain(ctx, s.bindings, unbound))
+	kept, err = e.filled(ctx, s)
+	if err != nil || s.ends(kept) {
+		return kept, err
 	}
+	s = s.without(kept)
+	if len(s.recreated) > 0 {
+		if s.bindings, err = e.present(ctx, s.bindings, s.queues); err != nil {
+			return kept, err
+		}
+	}
+	maps.Copy(unbound, s.queues)
+	against, err := e.removeUnbound(ctx, s)
+	maps.Copy(kept, against)
+	return kept, err
+}
+
+// filled returns a reason for each queue of a step that is known not to be empty.
+func (e *execution) filled(ctx context.Context, s step) (map[string]string, error) {
 	kept, err := e.lastingContents(ctx, s.checks)
-	if s.allOrNone() && err == nil && len(kept) == 0 {
+	if err == nil && len(kept) == 0 && s.allOrNone() {
 		// A new consumer, or a message that has left another queue, can be missing from the counts. If the queue were unbound
 		// and then kept, messages for it would be unroutable meanwhile, or wait for minutes.
 		if err = pause(ctx, e.times.Lag); err == nil {
 			kept, _, err = e.visible(ctx, e.Vhost, s.checks)
 		}
 	}
-	if err == nil {
-		// A queue that does not answer is not unbound for a proof that must fail.
-		var against map[string]string
-		against, err = e.ask(ctx, s, without(s.queues, kept))
-		maps.Copy(kept, against)
+	if err != nil {
+		return kept, err
 	}
-	candidates := without(s.queues, kept)
-	if err != nil || len(candidates) == 0 || len(kept) > 0 && s.allOrNone() {
-		return kept, errors.Join(err, e.bindAgain(ctx, s.bindings, unbound))
-	}
-	if len(s.recreated) > 0 {
-		if s.bindings, err = e.present(ctx, s.bindings, candidates); err != nil {
-			return kept, err
-		}
-	}
-	maps.Copy(unbound, candidates)
-	s.checks = without(s.checks, kept)
-	against, err := e.removeUnbound(ctx, s, candidates, unbound)
+	// A queue that does not answer is not unbound for a proof that must fail.
+	return kept, e.ask(ctx, s, kept)
+}
+
+// ask adds the reason for each other queue of a step that is not known to be empty. If the step refuses, an error that lasts ends it.
+func (e *execution) ask(ctx context.Context, s step, kept map[string]string) error {
+	against, lasting := e.answers(ctx, without(s.queues, kept))
 	maps.Copy(kept, against)
-	return kept, errors.Join(err, e.bindAgain(ctx, s.bindings, unbound))
-}
-
-// ask returns a reason for each queue of a step that is not known to be empty. If the step refuses, an error that lasts ends it.
-func (e *execution) ask(ctx context.Context, s step, queues map[string]topology.Queue) (map[string]string, error) {
-	against, lasting := e.answers(ctx, queues)
-	if s.ifFails != refuse {
-		lasting = nil
+	if s.ifFails == refuse {
+		return lasting
 	}
-	return against, lasting
+	return nil
 }
 
-// removeUnbound unbinds the candidates, so that no message arrives between the proof and the deletion. Then it proves
-// that they are empty and deletes them. It removes the deleted queues from remaining.
-func (e *execution) removeUnbound(ctx context.Context, s step, candidates, remaining map[string]topology.Queue) (map[string]string, error) {
-	if err := e.unbindAll(ctx, s.bindings, candidates); err != nil {
+// removeUnbound unbinds the queues of a step, so that no message arrives between the proof and the deletion. Then it
+// proves that they are empty and deletes them.
+func (e *execution) removeUnbound(ctx context.Context, s step) (map[string]string, error) {
+	if err := e.unbindAll(ctx, s.bindings, s.queues); err != nil {
 		return nil, err
 	}
 	against, err := e.settleAndProve(ctx, s.checks, s.allOrNone())
-	if err != nil || len(against) > 0 && s.allOrNone() {
+	if err == nil && !s.ends(against) {
+		err = e.ask(ctx, s, against)
+	}
+	if err != nil || s.ends(against) {
 		return against, err
 	}
-	holding, err := e.ask(ctx, s, without(candidates, against))
-	if err != nil {
-		return nil, err
-	}
-	maps.Copy(against, holding)
-	if len(against) > 0 && s.allOrNone() {
-		return against, nil
-	}
-	empty := without(candidates, against)
+	empty := without(s.queues, against)
 	if err := e.requireUnbound(ctx, topology.Topology{Queues: empty}); err != nil {
 		return nil, err
 	}
 	var failed []error
-	for _, name := range slices.Sorted(maps.Keys(empty)) {
+	for name, queue := range sorted(empty) {
 		wanted, recreated := s.recreated[name]
-		err := e.removeQueue(ctx, name, candidates[name], recreated)
-		switch {
-		case err != nil:
-		case recreated:
-			err = createAgain(ctx, e, e.client.PutQueue, name, wanted, candidates[name])
-		default:
-			delete(remaining, name)
+		err := e.removeQueue(ctx, name, queue, recreated)
+		if err == nil && recreated {
+			err = e.createAgain(ctx, queueOf(name, wanted), queueOf(name, queue))
 		}
 		failed = append(failed, err)
 	}
@@ -251,11 +238,6 @@ func (e *execution) removeUnbound(ctx context.Context, s step, candidates, remai
 // unbindAll deletes the bindings to the queues.
 func (e *execution) unbindAll(ctx context.Context, bindings []topology.Binding, queues map[string]topology.Queue) error {
 	return each(ctx, leading(bindings, queues), e.removeBinding)
-}
-
-// bindAgain restores the bindings of queues that still exist, even after a failure or a cancellation.
-func (e *execution) bindAgain(ctx context.Context, bindings []topology.Binding, queues map[string]topology.Queue) error {
-	return notUndone(e.restoreAll(ctx, leading(bindings, queues)))
 }
 
 // restoreAll restores bindings, even after a cancellation.

@@ -5,13 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -89,8 +84,8 @@ func (e *execution) clean(ctx context.Context, after failure) error {
 	return nil
 }
 
-// remove deletes everything or nothing. While there is time to drain, it starts again.
-func (e *execution) remove(ctx context.Context, ifUnanswered failure) error {
+// removeAll deletes everything or nothing. While there is time to drain, it starts again.
+func (e *execution) removeAll(ctx context.Context, ifUnanswered failure) error {
 	// Who lacks a permission learns of it before anything is unbound. Messages are left to the proof: each question counts against a
 	// delivery limit, so they are not asked for again and again.
 	if _, lasting := e.answers(ctx, e.Live.Queues); lasting != nil {
@@ -118,65 +113,37 @@ func (e *execution) remove(ctx context.Context, ifUnanswered failure) error {
 	})
 }
 
-func (e *execution) put(ctx context.Context, s step) error {
-	createExchange := func(ctx context.Context, name string) error { return e.createExchange(ctx, name, s.exchanges[name]) }
-	if err := forEachParallel(ctx, slices.Sorted(maps.Keys(s.exchanges)), createExchange); err != nil {
-		return err
-	}
-	createQueue := func(ctx context.Context, name string) error { return e.createQueue(ctx, name, s.queues[name]) }
-	if err := forEachParallel(ctx, slices.Sorted(maps.Keys(s.queues)), createQueue); err != nil {
-		return err
-	}
-	if err := forEachParallel(ctx, s.bindings, e.createBinding); err != nil {
+// putAll creates objects in parallel, and writes policies in their order.
+func (e *execution) putAll(ctx context.Context, s step) error {
+	if err := forEachParallel(ctx, objectsOf(s.topology()), e.write); err != nil {
 		return err
 	}
 	return e.withStableLeaders(ctx, s.policies, func(ctx context.Context) error { return e.writePolicies(ctx, s.policies) })
 }
 
-func (e *execution) delete(ctx context.Context, s step) error {
-	tolerate := func(err error) error {
-		if err == nil || s.ifFails != goOn || !broker.IsUnanswered(err) || isBound(err) {
+// deleteAll deletes objects one by one. Queues must be proved empty and unbound.
+func (e *execution) deleteAll(ctx context.Context, s step) error {
+	for name, queue := range sorted(s.queues) {
+		if err := e.tolerated(s, e.removeQueue(ctx, name, queue, false)); err != nil {
 			return err
 		}
-		e.unanswered = append(e.unanswered, err)
-		return nil
-	}
-	removeQueue := func(ctx context.Context, name string, queue topology.Queue) error {
-		return tolerate(e.removeQueue(ctx, name, queue, false))
-	}
-	if err := eachNamed(ctx, s.queues, removeQueue); err != nil {
-		return err
 	}
 	removePolicies := func(ctx context.Context) error { return each(ctx, s.policies, e.removePolicy) }
-	if err := tolerate(e.withStableLeaders(ctx, s.policies, removePolicies)); err != nil {
+	if err := e.tolerated(s, e.withStableLeaders(ctx, s.policies, removePolicies)); err != nil {
 		return err
 	}
-	return eachNamed(ctx, s.exchanges, func(ctx context.Context, name string, _ topology.Exchange) error {
-		return tolerate(e.removeExchange(ctx, name))
+	return eachNamed(ctx, s.exchanges, func(ctx context.Context, name string, exchange topology.Exchange) error {
+		return e.tolerated(s, e.delete(ctx, exchangeOf(name, exchange)))
 	})
 }
 
-func (e *execution) deleteForced(ctx context.Context, s step) error {
-	s.queues = maps.Clone(s.queues)
-	for name, queue := range s.queues {
-		queue.Type = "" // otherwise the broker would refuse to delete a classic queue with messages
-		s.queues[name] = queue
+// tolerated records the error of an unanswered request, if the step goes on after it. Otherwise it returns the error.
+func (e *execution) tolerated(s step, err error) error {
+	if err == nil || s.ifFails != goOn || !broker.IsUnanswered(err) || isA[*BoundError](err) {
+		return err
 	}
-	return e.delete(ctx, s)
-}
-
-func each[T any](ctx context.Context, objects []T, call func(context.Context, T) error) error {
-	for _, object := range objects {
-		if err := call(ctx, object); err != nil {
-			return err
-		}
-	}
+	e.unanswered = append(e.unanswered, err)
 	return nil
-}
-
-// eachNamed calls a function for each object in the order of the names.
-func eachNamed[T any](ctx context.Context, objects map[string]T, call func(ctx context.Context, name string, object T) error) error {
-	return each(ctx, slices.Sorted(maps.Keys(objects)), func(ctx context.Context, name string) error { return call(ctx, name, objects[name]) })
 }
 
 // answers asks quorum queues for a message, since the statistics of a proof can be gathered less often than by default
@@ -185,8 +152,8 @@ func eachNamed[T any](ctx context.Context, objects map[string]T, call func(ctx c
 // missing permission.
 func (e *execution) answers(ctx context.Context, queues map[string]topology.Queue) (against map[string]string, lasting error) {
 	against = map[string]string{}
-	for _, name := range slices.Sorted(maps.Keys(queues)) {
-		if queues[name].Type != topology.Quorum || !Answers(e.All.Queues[name]) {
+	for name, queue := range sorted(queues) {
+		if queue.Type != topology.Quorum || !Answers(e.All.Queues[name]) {
 			continue
 		}
 		// A question can take a message over a delivery limit, so a queue with visible messages is not asked.
@@ -199,7 +166,7 @@ func (e *execution) answers(ctx context.Context, queues map[string]topology.Queu
 		case broker.IsNotFound(err):
 		case err != nil:
 			against[name] = err.Error()
-			if isRefused(err) || broker.IsUnauthorized(err) {
+			if isA[*broker.RefusedError](err) || broker.IsUnauthorized(err) {
 				lasting = errors.Join(lasting, err)
 			}
 		case holds:
@@ -225,39 +192,8 @@ func (a *Applier) HoldsMessage(ctx context.Context, vhost, name string) (bool, e
 	switch {
 	case err == nil, broker.IsNotFound(err):
 		return holds, err
-	case isRefused(err):
+	case isA[*broker.RefusedError](err):
 		return false, fmt.Errorf("the broker cannot be asked whether the queue %q is empty: %w", name, err)
 	}
 	return false, fmt.Errorf("the broker cannot be asked whether the queue %q is empty, which needs read on it: %w", name, err)
-}
-
-func isRefused(err error) bool {
-	var refused *broker.RefusedError
-	return errors.As(err, &refused)
-}
-
-// writesAtOnce limits the parallel writes of one change.
-const writesAtOnce = 8
-
-// forEachParallel calls a function for each object, several at once. After a failure it waits for running calls,
-// because their results must be known, and starts no others.
-func forEachParallel[T any](ctx context.Context, objects []T, call func(context.Context, T) error) error {
-	var group errgroup.Group
-	group.SetLimit(writesAtOnce)
-	var failed atomic.Bool
-	failures := make([]error, len(objects))
-	for i, object := range objects {
-		group.Go(func() error {
-			if failed.Load() {
-				return nil
-			}
-			failures[i] = call(ctx, object)
-			if failures[i] != nil {
-				failed.Store(true)
-			}
-			return nil
-		})
-	}
-	_ = group.Wait() // failures has the errors
-	return errors.Join(failures...)
 }

@@ -232,7 +232,7 @@ func TestExchangeIsRecreatedWithoutAnAnswer(t *testing.T) {
 		return true, r.Method != http.MethodDelete || !strings.HasSuffix(r.URL.Path, "/orders.retry")
 	})
 	change := changeTo(t, c, p, &p)
-	steps := []step{{do: replace, exchanges: map[string]topology.Exchange{"orders.retry": change.All.Exchanges["orders.retry"]}}}
+	steps := []step{{do: replaceExchanges, exchanges: map[string]topology.Exchange{"orders.retry": change.All.Exchanges["orders.retry"]}}}
 	require.NoError(t, c.execution(change).run(t.Context(), steps))
 	requireLive(t, c, p, change.Live)
 }

@@ -77,8 +77,7 @@ func planUpdate(c Change) ([]step, error) {
 	if len(moved)+len(goingShared) > 0 {
 		ifNotMade = rollBack
 	}
-	going := c.going(changes)
-	bound := step{do: requireUnbound, exchanges: going.Exchanges, queues: going.Queues}
+	bound := c.requireUnbound(c.going(changes), stop)
 	replacement := c.replaceQueues(changes.Replace.Queues)
 	deleted := maps.Clone(changes.Delete.Queues)
 	maps.Copy(deleted, replacement.queues)
@@ -103,7 +102,7 @@ func planUpdate(c Change) ([]step, error) {
 			{do: put, ifFails: ifNotMade, exchanges: changes.Create.Exchanges}, // notes about others can need them
 			{do: put, ifFails: ifNotMade, queues: changes.Create.Queues},
 			{do: restore, bindings: noted},
-			{do: replace, exchanges: changes.Replace.Exchanges},
+			{do: replaceExchanges, exchanges: changes.Replace.Exchanges},
 			{do: unbind, bindings: moved},
 			{do: put, ifFails: ifNotMade, bindings: changes.Create.Bindings},
 			c.attaching(changes.Create.Bindings),
@@ -122,11 +121,8 @@ func (c Change) removeIfEmpty(queues map[string]topology.Queue, ifFails failure)
 }
 
 func (c Change) replaceQueues(wanted map[string]topology.Queue) step {
-	live := maps.Clone(wanted)
-	for name := range live {
-		live[name] = c.All.Queues[name]
-	}
-	s := step{do: replace, ifFails: refuse, queues: live, recreated: wanted, bindings: c.bindingsTo(wanted), checks: c.contentChecks(wanted)}
+	s := c.removeIfEmpty(within(c.All.Queues, wanted), refuse)
+	s.do, s.recreated = replaceQueues, wanted
 	if c.RestoresBindings {
 		s.bindings = only(c.All.Bindings, func(b topology.Binding) bool { return b.Source != "" && leadsTo(b, wanted) })
 	}
@@ -146,7 +142,7 @@ func (c Change) toWake(written map[string]topology.Policy) map[string]topology.P
 
 // planDrain comes before a removal. It gives queues that still receive messages time to drain.
 func planDrain(c Change) []step {
-	return inOrder(c.requireUnbound(stop), step{do: drain, ifFails: refuse, checks: c.allChecks()})
+	return inOrder(c.requireUnbound(c.Live, stop), step{do: drain, ifFails: refuse, checks: c.allChecks()})
 }
 
 // planRemove orders the removal of all objects. If a step fails, everything is restored. It proves twice that no
@@ -172,9 +168,8 @@ func planRemove(c Change, ifUnanswered failure) ([]step, error) {
 	if c.Unused != nil {
 		unused = step{do: requireUnused, ifFails: rollBack, exchanges: c.Live.Exchanges}
 	}
-	deletion := func(s step) step { s.do, s.ifFails = remove, ifUnanswered; return s }
 	return inOrder(
-		c.requireUnbound(stop),
+		c.requireUnbound(c.Live, stop),
 		step{do: unbind, ifFails: rollBack, bindings: c.bindingsTo(early)},
 		step{do: prove, ifFails: rollBack, checks: c.allChecks()},
 		step{do: ask, ifFails: rollBack, queues: shared},
@@ -186,28 +181,33 @@ func planRemove(c Change, ifUnanswered failure) ([]step, error) {
 		step{do: prove, ifFails: rollBack, checks: c.contentChecks(c.Live.Queues)},
 		step{do: ask, ifFails: rollBack, queues: c.Live.Queues},
 		unused,
-		c.requireUnbound(rollBack),
+		c.requireUnbound(c.Live, rollBack),
 		// Shared queues are deleted first. If a classic queue refuses, all objects are still there.
-		deletion(step{queues: shared}),
-		deletion(step{queues: own}),
-		deletion(step{policies: weakestFirst(guard)}),
+		step{do: remove, ifFails: ifUnanswered, queues: shared},
+		step{do: remove, ifFails: ifUnanswered, queues: own},
+		step{do: remove, ifFails: ifUnanswered, policies: weakestFirst(guard)},
 		step{do: unbind, ifFails: rollBack, bindings: bindingsOfOthers(c.Live)},
-		deletion(step{exchanges: others}),
+		step{do: remove, ifFails: ifUnanswered, exchanges: others},
 	), nil
 }
 
-func (c Change) requireUnbound(ifFails failure) step {
-	return step{do: requireUnbound, ifFails: ifFails, exchanges: c.Live.Exchanges, queues: c.Live.Queues}
+func (c Change) requireUnbound(going topology.Topology, ifFails failure) step {
+	return step{do: requireUnbound, ifFails: ifFails, exchanges: going.Exchanges, queues: going.Queues}
 }
 
 // planForce deletes everything, including messages.
 func planForce(c Change) []step {
+	filled := maps.Clone(c.Live.Queues)
+	for name, queue := range filled {
+		queue.Type = "" // otherwise the broker would refuse to delete a classic queue with messages
+		filled[name] = queue
+	}
 	return inOrder(
-		c.requireUnbound(stop),
+		c.requireUnbound(c.Live, stop),
 		step{do: requireRights, exchanges: c.Live.Exchanges, queues: c.Live.Queues, bindings: c.Live.Bindings},
 		step{do: remove, policies: weakestFirst(c.Live.Policies)},
 		step{do: unbind, bindings: c.Live.Bindings},
-		step{do: removeForced, queues: c.Live.Queues},
+		step{do: remove, queues: filled},
 		step{do: remove, exchanges: c.Live.Exchanges},
 	)
 }

@@ -252,14 +252,18 @@ func TestPlanRemoveOfAnAttachment(t *testing.T) {
 
 func TestPlanForce(t *testing.T) {
 	t.Parallel()
-	assertSteps(t, planForce(change(owned(), topology.Topology{})),
+	live := owned()
+	live.Queues["caught"] = topology.Queue{Type: topology.Classic}
+	steps := planForce(change(live, topology.Topology{}))
+	assertSteps(t, steps,
 		"require unbound: exchange catch, exchange dlx, queue caught, queue in",
 		"require rights: exchange catch, exchange dlx, queue caught, queue in, binding dlx -> in, binding catch -> caught, binding dlx -> work",
 		"delete: policy own "+wide+", policy own/other ^other$",
 		"unbind: binding dlx -> in, binding catch -> caught, binding dlx -> work",
-		"delete forced: queue caught, queue in",
+		"delete: queue caught, queue in",
 		"delete: exchange catch, exchange dlx",
 	)
+	require.Empty(t, steps[4].queues["caught"].Type, "the broker would refuse to delete a classic queue with messages")
 }
 
 // The last work queue is released by a narrower pattern of the same policy.

@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -38,6 +37,16 @@ func TimesFor(statistics time.Duration) Times {
 		Settle: 2 * statistics, Stale: 3 * statistics, Between: 12 * statistics / 5,
 		Report: 60 * time.Second, Lag: statistics + 500*time.Millisecond, Poll: statistics / 5, Patience: 30 * time.Second,
 	}
+}
+
+// drain waits until no contents are visible in queues that still receive messages. It fails with *KeptError if some remain.
+func (e *execution) drain(ctx context.Context, s step) error {
+	return keptUnless(e.lastingContents(ctx, s.checks))
+}
+
+// prove fails with *KeptError unless queues without new messages are proved empty.
+func (e *execution) prove(ctx context.Context, s step) error {
+	return keptUnless(e.settleAndProve(ctx, s.checks, true))
 }
 
 // proveNonePending fails with *KeptError if dead letters stay in the queues. They can pass through, so each inspection
@@ -133,10 +142,7 @@ func pause(ctx context.Context, length time.Duration) error {
 // lastingContents returns the contents that remain after the change's time to drain, and after at least Times.Stale. If
 // messages are stuck, it stops waiting after Times.Stale.
 func (e *execution) lastingContents(ctx context.Context, checks emptinessChecks) (map[string]string, error) {
-	deadline := time.Now().Add(e.times.Stale)
-	if e.drainUntil.After(deadline) {
-		deadline = e.drainUntil
-	}
+	deadline := time.Now().Add(max(e.times.Stale, time.Until(e.drainUntil)))
 	for {
 		found, stuck, err := e.visible(ctx, e.Vhost, checks)
 		if err != nil {
@@ -187,9 +193,7 @@ func (e *execution) wait(ctx context.Context, length time.Duration, queues map[s
 func (e *execution) untilDrained(attempt func() error) error {
 	for {
 		err := attempt()
-		var kept *KeptError
-		var notUndone *NotUndoneError
-		if !errors.As(err, &kept) || errors.As(err, &notUndone) || !time.Now().Before(e.drainUntil) || e.isStuck() {
+		if !isA[*KeptError](err) || isA[*NotUndoneError](err) || !time.Now().Before(e.drainUntil) || e.isStuck() {
 			return err
 		}
 	}

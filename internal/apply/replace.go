@@ -11,34 +11,18 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// replace deletes exchanges or queues and creates them again, because their properties cannot be changed.
-func (e *execution) replace(ctx context.Context, s step) error {
-	if err := eachNamed(ctx, s.exchanges, e.replaceExchange); err != nil || len(s.queues) == 0 {
-		return err
-	}
-	return e.replaceQueues(ctx, s)
-}
-
-// replaceQueues replaces queues that are proved empty. Otherwise it fails with *KeptError and leaves all of them
-// unchanged.
+// replaceQueues deletes queues and creates them again, because their properties cannot be changed. If one of them is not
+// proved empty, it fails with *KeptError and leaves all of them unchanged.
 func (e *execution) replaceQueues(ctx context.Context, s step) error {
-	sources := map[string]bool{}
+	ends := map[end]bool{}
 	for _, b := range s.bindings {
-		sources[b.Source] = true
+		// Without any of its bindings, an auto-delete exchange would delete itself.
+		ends[end{e.Vhost, anExchange, b.Source}] = e.All.Exchanges[b.Source].AutoDelete
 	}
-	for _, name := range slices.Sorted(maps.Keys(sources)) {
-		lock := e.lock(e.Vhost, name, true).RLocker()
-		if e.All.Exchanges[name].AutoDelete { // without any of its bindings, it would delete itself
-			lock = e.lock(e.Vhost, name, true)
-		}
-		lock.Lock()
-		defer lock.Unlock() //nolint:gocritic // all of them are held to the end
+	for name := range s.queues {
+		ends[end{e.Vhost, aQueue, name}] = true
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.queues)) {
-		lock := e.lock(e.Vhost, name, false)
-		lock.Lock()
-		defer lock.Unlock() //nolint:gocritic // all of them are held to the end
-	}
+	defer e.hold(ends)()
 	bindings, err := e.present(ctx, s.bindings, s.queues)
 	if err == nil {
 		err = e.requireRights(ctx, topology.Topology{Bindings: bindings})
@@ -53,14 +37,11 @@ func (e *execution) replaceQueues(ctx context.Context, s step) error {
 }
 
 // createAgain creates a deleted object again, even after a cancellation: the new one or, if the broker refuses it, the old one.
-func createAgain[T any](
-	ctx context.Context, e *execution, put func(ctx context.Context, vhost, name string, object T) (isNew bool, err error),
-	name string, wanted, old T,
-) error {
-	create := func(object T) func(context.Context) error {
+func (e *execution) createAgain(ctx context.Context, wanted, old object) error {
+	create := func(o object) func(context.Context) error {
 		return func(ctx context.Context) error {
-			if _, err := put(ctx, e.Vhost, name, object); err != nil {
-				return fmt.Errorf("create %q again: %w", name, err)
+			if _, err := e.put(ctx, o); err != nil {
+				return fmt.Errorf("create %q again: %w", o.name, err)
 			}
 			return nil
 		}
@@ -90,21 +71,19 @@ func (e *execution) present(
 // replaceExchange replaces an exchange and restores all its bindings, including those that others made. While the exchange is
 // missing, dead letters of classic queues for it are lost, and published messages are unroutable.
 func (e *execution) replaceExchange(ctx context.Context, name string, wanted topology.Exchange) error {
-	lock := e.lock(e.Vhost, name, true)
-	lock.Lock()
-	defer lock.Unlock()
+	defer e.HoldExchange(e.Vhost, name)()
 	bindings, err := e.noteAll(ctx, name)
 	if err != nil {
 		return err
 	}
 	ctx = context.WithoutCancel(ctx)
-	err = e.removeExchange(ctx, name)
+	old := exchangeOf(name, e.All.Exchanges[name])
+	err = e.delete(ctx, old)
 	if err != nil && !broker.IsUnanswered(err) {
 		return errors.Join(err, e.deleteNotes(ctx, name, bindings))
 	}
 	// Without an answer, the exchange can be deleted. If it still exists, it is not created.
-	return errors.Join(err, createAgain(ctx, e, e.client.PutExchange, name, wanted, e.All.Exchanges[name]),
-		e.bindBack(ctx, name, bindings))
+	return errors.Join(err, e.createAgain(ctx, exchangeOf(name, wanted), old), e.bindBack(ctx, name, bindings))
 }
 
 // noteAll notes all bindings of an exchange, and lists those that are there in the end. First it checks that each one can be made: to
@@ -112,11 +91,8 @@ func (e *execution) replaceExchange(ctx context.Context, name string, wanted top
 func (e *execution) noteAll(ctx context.Context, exchange string) (now []topology.Binding, err error) {
 	noted := map[string]topology.Binding{}
 	defer func() {
-		gone := noted
-		if err == nil {
-			gone = without(noted, byText(now))
-		}
-		err = errors.Join(err, e.deleteNotes(ctx, exchange, slices.Collect(maps.Values(gone))))
+		gone := slices.Collect(maps.Values(without(noted, byText(now)))) // after a failure, all of them
+		err = errors.Join(err, e.deleteNotes(ctx, exchange, gone))
 	}()
 	for {
 		from, err := e.client.BindingsFrom(ctx, e.Vhost, exchange)

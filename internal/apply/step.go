@@ -26,64 +26,57 @@ type step struct {
 	checks emptinessChecks
 }
 
+// topology has the exchanges, queues and bindings.
+func (s step) topology() topology.Topology {
+	return topology.Topology{Exchanges: s.exchanges, Queues: s.queues, Bindings: s.bindings}
+}
+
 // action is what a step does. Its name is for tests and debuggers.
 type action struct {
 	name string
 	run  func(e *execution, ctx context.Context, s step) error
 }
 
+// All actions. Where one is a method, the method says what it does.
 var (
-	// drain waits until no contents are visible in queues that still receive messages.
-	drain = &action{"drain", func(e *execution, ctx context.Context, s step) error {
-		return keptUnless(e.lastingContents(ctx, s.checks))
-	}}
-	// proveNonePending proves that no dead letters stay in the queues. They can pass through.
+	drain            = &action{"drain", (*execution).drain}
 	proveNonePending = &action{"prove none pending", (*execution).proveNonePending}
-	// prove proves that queues without new messages are empty.
-	prove = &action{"prove", func(e *execution, ctx context.Context, s step) error {
-		return keptUnless(e.settleAndProve(ctx, s.checks, true))
-	}}
+	prove            = &action{"prove", (*execution).prove}
 	// ask asks quorum queues themselves whether they are empty.
 	ask = &action{"ask", func(e *execution, ctx context.Context, s step) error { return keptUnless(e.answers(ctx, s.queues)) }}
 	// requireRights fails if the user may not delete the objects or restore the bindings.
 	requireRights = &action{"require rights", func(e *execution, ctx context.Context, s step) error {
-		return e.requireRights(ctx, topology.Topology{Exchanges: s.exchanges, Queues: s.queues, Bindings: s.bindings})
+		return e.requireRights(ctx, s.topology())
 	}}
 	// requireUnbound fails if others have bound the exchanges or queues.
 	requireUnbound = &action{"require unbound", func(e *execution, ctx context.Context, s step) error {
-		return e.requireUnbound(ctx, topology.Topology{Exchanges: s.exchanges, Queues: s.queues})
+		return e.requireUnbound(ctx, s.topology())
 	}}
 	// requireUnused fails if others have begun to use the removed objects.
 	requireUnused = &action{"require unused", func(e *execution, ctx context.Context, _ step) error { return e.Unused(ctx) }}
 	// unbind deletes the owner's bindings.
 	unbind = &action{"unbind", func(e *execution, ctx context.Context, s step) error { return each(ctx, s.bindings, e.removeBinding) }}
-	// shut deletes exchanges. If a later step fails, they come back with their bindings.
-	shut = &action{"shut", func(e *execution, ctx context.Context, s step) error { return eachNamed(ctx, s.exchanges, e.shut) }}
-	// confirm fails if another owner attached a binding's queue at the same time.
+	// restore makes other owners' bindings that a killed apply left unbound.
+	restore = &action{"restore", func(e *execution, ctx context.Context, s step) error { return each(ctx, s.bindings, e.restore) }}
+	// alter writes policies with other content that has no effect.
+	alter   = &action{"alter", func(e *execution, ctx context.Context, s step) error { return each(ctx, s.policies, e.putChanged) }}
 	confirm = &action{"confirm", (*execution).confirm}
-	// put creates objects in parallel, and writes policies in their order.
-	put = &action{"put", (*execution).put}
-	// remove deletes objects one by one. Queues must be proved empty and unbound.
-	remove = &action{"delete", (*execution).delete}
-	// removeForced deletes queues with their messages.
-	removeForced = &action{"delete forced", (*execution).deleteForced}
-	// removeIfEmpty unbinds queues, proves that they are empty, asks them, and deletes them.
-	removeIfEmpty = &action{"delete if empty", (*execution).removeIfEmpty}
+	put     = &action{"put", (*execution).putAll}
+	shut    = &action{"shut", func(e *execution, ctx context.Context, s step) error { return eachNamed(ctx, s.exchanges, e.shut) }}
+	remove  = &action{"delete", (*execution).deleteAll}
 	// removeUnlessKept deletes exchanges, unless queues of the change were kept.
 	removeUnlessKept = &action{"delete unless kept", func(e *execution, ctx context.Context, s step) error {
 		if len(e.kept) > 0 {
 			return nil
 		}
-		return e.delete(ctx, s)
+		return e.deleteAll(ctx, s)
 	}}
-	// try finds out whether the broker accepts re-created exchanges or queues.
-	try = &action{"try", (*execution).try}
-	// replace deletes exchanges or queues and creates them with other properties.
-	replace = &action{"replace", (*execution).replace}
-	// restore makes other owners' bindings that a killed apply left unbound.
-	restore = &action{"restore", func(e *execution, ctx context.Context, s step) error { return each(ctx, s.bindings, e.restore) }}
-	// alter writes policies with other content that has no effect.
-	alter = &action{"alter", func(e *execution, ctx context.Context, s step) error { return each(ctx, s.policies, e.putChanged) }}
+	removeIfEmpty    = &action{"delete if empty", (*execution).removeIfEmpty}
+	try              = &action{"try", (*execution).try}
+	replaceQueues    = &action{"replace", (*execution).replaceQueues}
+	replaceExchanges = &action{"replace", func(e *execution, ctx context.Context, s step) error {
+		return eachNamed(ctx, s.exchanges, e.replaceExchange)
+	}}
 )
 
 // failure says how the change continues if a step fails.

@@ -17,26 +17,9 @@ const trialSuffix = ".retry-trial"
 // try creates the new objects of a re-creation under other names, and deletes them at once. So the broker refuses wrong
 // arguments, missing permissions and bindings that a new type cannot have before anything is deleted.
 func (e *execution) try(ctx context.Context, s step) error {
-	removeQueue := func(ctx context.Context, vhost, name string) error { return e.client.DeleteQueue(ctx, vhost, name, "") }
 	var failed []error
-	for name, exchange := range s.exchanges {
-		old := e.All.Exchanges[name]
-		t := trial[topology.Exchange]{
-			name: name, references: cmp.Or(referred(exchange.Arguments), referred(old.Arguments)), object: exchange,
-			arguments: func(x *topology.Exchange) *topology.Arguments { return &x.Arguments },
-			put:       e.client.PutExchange, remove: e.client.DeleteExchange,
-		}
-		if exchange.Type != old.Type {
-			t.use = func(ctx context.Context, trial string) error { return e.tryBindings(ctx, name, trial) }
-		}
-		failed = append(failed, t.run(ctx, e))
-	}
-	for name, queue := range s.queues {
-		failed = append(failed, trial[topology.Queue]{
-			name: name, references: cmp.Or(referred(queue.Arguments), referred(e.All.Queues[name].Arguments)), object: queue,
-			arguments: func(q *topology.Queue) *topology.Arguments { return &q.Arguments },
-			put:       e.client.PutQueue, remove: removeQueue,
-		}.run(ctx, e))
+	for _, o := range objectsOf(s.topology()) {
+		failed = append(failed, e.tryOne(ctx, o))
 	}
 	return errors.Join(failed...)
 }
@@ -58,54 +41,42 @@ func (e *execution) tryBindings(ctx context.Context, name, trial string) error {
 	return nil
 }
 
-// trial is the trial of one object.
-type trial[T any] struct {
-	name string
-	// references is the exchange that the new or else the old object names, or "".
-	references string
-	object     T
-	arguments  func(*T) *topology.Arguments
-	put        func(ctx context.Context, vhost, name string, object T) (bool, error)
-	remove     func(ctx context.Context, vhost, name string) error
-	// use, if set, tries what needs the object.
-	use func(ctx context.Context, trial string) error
-}
-
-// run tries the object. If the user has no right to the name of a trial, it tells nothing about an object that names no exchange, or
+// tryOne tries an object. If the user has no right to the name of a trial, it tells nothing about an object that names no exchange, or
 // only one of the owner's: to create that one again takes no other permissions than the owner needs anyway.
-func (t trial[T]) run(ctx context.Context, e *execution) error {
-	name := strings.ToValidUTF8(t.name[:min(len(t.name), maxName-len(trialSuffix))], "") + trialSuffix
-	create := func() error {
-		_, err := t.put(ctx, e.Vhost, name, t.object)
-		return named(err)
-	}
+func (e *execution) tryOne(ctx context.Context, o object) error {
+	old, trial := object{o.kind, o.name, e.All.Topology}, o.like(trialName(o.name), nil)
+	create := func() error { return named(e.declare(trial)(ctx)) }
+	remove := func(ctx context.Context) error { return e.remove(ctx, trial) }
 	err := create()
 	if broker.IsInequivalent(err) { // an apply that was killed has left it
-		err = errors.Join(t.remove(ctx, e.Vhost, name), create())
+		err = errors.Join(remove(ctx), create())
 	}
 	if broker.IsUnauthorized(err) {
-		if _, own := e.Wanted.Exchanges[t.references]; own || t.references == "" {
+		exchange := cmp.Or(referred(o.arguments()), referred(old.arguments()))
+		if exchange == "" || has(e.Wanted.Exchanges, exchange) {
 			return nil
 		}
-		of := t.arguments(&t.object)
-		*of = without(*of, references)
-		if create() != nil {
+		if e.declare(trial.like(trial.name, references))(ctx) != nil {
 			return fmt.Errorf("%q names the exchange %q, so it is tried before it is deleted: the user needs configure and read on %q, "+
-				"and write on %q: %w", t.name, t.references, name, t.references, err)
+				"and write on %q: %w", o.name, exchange, trial.name, exchange, err)
 		}
-		err = fmt.Errorf("the user needs read on %q and write on %q: %w", t.name, t.references, err)
+		err = fmt.Errorf("the user needs read on %q and write on %q: %w", o.name, exchange, err)
 	}
-	if err == nil && t.use != nil {
-		err = t.use(ctx, name)
+	if err == nil && o.kind == anExchange && o.alone.Exchanges[o.name].Type != e.All.Exchanges[o.name].Type {
+		err = e.tryBindings(ctx, o.name, trial.name)
 	}
 	if broker.IsUnanswered(err) {
 		_ = pause(context.WithoutCancel(ctx), e.times.Patience) // it can still come
 	}
-	removed := e.insist(ctx, func(ctx context.Context) error { return t.remove(ctx, e.Vhost, name) })
-	if err = errors.Join(err, removed); err != nil {
-		return fmt.Errorf("re-create %q: %w", t.name, err)
+	if err = errors.Join(err, e.insist(ctx, remove)); err != nil {
+		return fmt.Errorf("re-create %q: %w", o.name, err)
 	}
 	return nil
+}
+
+// trialName is the name of an object's trial.
+func trialName(name string) string {
+	return strings.ToValidUTF8(name[:min(len(name), maxName-len(trialSuffix))], "") + trialSuffix
 }
 
 // maxName limits the names of exchanges and queues, in bytes.
@@ -136,36 +107,16 @@ func named(err error) error {
 	return &about
 }
 
-// right is a permission of the user, and a request that takes it and changes nothing.
-type right struct {
-	needs   string
-	declare func(context.Context) error
-}
-
 // requireRights fails if the user may not delete the objects, or not restore the bindings. To declare an object as it is takes the same
 // permissions as to delete it (seen on 3.10.8, 4.0.5 and 4.3.6).
 func (e *execution) requireRights(ctx context.Context, t topology.Topology) error {
-	var rights []right
-	for name, exchange := range t.Exchanges {
-		rights = append(rights, right{fmt.Sprintf("configure on exchange %q", name), func(ctx context.Context) error {
-			_, err := e.client.PutExchange(ctx, e.Vhost, name, exchange)
-			return err
-		}})
-	}
-	for name, queue := range t.Queues {
-		rights = append(rights, right{fmt.Sprintf("configure on queue %q", name), func(ctx context.Context) error {
-			_, err := e.client.PutQueue(ctx, e.Vhost, name, queue)
-			return err
-		}})
-	}
-	for _, b := range t.Bindings {
-		rights = append(rights, right{fmt.Sprintf("read on %q and write on %q", b.Source, b.Destination), func(ctx context.Context) error {
-			return e.client.Bind(ctx, e.Vhost, b)
-		}})
-	}
-	return forEachParallel(ctx, rights, func(ctx context.Context, r right) error {
-		if err := r.declare(ctx); broker.IsUnauthorized(err) {
-			return fmt.Errorf("the user needs %s: %w", r.needs, err)
+	return forEachParallel(ctx, objectsOf(t), func(ctx context.Context, o object) error {
+		rights := "configure on " + o.String()
+		for _, b := range o.alone.Bindings {
+			rights = fmt.Sprintf("read on %q and write on %q", b.Source, b.Destination)
+		}
+		if _, err := e.put(ctx, o); broker.IsUnauthorized(err) {
+			return fmt.Errorf("the user needs %s: %w", rights, err)
 		}
 		return nil
 	})

@@ -64,8 +64,8 @@ func (e *execution) removeMade(ctx context.Context) error {
 	removal.All, removal.Live = all, e.made
 	removal.All.Topology = topology.Merge(all.Topology, topology.Topology{Policies: e.made.Policies})
 	undo := e.execution(removal)
-	err = undo.remove(ctx, goOn)
-	if _, ok := errors.AsType[*KeptError](err); ok {
+	err = undo.removeAll(ctx, goOn)
+	if isA[*KeptError](err) {
 		return fmt.Errorf("the created objects stay, since removing them would lose the messages in these queues:\n%w", err)
 	}
 	return errors.Join(append(undo.unanswered, err)...)

@@ -11,35 +11,56 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// write sends one write, and records the object if it took effect, or could still do so. Without an answer, it looks up
+// write writes an object, and records it if the write took effect, or could still do so. Without an answer, it looks up
 // the object on the broker. It never repeats a write blindly.
-func (e *execution) write(
-	ctx context.Context, what string, put func() (bool, error),
-	look func(topology.Topology) (same, other bool), record func(made *topology.Topology),
-) error {
-	isNew, err := put()
+func (e *execution) write(ctx context.Context, o object) error {
+	what := "create " + o.String()
+	if o.kind == aPolicy {
+		what = "write " + o.String()
+	}
+	isNew, err := e.put(ctx, o)
+	joined := !isNew && o.kind == aQueue && slices.Contains(e.Joined, o.name) // the broker compared type and arguments
+	same, other := err == nil, false
 	switch {
-	case err == nil && e.onlyNew && !isNew:
+	case err == nil && e.onlyNew && !isNew && !joined:
 		e.remember(func(*topology.Topology) { e.contested = true })
 		return fmt.Errorf("%s: it already exists, because another process created it a moment ago. "+
 			"Nothing is removed, since all objects can belong to that process. Import them, or choose another name", what)
-	case err != nil && !broker.IsUnanswered(err):
+	case broker.IsUnanswered(err):
+		same, other = e.lookUpWrite(ctx, o)
+	case err != nil:
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	same, other := err == nil, false
-	if err != nil {
-		e.lookUp(ctx, func(now topology.Topology) bool {
-			same, other = look(now)
-			return same || other
-		})
-	}
-	if !other {
-		e.remember(record)
+	if !other && !joined {
+		e.remember(o.addTo)
 	}
 	if !same {
 		return fmt.Errorf("%s: the broker did not confirm the write, and the object can still appear: %w", what, err)
 	}
 	return nil
+}
+
+// lookUpWrite reports whether an object, or another one of its name, is there after a write that was not answered. The
+// write can still change another content of a policy.
+func (e *execution) lookUpWrite(ctx context.Context, o object) (same, other bool) {
+	e.lookUp(ctx, func(now topology.Topology) bool {
+		var exists bool
+		exists, same = o.in(now)
+		other = exists && !same && o.kind != aPolicy
+		return same || other
+	})
+	return same, other
+}
+
+// delete deletes an object. If the deletion was not answered, its effect is looked up. If the object came back at once,
+// the late deletion would delete it again.
+func (e *execution) delete(ctx context.Context, o object) error {
+	err := e.remove(ctx, o)
+	gone := func(now topology.Topology) bool { exists, _ := o.in(now); return !exists }
+	if err == nil || broker.IsUnanswered(err) && e.lookUp(ctx, gone) {
+		return nil
+	}
+	return fmt.Errorf("delete %s: %w", o, err)
 }
 
 // lookUp looks for the effect of a write that was not answered for Times.Patience, even after a cancellation.
@@ -55,13 +76,6 @@ func (e *execution) lookUp(ctx context.Context, look func(topology.Topology) (fo
 	return false
 }
 
-// compare reports whether an object with this name is on the broker as it was sent, or in another form.
-func compare[T interface{ Equal(other T) bool }](all map[string]T, name string, sent T) (same, other bool) {
-	have, exists := all[name]
-	same = exists && have.Equal(sent)
-	return same, exists && !same
-}
-
 // remember records made objects.
 func (e *execution) remember(note func(made *topology.Topology)) {
 	e.madeMutex.Lock()
@@ -69,64 +83,12 @@ func (e *execution) remember(note func(made *topology.Topology)) {
 	note(&e.made)
 }
 
-func (e *execution) createExchange(ctx context.Context, name string, exchange topology.Exchange) error {
-	return e.write(ctx, fmt.Sprintf("create exchange %q", name),
-		func() (bool, error) { return e.client.PutExchange(ctx, e.Vhost, name, exchange) },
-		func(now topology.Topology) (same, other bool) { return compare(now.Exchanges, name, exchange) },
-		func(made *topology.Topology) { made.Exchanges[name] = exchange })
-}
-
-func (e *execution) createQueue(ctx context.Context, name string, queue topology.Queue) error {
-	joined := false
-	return e.write(ctx, fmt.Sprintf("create queue %q", name),
-		func() (bool, error) {
-			isNew, err := e.client.PutQueue(ctx, e.Vhost, name, queue)
-			joined = !isNew && slices.Contains(e.Joined, name) // the broker compared type and arguments
-			return isNew || joined, err
-		},
-		func(now topology.Topology) (same, other bool) { return compare(now.Queues, name, queue) },
-		func(made *topology.Topology) {
-			if !joined {
-				made.Queues[name] = queue
-			}
-		})
-}
-
-func (e *execution) createBinding(ctx context.Context, b topology.Binding) error {
-	// The broker's answer does not show whether a binding is new.
-	return e.write(ctx, fmt.Sprintf("create binding %q", b),
-		func() (bool, error) { return true, e.client.Bind(ctx, e.Vhost, b) },
-		func(now topology.Topology) (same, other bool) {
-			return slices.ContainsFunc(now.Bindings, b.Equal), false
-		},
-		func(made *topology.Topology) { made.Bindings = append(made.Bindings, b) })
-}
-
 // writePolicy creates or overwrites a policy. The journal restores an overwritten one.
 func (e *execution) writePolicy(ctx context.Context, policy topology.NamedPolicy) error {
-	before, left := e.Live.Policies[policy.Name] // also from an interrupted creation
-	if left {
-		e.undo.add("restore policy "+policy.Name, e.putBack(topology.NamedPolicy{Name: policy.Name, Policy: before}))
+	if before, exists := e.Live.Policies[policy.Name]; exists { // also from an interrupted creation
+		e.undo.add("restore policy "+policy.Name, e.declare(namedPolicy(topology.NamedPolicy{Name: policy.Name, Policy: before})))
 	}
-	return e.write(ctx, fmt.Sprintf("write policy %q", policy.Name),
-		func() (bool, error) {
-			isNew, err := e.client.PutPolicy(ctx, e.Vhost, policy.Name, policy.Policy)
-			_, again := e.made.Policies[policy.Name]
-			return isNew || again || left, err
-		},
-		func(now topology.Topology) (same, other bool) {
-			same, _ = compare(now.Policies, policy.Name, policy.Policy)
-			return same, false // the write can still change another content
-		},
-		func(made *topology.Topology) { made.Policies[policy.Name] = policy.Policy })
-}
-
-// putBack writes a policy's earlier content.
-func (e *execution) putBack(policy topology.NamedPolicy) func(context.Context) error {
-	return func(ctx context.Context) error {
-		_, err := e.client.PutPolicy(ctx, e.Vhost, policy.Name, policy.Policy)
-		return err
-	}
+	return e.write(ctx, namedPolicy(policy))
 }
 
 // repeat sends a request again while its error is such, for Times.Patience since the last request without such an error. To
@@ -181,29 +143,22 @@ func (c Change) attaching(bindings []topology.Binding) step {
 // others' bindings.
 func (e *execution) confirm(ctx context.Context, s step) error {
 	return forEachParallel(ctx, s.bindings, func(ctx context.Context, own topology.Binding) error {
-		other, err := e.rival(ctx, own)
-		if err != nil || other == "" {
-			return err
+		now, err := e.client.BindingsTo(ctx, e.Vhost, own.Destination)
+		if err != nil && !broker.IsNotFound(err) {
+			return fmt.Errorf("cannot tell whether another pipeline attached queue %q at the same time: %w", own.Destination, err)
+		}
+		isRival := func(b topology.Binding) bool {
+			owner := e.AttachedBy(b)
+			return owner != "" && owner != e.AttachedBy(own) && !slices.ContainsFunc(e.All.Bindings, b.Equal)
+		}
+		rival := slices.IndexFunc(now, isRival)
+		if rival < 0 {
+			return nil
 		}
 		return errors.Join(
 			fmt.Errorf("queue %q was attached to the pipeline %q at the same time. A queue belongs to one pipeline: remove it from one of the two",
-				own.Destination, other),
+				own.Destination, e.AttachedBy(now[rival])),
 			notUndone(e.client.Unbind(context.WithoutCancel(ctx), e.Vhost, own)),
 		)
 	})
-}
-
-// rival returns another owner that attached the binding's queue meanwhile, or "".
-func (e *execution) rival(ctx context.Context, own topology.Binding) (string, error) {
-	now, err := e.client.BindingsTo(ctx, e.Vhost, own.Destination)
-	if err != nil && !broker.IsNotFound(err) {
-		return "", fmt.Errorf("cannot tell whether another pipeline attached queue %q at the same time: %w", own.Destination, err)
-	}
-	for _, b := range now {
-		owner := e.AttachedBy(b)
-		if owner != "" && owner != e.AttachedBy(own) && !slices.ContainsFunc(e.All.Bindings, b.Equal) {
-			return owner, nil
-		}
-	}
-	return "", nil
 }
