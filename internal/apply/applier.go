@@ -163,8 +163,13 @@ type Change struct {
 	Waiting func(contents map[string]string)
 }
 
-// changes are the differences between the live and the wanted objects.
-func (c Change) changes() topology.Changes { return topology.Diff(c.Wanted, c.Live) }
+// delta is a change with the differences between its live and its wanted objects.
+type delta struct {
+	Change
+	topology.Changes
+}
+
+func (c Change) delta() delta { return delta{c, topology.Diff(c.Wanted, c.Live)} }
 
 // split divides queues into shared queues and queues that only the owner uses.
 func (c Change) split(queues map[string]topology.Queue) (shared, own map[string]topology.Queue) {

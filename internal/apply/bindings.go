@@ -77,14 +77,17 @@ func leading(bindings []topology.Binding, queues map[string]topology.Queue) []to
 	return only(bindings, func(b topology.Binding) bool { return leadsTo(b, queues) })
 }
 
-// moved lists the deleted bindings whose keys get another queue and whose messages fall back meanwhile.
-func (c Change) moved(deleted, created []topology.Binding) []topology.Binding {
-	return only(deleted, func(b topology.Binding) bool {
+// unbound divides the deleted bindings whose exchange and queue stay. The keys of moved ones get another queue, and
+// their messages fall back meanwhile.
+func (d delta) unbound() (moved, others []topology.Binding) {
+	moves := func(b topology.Binding) bool {
 		leadsElsewhere := func(other topology.Binding) bool {
 			return other.Source == b.Source && other.RoutingKey == b.RoutingKey && other.Destination != b.Destination
 		}
-		return c.FallsBack != nil && c.FallsBack(b) && slices.ContainsFunc(created, leadsElsewhere)
-	})
+		return d.FallsBack != nil && d.FallsBack(b) && slices.ContainsFunc(d.Create.Bindings, leadsElsewhere)
+	}
+	all := bindingsOfOthers(d.Delete)
+	return only(all, moves), slices.DeleteFunc(all, moves)
 }
 
 // bindingsOfOthers lists the deleted bindings whose exchange and queue stay.
@@ -125,7 +128,7 @@ func (e *BoundError) Error() string {
 }
 
 // Bound returns the bindings that will prevent the change, as far as the vhost shows, or nil.
-func (c Change) Bound() *BoundError { return c.bound(c.going(c.changes()), c.All.Bindings) }
+func (c Change) Bound() *BoundError { return c.bound(c.delta().going(), c.All.Bindings) }
 
 // bound returns an error about the bindings of others to deleted objects, or nil.
 func (c Change) bound(going topology.Topology, bindings []topology.Binding) *BoundError {
@@ -177,12 +180,12 @@ func (c Change) returnsFrom(b topology.Binding) []string {
 }
 
 // going returns the deleted exchanges, and the queues that are deleted or re-created, unless their bindings come back.
-func (c Change) going(changes topology.Changes) topology.Topology {
-	queues := maps.Clone(changes.Delete.Queues)
-	if !c.RestoresBindings {
-		maps.Copy(queues, changes.Replace.Queues)
+func (d delta) going() topology.Topology {
+	queues := maps.Clone(d.Delete.Queues)
+	if !d.RestoresBindings {
+		maps.Copy(queues, d.Replace.Queues)
 	}
-	return topology.Topology{Exchanges: changes.Delete.Exchanges, Queues: queues}
+	return topology.Topology{Exchanges: d.Delete.Exchanges, Queues: queues}
 }
 
 // requireUnbound fails with *BoundError if others have now bound one of the objects. While a bound queue was away, 382 of

@@ -52,34 +52,34 @@ func (c Change) contentChecks(queues map[string]topology.Queue) emptinessChecks 
 
 // refusingChecks returns the checks that can refuse an update. They are for re-created queues, and for shared queues
 // that it deletes.
-func (c Change) refusingChecks(changes topology.Changes) emptinessChecks {
-	going, _ := c.split(changes.Delete.Queues)
-	maps.Copy(going, changes.Replace.Queues)
-	checks := checksOf(exposed, c.exposed(changes)...)
-	maps.Copy(checks, c.contentChecks(going))
+func (d delta) refusingChecks() emptinessChecks {
+	going, _ := d.split(d.Delete.Queues)
+	maps.Copy(going, d.Replace.Queues)
+	checks := checksOf(exposed, d.exposed()...)
+	maps.Copy(checks, d.contentChecks(going))
 	return checks
 }
 
 // Exposed lists the queues that stay, lose the owner's policy, and get smaller limits from policies of others. The broker applies these
 // to messages that are in the queues.
-func (c Change) Exposed() []string { return c.exposed(c.changes()) }
+func (c Change) Exposed() []string { return c.delta().exposed() }
 
-func (c Change) exposed(changes topology.Changes) []string {
-	if len(changes.Delete.Policies)+len(changes.Update.Policies) == 0 {
+func (d delta) exposed() []string {
+	if len(d.Delete.Policies)+len(d.Update.Policies) == 0 {
 		return nil
 	}
-	after := c.All
-	after.Policies = without(c.All.Policies, c.Live.Policies)
-	maps.Copy(after.Policies, c.Wanted.Policies)
-	own := topology.NewMatcher(c.Live.Policies)
-	was, becomes := topology.NewLookup(c.All), topology.NewLookup(after)
+	after := d.All
+	after.Policies = without(d.All.Policies, d.Live.Policies)
+	maps.Copy(after.Policies, d.Wanted.Policies)
+	own := topology.NewMatcher(d.Live.Policies)
+	was, becomes := topology.NewLookup(d.All), topology.NewLookup(after)
 	var found []string
-	for name, queue := range without(c.All.Queues, changes.Delete.Queues) {
-		if matching, doubtful := own.Queue(name, queue.Type, c.All.Version); len(matching)+len(doubtful) == 0 {
+	for name, queue := range without(d.All.Queues, d.Delete.Queues) {
+		if matching, doubtful := own.Queue(name, queue.Type, d.All.Version); len(matching)+len(doubtful) == 0 {
 			continue
 		}
 		before, now := was.Queue(name), becomes.Queue(name)
-		if before.SetBy(c.Live.Policies) && !now.SetBy(c.Wanted.Policies) &&
+		if before.SetBy(d.Live.Policies) && !now.SetBy(d.Wanted.Policies) &&
 			slices.ContainsFunc(topology.Limits, func(key string) bool { return topology.Tighter(key, before.Values(), now.Values()) }) {
 			found = append(found, name)
 		}
@@ -210,7 +210,7 @@ func (a *Applier) Contents(ctx context.Context, vhost string, queues, pendingIn 
 
 // Refused describes the contents of each queue that prevents an update, by one inspection.
 func (a *Applier) Refused(ctx context.Context, change Change) (map[string]string, error) {
-	found, _, err := a.visible(ctx, change.Vhost, change.refusingChecks(change.changes()))
+	found, _, err := a.visible(ctx, change.Vhost, change.delta().refusingChecks())
 	return found, err
 }
 

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -12,10 +13,10 @@ import (
 // they exist. Without an exchange, the policy comes first and shows which run is the creator. Objects of an interrupted
 // creation are already in Live.
 func planCreate(c Change) []step {
-	changes := c.changes()
-	missing := changes.Create
+	d := c.delta()
+	missing := d.Create
 	identity := c.Identity.Without(c.Live)
-	attach := step{do: put, policies: c.writeOrder(topology.Merge(missing, changes.Update).Policies)}
+	attach := step{do: put, policies: c.writeOrder(topology.Merge(missing, d.Update).Policies)}
 	steps := slices.Concat([]step{attach}, putAll(missing), []step{c.attaching(missing.Bindings)})
 	if len(c.Identity.Exchanges) > 0 {
 		steps = slices.Concat(
@@ -56,64 +57,57 @@ func (c Change) guardFirst(missing topology.Topology) []topology.NamedPolicy {
 // planUpdate orders a change. Steps that can be refused come first. Missing objects are created before others are
 // deleted, except for policies that would overtake others. It returns an error if the change is impossible.
 func planUpdate(c Change) ([]step, error) {
-	changes := c.changes()
-	goingShared, goingOwn := c.split(changes.Delete.Queues)
 	noted := c.noted(c.Wanted.Meets) // an apply deletes only bindings of the owner's objects
 	c.All.Bindings = slices.Concat(c.All.Bindings, noted)
-	if err := c.requireReadable(only(c.All.Bindings, changes.Replace.Meets)); err != nil {
+	d := c.delta()
+	if err := cmp.Or(c.requireReadable(only(c.All.Bindings, d.Replace.Meets)), c.requireLasting(d.Replace)); err != nil {
 		return nil, err
 	}
-	if err := c.requireLasting(changes.Replace); err != nil {
-		return nil, err
-	}
-	written := topology.Merge(changes.Create, changes.Update).Policies
+	goingShared, goingOwn := c.split(d.Delete.Queues)
+	written := topology.Merge(d.Create, d.Update).Policies
 	altered := c.toWake(written)
 	maps.Copy(written, altered)
-	early, late := c.overtaking(changes.Delete.Policies)
-	unbound := bindingsOfOthers(changes.Delete)
-	moved := c.moved(unbound, changes.Create.Bindings)
-	unbound = slices.DeleteFunc(unbound, func(b topology.Binding) bool { return slices.ContainsFunc(moved, b.Equal) })
+	early, late := c.overtaking(d.Delete.Policies)
+	moved, unbound := d.unbound()
 	ifNotMade := stop // a deleted queue comes back, and an old binding
 	if len(moved)+len(goingShared) > 0 {
 		ifNotMade = rollBack
 	}
-	bound := c.requireUnbound(c.going(changes), stop)
-	replacement := c.replaceQueues(changes.Replace.Queues)
-	deleted := maps.Clone(changes.Delete.Queues)
-	maps.Copy(deleted, replacement.queues)
 	ifNotEmpty := keep
 	if c.Entrance != "" {
 		ifNotEmpty = keepAll
 	}
-	return inOrder(slices.Concat(
-		[]step{
-			bound,
-			{
-				do: requireRights, ifFails: refuse, exchanges: changes.Delete.Exchanges, queues: deleted,
-				bindings: slices.Concat(changes.Delete.Bindings, c.bindingsTo(changes.Replace.Queues)),
-			},
-			{do: try, ifFails: refuse, exchanges: changes.Replace.Exchanges, queues: changes.Replace.Queues},
-			{do: drain, ifFails: refuse, checks: c.refusingChecks(changes)},
-			{do: proveNonePending, ifFails: refuse, checks: c.pendingChecks(c.Wanted)},
-			bound,
-			c.removeIfEmpty(goingShared, refuse),
-			replacement,
-			{do: alter, policies: byName(altered)},
-			{do: put, ifFails: ifNotMade, exchanges: changes.Create.Exchanges}, // notes about others can need them
-			{do: put, ifFails: ifNotMade, queues: changes.Create.Queues},
-			{do: restore, bindings: noted},
-			{do: replaceExchanges, exchanges: changes.Replace.Exchanges},
-			{do: unbind, bindings: moved},
-			{do: put, ifFails: ifNotMade, bindings: changes.Create.Bindings},
-			c.attaching(changes.Create.Bindings),
-			{do: remove, policies: weakestFirst(early)},
-			{do: put, policies: c.writeOrder(written)},
-			{do: remove, policies: weakestFirst(late)},
-			{do: unbind, bindings: unbound},
-			c.removeIfEmpty(goingOwn, ifNotEmpty),
-			{do: removeUnlessKept, exchanges: changes.Delete.Exchanges},
+	bound := d.requireUnbound(d.going(), stop)
+	replacement := c.replaceQueues(d.Replace.Queues)
+	deleted := maps.Clone(d.Delete.Queues)
+	maps.Copy(deleted, replacement.queues)
+	return inOrder(
+		bound,
+		step{
+			do: requireRights, ifFails: refuse, exchanges: d.Delete.Exchanges, queues: deleted,
+			bindings: slices.Concat(d.Delete.Bindings, c.bindingsTo(d.Replace.Queues)),
 		},
-	)...), nil
+		step{do: try, ifFails: refuse, exchanges: d.Replace.Exchanges, queues: d.Replace.Queues},
+		step{do: drain, ifFails: refuse, checks: d.refusingChecks()},
+		step{do: proveNonePending, ifFails: refuse, checks: c.pendingChecks(c.Wanted)},
+		bound,
+		c.removeIfEmpty(goingShared, refuse),
+		replacement,
+		step{do: alter, policies: byName(altered)},
+		step{do: put, ifFails: ifNotMade, exchanges: d.Create.Exchanges}, // notes about others can need them
+		step{do: put, ifFails: ifNotMade, queues: d.Create.Queues},
+		step{do: restore, bindings: noted},
+		step{do: replaceExchanges, exchanges: d.Replace.Exchanges},
+		step{do: unbind, bindings: moved},
+		step{do: put, ifFails: ifNotMade, bindings: d.Create.Bindings},
+		c.attaching(d.Create.Bindings),
+		step{do: remove, policies: weakestFirst(early)},
+		step{do: put, policies: c.writeOrder(written)},
+		step{do: remove, policies: weakestFirst(late)},
+		step{do: unbind, bindings: unbound},
+		c.removeIfEmpty(goingOwn, ifNotEmpty),
+		step{do: removeUnlessKept, exchanges: d.Delete.Exchanges},
+	), nil
 }
 
 func (c Change) removeIfEmpty(queues map[string]topology.Queue, ifFails failure) step {

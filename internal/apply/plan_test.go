@@ -385,7 +385,7 @@ func TestBound(t *testing.T) {
 		if (bound != nil) != (test.want != "") || bound != nil && !strings.Contains(bound.Error(), "  - "+test.want+"\n\nRemove") {
 			t.Errorf("%s: got %v", name, bound)
 		}
-		require.Equal(t, name == "on its way back", c.contentChecks(c.going(c.changes()).Queues)["before foreign"] == contents, name)
+		require.Equal(t, name == "on its way back", c.contentChecks(c.delta().going().Queues)["before foreign"] == contents, name)
 	}
 }
 
