@@ -145,8 +145,8 @@ func (c *Client) refusedAs(ctx context.Context, vhost string, err error) error {
 const (
 	lookAtNetwork = "check that RabbitMQ runs and is not overloaded, and that all proxies and firewalls in between let the request pass"
 	lookAtSize    = "the broker has %d queues, and gathers a whole list before it answers; it was given %d times %s for this one. " + lessBusy
-	lookAtIdle    = "the broker has %d queues, and gathers a whole list before it answers. It has less time for that than " +
-		"management.tcp.idle_timeout in rabbitmq.conf, which is 60000 (ms) by default: raise it. " + lessBusy
+	lookAtIdle    = "the broker has %d queues, and gathers a whole list before it answers. This one took longer than " +
+		"management.tcp.idle_timeout in rabbitmq.conf, 60000 ms by default: raise it. " + lessBusy
 	lessBusy    = "Try again when the node is less busy. Lists take less time if the vhost has fewer queues, or the node more processors"
 	writeHTTPS  = "this port uses TLS: begin the endpoint with https://"
 	maybeHTTPS  = "if this port uses TLS, as 15671 does, begin the endpoint with https://; otherwise "
