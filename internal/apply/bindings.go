@@ -192,7 +192,7 @@ func (d delta) going() topology.Topology {
 // 386 messages for it were lost.
 func (e *execution) requireUnbound(ctx context.Context, going topology.Topology) error {
 	var now []topology.Binding
-	for _, o := range objectsOf(topology.Topology{Exchanges: going.Exchanges, Queues: going.Queues}) {
+	for _, o := range objectsOf(going) {
 		read := e.client.BindingsTo
 		if o.kind == anExchange {
 			read = e.client.BindingsToExchange

@@ -156,7 +156,10 @@ func (s step) without(kept map[string]string) step {
 // change, and uses another delay meanwhile.
 func (e *execution) removeEmpty(ctx context.Context, s step) (kept map[string]string, err error) {
 	unbound := map[string]topology.Queue{}
-	defer func() { err = errors.Join(err, notUndone(e.restoreAll(ctx, leading(s.bindings, unbound)))) }()
+	defer func() {
+		exist := without(unbound, e.deleted)
+		err = errors.Join(err, notUndone(e.restoreAll(ctx, leading(s.bindings, exist))))
+	}()
 	if s.ifFails == keep && e.Drain > 0 {
 		maps.Copy(unbound, s.queues)
 		if err := e.unbindAll(ctx, s.bindings, unbound); err != nil {

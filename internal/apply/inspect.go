@@ -116,7 +116,7 @@ func (c check) of(q broker.QueueInfo) Inspection {
 	case c == pendingDeadLetters:
 		return pending
 	case c == exposed && messages.Found != "":
-		return Inspection{Found: messages.Found + ", to which a policy of others would apply its limits"}
+		return Inspection{Found: messages.Found + "; a policy of others would apply its limits to them"}
 	case messages != Inspection{}:
 		return messages
 	case c != use || pending != Inspection{}:

@@ -57,12 +57,12 @@ func objectsOf(t topology.Topology) []object {
 // String is the kind and the quoted name.
 func (o object) String() string { return fmt.Sprintf("%s %q", o.kind, o.name) }
 
-// arguments are the arguments of an exchange or queue.
-func (o object) arguments() topology.Arguments {
+// argumentsIn returns the arguments that an exchange or queue of this name has among others.
+func (o object) argumentsIn(all topology.Topology) topology.Arguments {
 	if o.kind == anExchange {
-		return o.alone.Exchanges[o.name].Arguments
+		return all.Exchanges[o.name].Arguments
 	}
-	return o.alone.Queues[o.name].Arguments
+	return all.Queues[o.name].Arguments
 }
 
 // like returns an exchange or queue with another name, and without some arguments.

@@ -17,12 +17,12 @@ func planCreate(c Change) []step {
 	missing := d.Create
 	identity := c.Identity.Without(c.Live)
 	attach := step{do: put, policies: c.writeOrder(topology.Merge(missing, d.Update).Policies)}
-	steps := slices.Concat([]step{attach}, putAll(missing), []step{c.attaching(missing.Bindings)})
+	steps := slices.Concat([]step{attach}, putSteps(missing), []step{c.attaching(missing.Bindings)})
 	if len(c.Identity.Exchanges) > 0 {
 		steps = slices.Concat(
 			[]step{{do: put, exchanges: identity.Exchanges}, {do: put, policies: c.guardFirst(missing)}},
-			putAll(topology.Topology{Queues: identity.Queues, Bindings: identity.Bindings}),
-			putAll(missing.Without(identity)), []step{c.attaching(missing.Bindings), attach},
+			putSteps(topology.Topology{Queues: identity.Queues, Bindings: identity.Bindings}),
+			putSteps(missing.Without(identity)), []step{c.attaching(missing.Bindings), attach},
 		)
 	}
 	ifFails := removeMade
@@ -36,8 +36,8 @@ func planCreate(c Change) []step {
 	return inOrder(append([]step{check}, steps...)...)
 }
 
-// putAll creates all objects except policies.
-func putAll(t topology.Topology) []step {
+// putSteps create all objects except policies.
+func putSteps(t topology.Topology) []step {
 	return []step{{do: put, exchanges: t.Exchanges}, {do: put, queues: t.Queues}, {do: put, bindings: t.Bindings}}
 }
 

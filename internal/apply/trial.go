@@ -44,7 +44,7 @@ func (e *execution) tryBindings(ctx context.Context, name, trial string) error {
 // tryOne tries an object. If the user has no right to the name of a trial, it tells nothing about an object that names no exchange, or
 // only one of the owner's: to create that one again takes no other permissions than the owner needs anyway.
 func (e *execution) tryOne(ctx context.Context, o object) error {
-	old, trial := object{o.kind, o.name, e.All.Topology}, o.like(trialName(o.name), nil)
+	trial := o.like(trialName(o.name), nil)
 	create := func() error { return named(e.declare(trial)(ctx)) }
 	remove := func(ctx context.Context) error { return e.remove(ctx, trial) }
 	err := create()
@@ -52,7 +52,7 @@ func (e *execution) tryOne(ctx context.Context, o object) error {
 		err = errors.Join(remove(ctx), create())
 	}
 	if broker.IsUnauthorized(err) {
-		exchange := cmp.Or(referred(o.arguments()), referred(old.arguments()))
+		exchange := cmp.Or(referred(o.argumentsIn(o.alone)), referred(o.argumentsIn(e.All.Topology)))
 		if exchange == "" || has(e.Wanted.Exchanges, exchange) {
 			return nil
 		}

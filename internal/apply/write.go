@@ -40,8 +40,8 @@ func (e *execution) write(ctx context.Context, o object) error {
 	return nil
 }
 
-// lookUpWrite reports whether an object, or another one of its name, is there after a write that was not answered. The
-// write can still change another content of a policy.
+// lookUpWrite looks for the effect of an unanswered write. It reports whether the broker has the object, or another one
+// with its name. A policy with other content does not count, since the write can still change it.
 func (e *execution) lookUpWrite(ctx context.Context, o object) (same, other bool) {
 	e.lookUp(ctx, func(now topology.Topology) bool {
 		var exists bool

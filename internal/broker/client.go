@@ -109,7 +109,7 @@ func (w whole) RoundTrip(request *http.Request) (*http.Response, error) {
 	began := time.Now()
 	response, err := w.RoundTripper.RoundTrip(request.WithContext(ctx))
 	if errors.Is(err, io.EOF) && time.Since(began) > requestTimeout {
-		return nil, fmt.Errorf("%w (%w)", errBrokersTimeout, err)
+		return nil, brokersTimeoutError{}
 	}
 	if err != nil {
 		return nil, err
@@ -126,8 +126,13 @@ func (w whole) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// errBrokersTimeout is the end of a connection over a request that takes the broker too long.
-var errBrokersTimeout = errors.New("the broker's own timeout")
+// brokersTimeoutError is the end of a connection over a request that takes the broker too long. It counts as any other timeout.
+type brokersTimeoutError struct{}
+
+func (brokersTimeoutError) Error() string { return "the broker's own timeout (EOF)" }
+
+// Timeout implements an interface of [url.Error].
+func (brokersTimeoutError) Timeout() bool { return true }
 
 // notFollowed returns a redirection as the answer, because to follow it would turn a DELETE into a GET.
 func notFollowed(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -146,7 +151,7 @@ func retryable(ctx context.Context, response *http.Response, err error) (bool, e
 		return false, nil
 	}
 	var unanswered net.Error
-	if errors.Is(err, errBrokersTimeout) || errors.As(err, &unanswered) && unanswered.Timeout() {
+	if errors.As(err, &unanswered) && unanswered.Timeout() {
 		read.timeouts++
 		return read.timeouts < maxTimeouts, nil
 	}

@@ -192,7 +192,6 @@ func (c *Client) unreached(ctx context.Context, err error) *UnreachedError {
 		remedy = writeHTTPS
 	case has("server gave HTTP response to HTTPS client"), has("first record does not look like a TLS handshake"):
 		remedy = writeHTTP
-	case errors.Is(err, errBrokersTimeout):
 	case plain && (errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
 		remedy = maybeHTTPS + lookAtNetwork
 	}
@@ -202,10 +201,10 @@ func (c *Client) unreached(ctx context.Context, err error) *UnreachedError {
 // lookAt says what to look at if the error itself tells nothing.
 func (c *Client) lookAt(ctx context.Context, err error) string {
 	timeout := timeoutOf(ctx)
-	if errors.Is(err, errBrokersTimeout) {
+	switch isLongList := timeout > vhostTimeout; {
+	case isLongList && errors.Is(err, brokersTimeoutError{}):
 		return fmt.Sprintf(lookAtIdle, c.cluster.queues)
-	}
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil && timeout > vhostTimeout {
+	case isLongList && errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
 		return fmt.Sprintf(lookAtSize, c.cluster.queues, maxTimeouts, timeout)
 	}
 	return lookAtNetwork

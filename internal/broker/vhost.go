@@ -167,8 +167,8 @@ func (c *Client) VhostSettings(ctx context.Context) (map[string]VhostSettings, e
 	return all, nil
 }
 
-// vhostTimeout is for the write of a vhost, which takes up to 30 seconds, and for the 45 seconds in which a broker then waits until the
-// vhost runs on all nodes.
+// vhostTimeout covers the write of a vhost, up to 30 seconds. It also covers the 45 seconds in which a broker waits for the vhost to run on
+// all nodes.
 const vhostTimeout = 80 * time.Second
 
 // PutVhost creates or changes a vhost, without its limits and its tracing, and reports whether it is new. The creator of a vhost gets
