@@ -117,7 +117,7 @@ func explain(uri URI, err error, after time.Duration) error {
 // endOfReading returns the error of the library's read, or nil if something else failed. The library puts the text of a
 // read error into a framing error of its own, code 501. If it noticed the end earlier, it reports a closed connection.
 func endOfReading(err error) error {
-	if errors.Is(err, amqp.ErrClosed) {
+	if isClosed(err) {
 		return io.EOF
 	}
 	var reading *amqp.Error
@@ -171,13 +171,19 @@ func (g *greeted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// causeOf returns the error that ended the reading, as the library reports it, if the library only says that the connection is
-// closed. It says so if the end came before the library waited for an answer.
+// causeOf returns the error that ended the reading, as the library reports it, if the library only says that the
+// connection is closed.
 func (g *greeted) causeOf(err error) error {
-	if end := g.end.Load(); end != nil && errors.Is(err, amqp.ErrClosed) {
+	if end := g.end.Load(); end != nil && isClosed(err) {
 		return &amqp.Error{Code: amqp.FrameError, Reason: (*end).Error()}
 	}
 	return err
+}
+
+// isClosed holds for the errors of a connection that the library had closed before it sent, while it sent, or before it
+// waited for an answer.
+func isClosed(err error) bool {
+	return errors.Is(err, amqp.ErrClosed) || errors.Is(err, net.ErrClosed)
 }
 
 // productIn returns the product in the server properties of a connection.start. It returns "" if the bytes do not have

@@ -20,7 +20,7 @@ func TestHungUpSaysWhatToWrite(t *testing.T) {
 	for uri, want := range map[string]string{"amqp://a": noAMQP, "amqps://a": noAMQPWithTLS} {
 		parsed, err := ParseURI(uri)
 		require.NoError(t, err)
-		for _, hungUp := range []error{read, amqp.ErrClosed} {
+		for _, hungUp := range []error{read, amqp.ErrClosed, net.ErrClosed} {
 			if got := explain(parsed, hungUp, 0).Error(); !strings.Contains(got, want) || strings.Contains(got, "Exception") {
 				t.Errorf("%s, %v: %s", uri, hungUp, got)
 			}
@@ -43,7 +43,7 @@ func TestCauseOfAClosedConnectionIsNamed(t *testing.T) {
 	require.Error(t, err)
 	uri, err := ParseURI("amqps://a")
 	require.NoError(t, err)
-	for _, noticed := range []error{amqp.ErrClosed, &amqp.Error{Code: amqp.FrameError, Reason: "remote error: tls: certificate required"}} {
+	for _, noticed := range []error{amqp.ErrClosed, net.ErrClosed, &amqp.Error{Code: amqp.FrameError, Reason: "remote error: tls: certificate required"}} {
 		require.ErrorContains(t, explain(uri, g.causeOf(noticed), 0), "the broker asks for a client certificate")
 	}
 }
