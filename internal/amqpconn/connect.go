@@ -176,7 +176,8 @@ type Confirming struct {
 }
 
 // OpenConfirming opens a channel with room for the returns of this many unconfirmed messages. The library drops a
-// return that it cannot hand over within five seconds. Meanwhile it holds a lock that publishing needs.
+// return that it cannot hand over within five seconds. Meanwhile it holds a lock that publishing needs. Without room, a goroutine of the
+// caller must always take returns.
 func OpenConfirming(ctx context.Context, conn *amqp.Connection, window int) (Confirming, error) {
 	channel, err := OpenChannel(ctx, conn)
 	if err != nil {

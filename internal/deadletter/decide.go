@@ -257,16 +257,9 @@ type Route struct {
 	Key      string
 	// CC are additional routing keys. Direct exchanges route on the header CC as they do on the key.
 	CC []string
-	// Apart says that the queue behind the route must not hold up other messages to the exchange if it takes nothing.
-	Apart bool
-}
-
-// Channel names the channel that the message is published on.
-func (r Route) Channel() string {
-	if r.Apart {
-		return r.Exchange + " apart"
-	}
-	return r.Exchange
+	// Target tells the queues behind the exchange that get the message from those that do not. It is a key of the exchange, a work
+	// queue, or "" if all get it.
+	Target string
 }
 
 // Route returns where to publish a message with the verdict. The addresses are in CC, so that the consumer still sees
@@ -275,38 +268,40 @@ func (p *Pipeline) Route(v Verdict) Route {
 	switch {
 	case v.Refused:
 		return Route{
-			Exchange: p.Names.RetryExchange(), Apart: true,
+			Exchange: p.Names.RetryExchange(), Target: pipeline.RefusedKey,
 			Key: escape(v.Letter.RoutingKey, pipeline.KeyPrefixes()...),
 			CC:  []string{pipeline.RefusedKey},
 		}
 	case v.Action == Fail && v.ToOwnFailedQueue():
 		return Route{
-			Exchange: p.Names.FailedRouteExchange(),
-			Key:      escape(v.Letter.RoutingKey, pipeline.FailedKeyPrefix),
-			CC:       []string{pipeline.FailedKey(v.Letter.Queue)},
+			Exchange: p.Names.FailedRouteExchange(), Target: v.Letter.Queue,
+			Key: escape(v.Letter.RoutingKey, pipeline.FailedKeyPrefix),
+			CC:  []string{pipeline.FailedKey(v.Letter.Queue)},
 		}
 	case v.Action == Fail:
 		return Route{Exchange: p.Names.FailedExchange(), Key: v.Letter.RoutingKey}
 	case v.Action == Rescue:
-		return Route{Key: v.Letter.Queue}
+		return Route{Key: v.Letter.Queue, Target: v.Letter.Queue}
 	case v.Delay == 0:
 		return ReturnRoute(p.Names, v.Letter.Queue, v.Letter.RoutingKey)
 	case v.waitsOn():
 		// The return exchange has no binding with this key, so its alternate exchange brings the message back to the
 		// inbox.
-		return Route{Exchange: p.Names.RetryExchange(), Key: pipeline.DelayKey(v.Delay)}
+		return Route{Exchange: p.Names.RetryExchange(), Key: pipeline.DelayKey(v.Delay), Target: pipeline.DelayKey(v.Delay)}
 	default:
 		return Route{
-			Exchange: p.Names.RetryExchange(),
-			Key:      escape(v.Letter.RoutingKey, pipeline.KeyPrefixes()...),
-			CC:       []string{pipeline.DelayKey(v.Delay), pipeline.ReturnKey(v.Letter.Queue)},
+			Exchange: p.Names.RetryExchange(), Target: pipeline.DelayKey(v.Delay),
+			Key: escape(v.Letter.RoutingKey, pipeline.KeyPrefixes()...),
+			CC:  []string{pipeline.DelayKey(v.Delay), pipeline.ReturnKey(v.Letter.Queue)},
 		}
 	}
 }
 
 // ReturnRoute is the way straight back to a work queue of the pipeline, with the message's original key.
 func ReturnRoute(names pipeline.Names, queue, key string) Route {
-	return Route{Exchange: names.ReturnExchange(), Key: escape(key, pipeline.KeyPrefixes()...), CC: []string{pipeline.ReturnKey(queue)}}
+	return Route{
+		Exchange: names.ReturnExchange(), Target: queue, Key: escape(key, pipeline.KeyPrefixes()...), CC: []string{pipeline.ReturnKey(queue)},
+	}
 }
 
 // escape replaces a routing key that can be one of the exchange's own. The exchange would route by it, too, so the

@@ -229,17 +229,18 @@ func checkDecision(t *testing.T, p *Pipeline, v Verdict) {
 // checkTarget checks where a message would go.
 func checkTarget(t *testing.T, p *Pipeline, v Verdict) {
 	t.Helper()
-	back := pipeline.ReturnKey(v.Letter.Queue)
+	queue, delay := v.Letter.Queue, pipeline.DelayKey(v.Delay)
+	back := pipeline.ReturnKey(queue)
 	want := map[Action]Route{
-		Fail:   {Exchange: p.Names.FailedRouteExchange(), Key: v.Letter.RoutingKey, CC: []string{pipeline.FailedKey(v.Letter.Queue)}},
-		Rescue: {Key: v.Letter.Queue},
-		Retry:  {Exchange: p.Names.RetryExchange(), Key: v.Letter.RoutingKey, CC: []string{pipeline.DelayKey(v.Delay), back}},
+		Fail:   {Exchange: p.Names.FailedRouteExchange(), Target: queue, Key: v.Letter.RoutingKey, CC: []string{pipeline.FailedKey(queue)}},
+		Rescue: {Key: queue, Target: queue},
+		Retry:  {Exchange: p.Names.RetryExchange(), Target: delay, Key: v.Letter.RoutingKey, CC: []string{delay, back}},
 	}[v.Action]
 	if v.waitsOn() {
-		want.Key, want.CC = pipeline.DelayKey(v.Delay), nil
+		want.Key, want.CC = delay, nil
 	}
 	if v.Action == Retry && v.Delay == 0 {
-		want.Exchange, want.CC = p.Names.ReturnExchange(), []string{back}
+		want.Exchange, want.Target, want.CC = p.Names.ReturnExchange(), queue, []string{back}
 	}
 	if v.Action == Fail && !v.ToOwnFailedQueue() {
 		want = Route{Exchange: p.Names.FailedExchange(), Key: v.Letter.RoutingKey}

@@ -405,21 +405,21 @@ func TestRoute(t *testing.T) {
 		verdict Verdict
 		want    Route
 	}{
-		"retry":       {Verdict{Letter: letter, Delay: 90 * time.Second}, Route{Exchange: "orders.retry", Key: "eu.created", CC: []string{"delay:1m30s", "return:a/b c"}}},
-		"retry now":   {Verdict{Letter: letter}, Route{Exchange: "orders.return", Key: "eu.created", CC: []string{"return:a/b c"}}},
-		"rescue":      {Verdict{Letter: letter, Action: Rescue}, Route{Exchange: "", Key: "a/b c", CC: nil}},
-		"fail":        {fail(letter, "expired"), Route{Exchange: "orders.failed.route", Key: "eu.created", CC: []string{"failed:a/b c"}}},
+		"retry":       {Verdict{Letter: letter, Delay: 90 * time.Second}, Route{Exchange: "orders.retry", Key: "eu.created", CC: []string{"delay:1m30s", "return:a/b c"}, Target: "delay:1m30s"}},
+		"retry now":   {Verdict{Letter: letter}, Route{Exchange: "orders.return", Key: "eu.created", CC: []string{"return:a/b c"}, Target: "a/b c"}},
+		"rescue":      {Verdict{Letter: letter, Action: Rescue}, Route{Exchange: "", Key: "a/b c", CC: nil, Target: "a/b c"}},
+		"fail":        {fail(letter, "expired"), Route{Exchange: "orders.failed.route", Key: "eu.created", CC: []string{"failed:a/b c"}, Target: "a/b c"}},
 		"detour":      {fail(letter, "expired").Detoured(DetourRefused), Route{Exchange: "orders.failed", Key: "eu.created", CC: nil}},
-		"refused":     {fail(letter, "expired").SetAside(), Route{Exchange: "orders.retry", Key: "eu.created", CC: []string{"delay:refused"}, Apart: true}},
+		"refused":     {fail(letter, "expired").SetAside(), Route{Exchange: "orders.retry", Key: "eu.created", CC: []string{"delay:refused"}, Target: "delay:refused"}},
 		"unknown":     {fail(Letter{RoutingKey: "eu.created"}, "unknown_queue"), Route{Exchange: "orders.failed", Key: "eu.created", CC: nil}},
-		"our failed":  {fail(keyed("failed:a/b c"), "expired"), Route{Exchange: "orders.failed.route", Key: "retry-escaped", CC: []string{"failed:q"}}},
-		"not failed":  {Verdict{Letter: keyed("failed:q"), Delay: time.Second}, Route{Exchange: "orders.retry", Key: "failed:q", CC: []string{"delay:1s", "return:q"}}},
-		"our delay":   {Verdict{Letter: keyed("delay:5s"), Delay: time.Second}, Route{Exchange: "orders.retry", Key: "retry-escaped", CC: []string{"delay:1s", "return:q"}}},
-		"our return":  {Verdict{Letter: keyed("return:q")}, Route{Exchange: "orders.return", Key: "retry-escaped", CC: []string{"return:q"}}},
-		"fail, ours":  {fail(keyed("delay:5s"), "expired"), Route{Exchange: "orders.failed.route", Key: "delay:5s", CC: []string{"failed:q"}}},
-		"like a key":  {Verdict{Letter: keyed("delay"), Delay: time.Second}, Route{Exchange: "orders.retry", Key: "delay", CC: []string{"delay:1s", "return:q"}}},
-		"empty key":   {Verdict{Letter: keyed(""), Delay: time.Second}, Route{Exchange: "orders.retry", Key: "", CC: []string{"delay:1s", "return:q"}}},
-		"inside only": {Verdict{Letter: keyed("x.delay:5s"), Delay: time.Second}, Route{Exchange: "orders.retry", Key: "x.delay:5s", CC: []string{"delay:1s", "return:q"}}},
+		"our failed":  {fail(keyed("failed:a/b c"), "expired"), Route{Exchange: "orders.failed.route", Key: "retry-escaped", CC: []string{"failed:q"}, Target: "q"}},
+		"not failed":  {Verdict{Letter: keyed("failed:q"), Delay: time.Second}, Route{Exchange: "orders.retry", Key: "failed:q", CC: []string{"delay:1s", "return:q"}, Target: "delay:1s"}},
+		"our delay":   {Verdict{Letter: keyed("delay:5s"), Delay: time.Second}, Route{Exchange: "orders.retry", Key: "retry-escaped", CC: []string{"delay:1s", "return:q"}, Target: "delay:1s"}},
+		"our return":  {Verdict{Letter: keyed("return:q")}, Route{Exchange: "orders.return", Key: "retry-escaped", CC: []string{"return:q"}, Target: "q"}},
+		"fail, ours":  {fail(keyed("delay:5s"), "expired"), Route{Exchange: "orders.failed.route", Key: "delay:5s", CC: []string{"failed:q"}, Target: "q"}},
+		"like a key":  {Verdict{Letter: keyed("delay"), Delay: time.Second}, Route{Exchange: "orders.retry", Key: "delay", CC: []string{"delay:1s", "return:q"}, Target: "delay:1s"}},
+		"empty key":   {Verdict{Letter: keyed(""), Delay: time.Second}, Route{Exchange: "orders.retry", Key: "", CC: []string{"delay:1s", "return:q"}, Target: "delay:1s"}},
+		"inside only": {Verdict{Letter: keyed("x.delay:5s"), Delay: time.Second}, Route{Exchange: "orders.retry", Key: "x.delay:5s", CC: []string{"delay:1s", "return:q"}, Target: "delay:1s"}},
 	}
 	for name, test := range tests {
 		require.Empty(t, cmp.Diff(test.want, p.Route(test.verdict)), name)

@@ -170,7 +170,7 @@ func (e *Exchange) Route(v Verdict) deadletter.Route {
 	case v.Action == Delay:
 		r.Exchange = e.Names.Level(v.way.Entry)
 	case v.Action == Deliver:
-		r.Exchange = e.Names.DeliverExchange()
+		r.Exchange, r.Target = e.Names.DeliverExchange(), v.key
 	default:
 		r.Exchange = e.Names.UnroutedExchange()
 	}

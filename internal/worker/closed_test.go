@@ -143,16 +143,16 @@ func TestMessageThatTheBrokerDoesNotAcceptIsParked(t *testing.T) {
 // Otherwise, every reconnect would copy messages that the broker has kept.
 func TestEndOfASessionMakesNoCopies(t *testing.T) {
 	t.Parallel()
-	p := newPipeline(t, "orders", []string{"0s", "100ms"}, 3, "orders.created")
-	p.fillRetryQueue(t)
-	p.Publish(t, "orders.dlx", "", amqp.Publishing{MessageId: "stuck", Headers: amqp.Table{
+	p := newPipeline(t, "orders", []string{"0s", "1h"}, 3, "orders.created")
+	p.Publish(t, "orders.dlx", "stuck", amqp.Publishing{MessageId: "stuck", Headers: amqp.Table{
 		"retry-queue": "orders.created", "retry-pipeline": "orders", "retry-count": 1,
 	}})
-	r := p.work(t)
+	q := newSilentQueue("orders.retry", "stuck")
+	r := p.workAs(t, p.throughProxy(t, &proxy{rewrite: q.fromWorker, answers: q.toWorker}), p.spec.Worker())
 
 	a := p.collect(t, "orders.created")
 	sent := 0
-	for r.Log.Count("refused every message") == 0 {
+	for r.Log.Count("the queue of a delay has not answered") == 0 {
 		p.fillInbox(t, 500, func(i int) amqp.Publishing {
 			return amqp.Publishing{MessageId: fmt.Sprint(sent + i), Headers: amqp.Table{"retry-queue": "orders.created"}}
 		})
@@ -163,8 +163,7 @@ func TestEndOfASessionMakesNoCopies(t *testing.T) {
 	if n := a.copies(); n > 0 {
 		t.Errorf("%d of %d messages came twice", n, sent)
 	}
-	for p.await(t, "orders.retry.100ms").MessageId != "stuck" {
-	}
+	require.Equal(t, "stuck", p.await(t, "orders.retry.1h").MessageId)
 }
 
 // awaitBacklog waits until the worker keeps this many messages of the inbox unacknowledged, and checks that they stay.

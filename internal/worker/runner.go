@@ -50,7 +50,7 @@ func (o Options) runFlow(ctx context.Context, c session.Config, changes <-chan s
 	defer flow.Flush()
 	wait := newBackOff()
 	settings := session.Settings{
-		Flow: flow, Silent: session.NewSilent(), Changes: changes, Prefetch: o.Prefetch, Version: o.Version, Log: log,
+		Flow: flow, Patience: new(session.Patience), Changes: changes, Prefetch: o.Prefetch, Version: o.Version, Log: log,
 		DrainTimeout: o.DrainTimeout, AckPatience: cmp.Or(o.ackPatience, session.DefaultAckPatience), Unfamiliar: o.unfamiliar,
 	}
 	broker := 0

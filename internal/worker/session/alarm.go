@@ -39,8 +39,8 @@ func (s *Session) alarmChanged(b amqp.Blocking, ok bool) error {
 		return err
 	}
 	s.alarm.clearedAt = time.Now()
-	for _, p := range s.publishers.all {
-		if err := s.release(p); err != nil {
+	for _, l := range s.lanes.all {
+		if err := s.release(l); err != nil {
 			return err
 		}
 	}

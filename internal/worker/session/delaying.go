@@ -47,7 +47,7 @@ func (f *Delaying) shut(exchange string, _ *amqp.Error) (forgo bool) {
 }
 
 //nolint:unparam // the flow of a pipeline can return an error
-func (f *Delaying) observe(_ publishers, _ alarm, now time.Time) error {
+func (f *Delaying) observe(_ lanes, _ alarm, now time.Time) error {
 	f.parked.observe(now)
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
-	"strconv"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -56,33 +55,35 @@ func (s *Session) publish(m *message) error {
 	var kept bool
 	now := time.Now()
 	m.route, kept = m.verdict.aim(m, s.alarm, now)
-	p := s.to(m.route)
-	if kept || p.obstructed(now) {
+	if kept {
 		s.keep(m)
 		return nil
 	}
-	if p.forbidden {
-		return s.proceed(p, m, m.verdict.returned(m))
+	l := s.lane(m.route)
+	switch {
+	case l.obstructed(now):
+		s.keep(m)
+	case l.channelState == forbidden:
+		return s.proceed(l, m, m.verdict.returned(m))
+	case !l.ready(m, now) || len(l.waiting) > 0:
+		l.waiting = append(l.waiting, m)
+	default:
+		return s.send(l, m)
 	}
-	if !p.ready(m) || len(p.waiting) > 0 {
-		p.waiting = append(p.waiting, m)
-		return nil
-	}
-	return s.send(p, m)
+	return nil
 }
 
-func (s *Session) send(p *publisher, m *message) error {
-	s.publishes++
-	m.publishID = s.idPrefix + strconv.FormatUint(s.publishes, 36)
-	stamp := deadletter.Stamp{Now: time.Now(), PublishID: m.publishID, FrameMax: s.publishing.Config.FrameSize}
+func (s *Session) send(l *lane, m *message) error {
+	m.sent.id = s.ids.next()
+	stamp := deadletter.Stamp{Now: time.Now(), PublishID: m.sent.id, FrameMax: s.publishing.Config.FrameSize}
 	var route deadletter.Route
 	var publishing amqp.Publishing
 	var err error
 	panicked := s.survive(m, func() { route, publishing, err = m.verdict.build(&m.delivery, stamp) })
 	if panicked == nil && err == nil {
-		return p.publish(m, route, publishing)
+		return l.publish(m, route, publishing)
 	}
-	p.cleared()
+	l.isolation.answered()
 	if panicked != nil && m.verdict.unbuilt() {
 		return s.publish(m)
 	}
@@ -133,9 +134,9 @@ func (s *Session) report() {
 		}
 	}
 	count(s.backlog.messages, func(*message) bool { return true })
-	for _, p := range s.publishers.all {
-		count(p.outstanding, func(m *message) bool { return p.warned || s.unanswered(m, now) })
-		count(p.waiting, func(*message) bool { return p.warned })
+	for _, l := range s.lanes.all {
+		count(l.outstanding, func(m *message) bool { return l.condition == shut || s.unanswered(m, now) })
+		count(l.waiting, func(*message) bool { return l.condition == shut })
 	}
 	s.watch.Report(r)
 }
@@ -143,7 +144,7 @@ func (s *Session) report() {
 // unanswered reports whether the broker takes too long to confirm a message. A message that waits for an alarm to clear
 // is not late.
 func (s *Session) unanswered(m *message, now time.Time) bool {
-	return !s.alarm.active && s.alarm.waited(m.publishedAt, now) > lateAfter
+	return !s.alarm.active && s.alarm.waited(m.sent.at, now) > lateAfter
 }
 
 // earlier returns the earlier of two times, and ignores a zero time.

@@ -14,6 +14,8 @@ const (
 	// detourAfter is how long a delay's queue can leave a message unanswered while the broker accepts later messages.
 	// The election of a leader takes less.
 	detourAfter = 15 * time.Second
+	// detourRefusing is how long a delay's queue can refuse everything. By then, its lane has another channel.
+	detourRefusing = 5 * time.Second
 	// probePeriod is the time between two messages that try a delay whose queue did not answer.
 	probePeriod = 2 * time.Minute
 )
@@ -57,31 +59,30 @@ func (d *detours) around(p *deadletter.Pipeline, v deadletter.Verdict, now time.
 }
 
 // avoidRefusing begins detours around queues that have refused everything for too long. The next message still tries
-// the delay. If the session ends over it, the channel of the next session can be served at once.
+// the delay: its lane can have a new channel since the last refusal.
 func (d *detours) avoidRefusing(p *deadletter.Pipeline, a alarm, now time.Time) {
 	for delay, since := range d.refusedSince {
-		if a.waited(since, now) > nackTimeout {
+		if a.waited(since, now) > detourRefusing {
 			d.avoid(p, delay, now)
 		}
 	}
 }
 
 // avoidSilent begins detours around queues that have not answered for too long, although the broker accepted later
-// messages. It then returns an error to renew the session: the library holds back the confirms after an unanswered
-// message, and waiting messages fill the window. If no message is answered, the first message can be the reason why the
-// channel hangs.
-func (d *detours) avoidSilent(p *deadletter.Pipeline, outstanding []*message, a alarm, now time.Time) error {
-	silent, acceptedLater := false, false
-	for i, m := range slices.Backward(outstanding) {
-		waits := a.waited(m.publishedAt, now)
-		switch {
-		case m.publishTag == 0: // the channel is closed
-		case m.accepted():
-			acceptedLater = true
-		case acceptedLater && waits > detourAfter, i == 0 && waits > confirmTimeout:
+// messages. It then returns an error to renew the session, so that the messages that wait for the queue take another
+// delay. If no message is answered, the first one can be the reason.
+func (d *detours) avoidSilent(p *deadletter.Pipeline, ls lanes, a alarm, now time.Time) error {
+	silent := false
+	for _, l := range ls.all {
+		if len(l.outstanding) == 0 || l.outstanding[0].sent.tag == 0 {
+			continue
+		}
+		m := l.outstanding[0]
+		v := m.verdict.(*retried).sent //nolint:forcetypeassert // only a pipeline has delays
+		waits, acceptedLater := a.waited(m.sent.at, now), ls.heardOf.After(m.sent.at)
+		if v.Waits() && (acceptedLater && waits > detourAfter || waits > confirmTimeout) {
 			silent = silent || acceptedLater
-			v := m.verdict.(*retried) //nolint:forcetypeassert // only a pipeline has delays
-			d.avoid(p, v.sent.Delay, now.Add(probePeriod))
+			d.avoid(p, v.Delay, now.Add(probePeriod))
 		}
 	}
 	if silent {

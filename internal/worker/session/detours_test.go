@@ -28,10 +28,10 @@ func detouring(t *testing.T, delays ...string) (*Session, *Retrying) {
 	log := slog.New(slog.DiscardHandler)
 	f := NewRetrying(spec, time.Hour, metrics.New("").Flow(spec), log)
 	s := &Session{
-		Settings:   Settings{Flow: f, Log: log},
-		watch:      f.Watch(),
-		publishers: publishers{all: map[string]*publisher{}},
-		inbox:      inbox{inflow: &frame.Gate{}},
+		Settings: Settings{Flow: f, Log: log, Patience: new(Patience)},
+		watch:    f.Watch(),
+		lanes:    lanes{all: map[address]*lane{}, most: mostLanes},
+		inbox:    inbox{inflow: &frame.Gate{}},
 	}
 	return s, f
 }
@@ -108,30 +108,30 @@ func TestOneMessageTriesADelayThatDoesNotAnswer(t *testing.T) {
 func TestDelayIsAvoidedWhenItsQueueIsSilent(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	_, of := detouring(t)
-	sent := func(delay, ago time.Duration, taken bool) *message {
-		return &message{verdict: of.sentBy(retry(delay)), publishTag: 1, publishedAt: now.Add(-ago), confirmation: answered(taken)}
-	}
-	closed := &message{verdict: of.sentBy(retry(medium)), publishedAt: now.Add(-time.Hour)}
+	const never = time.Hour
+	ago := func(d time.Duration) time.Time { return now.Add(-d) }
 	tests := map[string]struct {
-		unblocked   time.Duration
-		outstanding []*message
-		want        bool
+		unblocked, sent, heard time.Duration
+		closed, want           bool
 	}{
-		"nothing":                          {time.Hour, nil, false},
-		"a moment":                         {time.Hour, []*message{sent(medium, 14*time.Second, false), sent(short, time.Second, true)}, false},
-		"longer, and later ones are taken": {time.Hour, []*message{sent(medium, 16*time.Second, false), sent(short, time.Second, true)}, true},
-		"longer, and none is taken":        {time.Hour, []*message{sent(medium, 16*time.Second, false), sent(short, time.Second, false)}, false},
-		"longer, after one that is taken":  {time.Hour, []*message{sent(short, 17*time.Second, true), sent(medium, 16*time.Second, false)}, false},
-		"the channel hangs at it":          {time.Hour, []*message{sent(medium, 76*time.Second, false)}, true},
-		"the channel hangs at another":     {time.Hour, []*message{sent(short, 77*time.Second, false), sent(medium, 76*time.Second, false)}, false},
-		"longer, but blocked until now":    {time.Second, []*message{sent(medium, 16*time.Second, false), sent(short, time.Second, true)}, false},
-		"the channel is closed":            {time.Hour, []*message{closed, sent(short, time.Second, true)}, false},
+		"a moment":                         {unblocked: never, sent: 14 * time.Second, heard: time.Second},
+		"longer, and later ones are taken": {unblocked: never, sent: 16 * time.Second, heard: time.Second, want: true},
+		"longer, and none is taken":        {unblocked: never, sent: 16 * time.Second, heard: never},
+		"longer, after one that is taken":  {unblocked: never, sent: 16 * time.Second, heard: 17 * time.Second},
+		"the broker hangs at it":           {unblocked: never, sent: 76 * time.Second, heard: never, want: true},
+		"longer, but blocked until now":    {unblocked: time.Second, sent: 16 * time.Second, heard: time.Second},
+		"the channel is closed":            {unblocked: never, sent: time.Minute, heard: time.Second, closed: true},
 	}
 	for name, test := range tests {
-		_, f := detouring(t)
-		err := f.detours.avoidSilent(f.config, test.outstanding, alarm{clearedAt: now.Add(-test.unblocked)}, now)
-		if _, got := f.detours.avoided[medium]; got != test.want || (err != nil) != (test.want && len(test.outstanding) == 2) {
+		s, f := detouring(t)
+		m := &message{verdict: f.sentBy(retry(medium)), sent: publish{tag: 1, at: ago(test.sent), confirmation: answered(false)}}
+		if test.closed {
+			m.sent.tag = 0
+		}
+		s.lanes.heardOf = ago(test.heard)
+		s.lanes.all[address{"orders.retry", "medium"}] = &lane{outstanding: []*message{m}}
+		err := f.detours.avoidSilent(f.config, s.lanes, alarm{clearedAt: ago(test.unblocked)}, now)
+		if _, got := f.detours.avoided[medium]; got != test.want || (err != nil) != (test.want && test.heard == time.Second) {
 			t.Errorf("%s: %t, %v", name, got, err)
 		}
 		if f.detours.around(f.config, retry(medium), now).Delay == medium == test.want {

@@ -53,7 +53,7 @@ type Flow interface {
 	// exchange count as returned.
 	shut(exchange string, reason *amqp.Error) (forgo bool)
 	// observe learns how time passes. It returns an error if the session must be renewed.
-	observe(ps publishers, a alarm, now time.Time) error
+	observe(ls lanes, a alarm, now time.Time) error
 }
 
 // common is what all flows have.
@@ -124,31 +124,30 @@ const (
 )
 
 // proceed takes the next step with a message that the broker did not take.
-func (s *Session) proceed(p *publisher, m *message, next step) error {
+func (s *Session) proceed(l *lane, m *message, next step) error {
 	now := time.Now()
 	switch next {
 	case stepPublish:
 		return s.publish(m)
 	case stepSetAside:
 		m.refused = true
-		if now.Sub(p.renewed) > renewEvery { // the refusal can be the channel's fault
-			p.stale, p.renewed = true, now
-		}
+		l.outdateRarely(now)
 		return s.publish(m)
 	case stepRejudge:
 		m.verdict = s.judge(m)
 	case stepProbe:
-		p.nextProbe = now.Add(unboundProbe)
-		s.unrouted(p, m)
+		l.nextProbe = now.Add(unboundProbe)
+		s.unrouted(l, m)
 	case stepUnrouted:
-		s.unrouted(p, m)
+		s.unrouted(l, m)
 	case stepImpede:
-		if !p.impeded() {
-			s.Log.Warn(deferredFull, "exchange", p.exchange)
+		if l.condition == available {
+			s.Log.Warn(deferredFull, "exchange", l.exchange)
 		}
-		p.nextProbe, p.stale = now.Add(unboundProbe), true
+		l.condition, l.nextProbe = full, now.Add(unboundProbe)
+		l.outdate()
 	case stepRefused:
-		p.refused(now)
+		l.outdateRarely(now)
 	case stepKeep:
 	}
 	s.keep(m)
@@ -185,24 +184,25 @@ type message struct {
 	// panicked says that the worker panicked over the message, and that the log reports it.
 	panicked bool
 
-	// publishID, publishTag, publishedAt and confirmation belong to the latest publish.
-	publishID    string
-	publishTag   uint64
-	publishedAt  time.Time
-	confirmation interface{ Acked() bool }
-	// route is where the message goes.
+	// route is where the message goes. sent is its latest publish.
 	route deadletter.Route
+	sent  publish
 
 	// refused says that one queue has refused the message, and that another queue can have it. A second publish can
 	// duplicate it there.
 	refused bool
 
-	// again says that the message waited for an answer behind another message, and was then published once more.
-	again bool
-
 	// deferrals counts the deferred publishes in a row. dueAt is the time of the next attempt.
 	deferrals int
 	dueAt     time.Time
+}
+
+// publish is one publish of a message.
+type publish struct {
+	id           string
+	tag          uint64 // 0 if the channel was closed
+	at           time.Time
+	confirmation interface{ Acked() bool }
 }
 
 // staysRefused reports whether a message that found no refused queue tries only that queue again. Another publish to
@@ -213,7 +213,7 @@ func (m *message) staysRefused() bool { return bits.OnesCount(uint(m.deferrals+1
 // accepted reports whether the broker has confirmed that it keeps the message. It asks the deferred confirmation, which
 // has the broker's own answer. The library's notification can be wrong: if a nack overtakes an earlier confirm and an
 // ack of multiple messages follows, the nack becomes an ack.
-func (m *message) accepted() bool { return m.confirmation.Acked() }
+func (m *message) accepted() bool { return m.sent.confirmation.Acked() }
 
 // judge decides what happens to a delivery. It parks a delivery that it cannot judge.
 func (s *Session) judge(m *message) (v verdict) {
@@ -250,10 +250,6 @@ func (s *Session) survive(m *message, handle func()) (err error) {
 // reconfigure puts a new configuration of the session's flow in force. A message that was sent to the broker keeps its
 // verdict. If the broker refuses it, it is judged again before the next publish, as after another delivery.
 func (s *Session) reconfigure(c Config) {
-	for _, publisher := range s.publishers.all {
-		// Refused messages can go elsewhere now, and no answer would come here to clear this time.
-		publisher.nackedSince = time.Time{}
-	}
 	s.Flow.Configure(c)
 	s.Log.Info("configuration changed")
 }

@@ -38,19 +38,24 @@ type inbox struct {
 	ramp    int
 	channel *amqp.Channel
 	closed  chan *amqp.Error
-	// first and others are the deliveries of the two consumers. Each is nil when its consumer has ended. others is nil
-	// until the window is widened.
-	first, others <-chan amqp.Delivery
-	// widenings counts the second consumers. Each has a tag of its own. If a tag comes again after its consumer was
-	// cancelled with messages in flight, RabbitMQ 3.10 closes the channel with 541.
-	widenings int
+	consumers
 
 	finished   int
 	receivedAt time.Time // of the latest delivery
 	unheard    int       // messages acknowledged since: nothing shows yet whether the broker has read that
 	slow       bool      // a message is kept or takes long: it is harmless, but the others wait
-	calling    bool      // a call of the channel is under way: the library allows one at a time
-	narrowing  bool      // the second consumer is ending
+}
+
+// consumers are the inbox's two consumers.
+type consumers struct {
+	// first and others are their deliveries. Each is nil when its consumer has ended. others is nil until the window is
+	// widened.
+	first, others <-chan amqp.Delivery
+	// widenings counts the second consumers. Each has a tag of its own. If a tag comes again after its consumer was
+	// cancelled with messages in flight, RabbitMQ 3.10 closes the channel with 541.
+	widenings int
+	calling   bool // a call of the channel is under way: the library allows one at a time
+	narrowing bool // the second consumer is ending
 }
 
 func openInbox(ctx context.Context, conn amqpconn.Bounded, queue string, messages, ramp int) (i inbox, err error) {

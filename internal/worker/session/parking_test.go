@@ -44,9 +44,8 @@ func TestRefusalEndsADetour(t *testing.T) {
 	f.parking = obstacle{why: deadletter.DetourMissing, since: time.Now().Add(-time.Minute), nextProbe: time.Now()}
 	v := deadletter.Verdict{Action: deadletter.Fail, Letter: deadletter.Letter{Queue: "orders.created"}}
 	refused := f.config.Route(v.SetAside())
-	s.publishers.all[refused.Channel()] = newPublisher(refused.Exchange, deadletter.HeaderPublishID)
-	s.publishers.all[refused.Channel()].shut = true
-	m := &message{verdict: f.sentBy(v), confirmation: answered(false)}
+	s.assign(&lane{}, address{refused.Exchange, refused.Target})
+	m := &message{verdict: f.sentBy(v), sent: publish{confirmation: answered(false)}}
 	if err := s.proceed(p, m, m.verdict.nacked(m)); err != nil || f.parking != (obstacle{}) {
 		t.Errorf("%+v, error %v", f.parking, err)
 	}
@@ -56,25 +55,20 @@ func TestRefusalEndsADetour(t *testing.T) {
 func TestWaitingMessagesAreAimedAgain(t *testing.T) {
 	t.Parallel()
 	s, f := detouring(t)
-	s.silence.Silent = NewSilent()
-	closed := func(exchange string) *publisher {
-		p := newPublisher(exchange, deadletter.HeaderPublishID)
-		p.shut, s.publishers.all[exchange] = true, p
-		return p
-	}
-	own, failed := closed(f.config.Names.FailedRouteExchange()), closed(f.config.Names.FailedExchange())
+	own := s.assign(&lane{}, address{f.config.Names.FailedRouteExchange(), "orders.created"})
+	failed := s.assign(&lane{}, address{exchange: f.config.Names.FailedExchange()})
 	for _, queue := range []string{"", "orders.created"} {
 		v := deadletter.Verdict{Action: deadletter.Fail, Letter: deadletter.Letter{Queue: queue}}
 		require.NoError(t, s.publish(&message{verdict: f.decided(v)}))
 	}
-	own.suspects, failed.suspects = 10, 10
+	own.isolation.left, failed.isolation.left = 10, 10
 	for _, step := range []struct {
 		since            time.Duration
 		own, ownSuspects int
 	}{{time.Second, 1, 10}, {time.Minute, 0, 9}} {
 		f.parking = obstacle{why: deadletter.DetourMissing, since: time.Now().Add(-step.since)}
 		require.NoError(t, s.aimWaiting())
-		require.Equal(t, []int{step.own, step.ownSuspects, 10}, []int{len(own.waiting), own.suspects, failed.suspects}, step.since)
+		require.Equal(t, []int{step.own, step.ownSuspects, 10}, []int{len(own.waiting), own.isolation.left, failed.isolation.left}, step.since)
 		require.Len(t, failed.waiting, 2-step.own, step.since)
 	}
 }

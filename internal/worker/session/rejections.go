@@ -99,7 +99,7 @@ func (s *Session) looked(err error) error {
 
 func (s *Session) leaveOrKeep(m *message) error {
 	last, _ := s.Flow.Config().Last()
-	if p := s.publishers.all[last]; !s.rejections.safe(time.Now()) || p != nil && p.impeded() {
+	if l := s.lanes.all[address{exchange: last}]; !s.rejections.safe(time.Now()) || l != nil && l.condition != available {
 		s.keep(m)
 		return nil
 	}

@@ -73,10 +73,10 @@ func (f *Retrying) shut(exchange string, reason *amqp.Error) (forgo bool) {
 	return exchange == "" && reason.Code == amqp.AccessRefused
 }
 
-func (f *Retrying) observe(ps publishers, a alarm, now time.Time) error {
+func (f *Retrying) observe(ls lanes, a alarm, now time.Time) error {
 	f.parked.observe(now)
 	f.detours.avoidRefusing(f.config, a, now)
-	return f.detours.avoidSilent(f.config, ps.outstandingTo(f.config.Names.RetryExchange()), a, now)
+	return f.detours.avoidSilent(f.config, ls, a, now)
 }
 
 // retried is the verdict on a message of a pipeline.
@@ -91,11 +91,14 @@ func (f *Retrying) decided(v deadletter.Verdict) *retried { return &retried{Retr
 
 func (v *retried) aim(m *message, a alarm, now time.Time) (route deadletter.Route, kept bool) {
 	v.detour(a, now)
-	return v.config.Route(v.Verdict), v.unbound.holds(m, v.Verdict, now)
+	if v.unbound.holds(m, v.Verdict, now) {
+		return route, true
+	}
+	v.sent = v.detours.around(v.config, v.Verdict, now)
+	return v.config.Route(v.sent), false
 }
 
 func (v *retried) build(d *amqp.Delivery, stamp deadletter.Stamp) (deadletter.Route, amqp.Publishing, error) {
-	v.sent = v.detours.around(v.config, v.Verdict, stamp.Now)
 	publishing, err := v.Build(v.config, v.sent, d, stamp)
 	return v.config.Route(v.sent), publishing, err
 }

@@ -11,6 +11,18 @@ import (
 // tick is how often a session checks whether the broker has stalled.
 const tick = time.Second
 
+// ending is how a session stops.
+type ending struct {
+	draining bool
+	// drainedBy is the deadline for the messages in flight.
+	drainedBy time.Time
+	late      bool // the deadline for the messages in flight has passed
+	// consumers asks how many consumers the inbox has. acked gets the result of [amqpconn.AwaitAcks], which tells whether
+	// the inbox has all acknowledgements.
+	consumers func() (int, error)
+	acked     chan error
+}
+
 // drain stops the deliveries, to finish the messages in flight.
 func (s *Session) drain() {
 	s.draining, s.drainedBy = true, time.Now().Add(s.DrainTimeout)
@@ -49,7 +61,7 @@ func (s *Session) Run(ctx context.Context) error {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	defer s.backlog.timer.Stop()
-	defer s.silence.timer.Stop()
+	defer s.lanes.sweep.Stop()
 	stop := ctx.Done()
 	defer s.closeWhenStuck(ctx)()
 	s.watch.Enter(metrics.Consuming)
@@ -93,13 +105,13 @@ func (s *Session) next(stop <-chan struct{}, ticks <-chan time.Time) (err error)
 		err = s.receive(&s.inbox.first, d, ok)
 	case d, ok := <-others:
 		err = s.receive(&s.inbox.others, d, ok)
-	case a := <-s.answers:
+	case a := <-s.lanes.answers:
 		err = s.confirm(a)
 	case complete := <-s.completions:
 		err = complete()
 	case <-s.backlog.timer.C:
 		err = s.publishBacklog()
-	case now := <-s.silence.timer.C:
+	case now := <-s.lanes.sweep.C:
 		err = s.sweep(now)
 	case b, ok := <-s.alarm.notices:
 		err = s.alarmChanged(b, ok)

@@ -2,8 +2,8 @@
 // publishes every message to where package deadletter or delaying decides. It acknowledges a message only after the
 // broker has confirmed that publish.
 //
-// One goroutine runs the loop and owns the whole state. The parts of the state are the inbox, a publisher per exchange,
-// the unacknowledged backlog, and rejections. A part knows only itself and is told the time. The session handles
+// One goroutine runs the loop and owns the whole state. The parts of the state are the inbox, a lane per target, the
+// unacknowledged backlog, and rejections. A part knows only itself and is told the time. The session handles
 // everything that concerns several parts. A [Flow] holds the differences between a pipeline and a delayed exchange. It
 // decides about a message. If the broker refuses the message, the flow's verdict names the session's next step.
 package session
@@ -13,6 +13,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"sync"
 	"time"
 
@@ -27,8 +28,8 @@ import (
 // Settings are the parameters of a session.
 type Settings struct {
 	Flow Flow
-	// Silent is what the flow's sessions know of queues that do not answer.
-	Silent *Silent
+	// Patience is shared by the flow's sessions.
+	Patience *Patience
 	// Changes are later configurations of the same flow.
 	Changes <-chan Config
 	// Prefetch is how many messages are in flight at a time, at least 1.
@@ -55,40 +56,42 @@ type Session struct {
 	Settings
 	watch   *metrics.Flow
 	verbose bool // the log gets a line per message
-	// end closes ended when the session is closed.
-	ended <-chan struct{}
-	end   context.CancelFunc
-
-	// The publishers have a connection of their own: a broker that blocks publishers stops reading from their
-	// connections, and acknowledgements must get through.
-	consuming  amqpconn.Bounded
-	publishing *amqp.Connection
-	// consumingClosed has the broker's reason for closing the consuming connection.
-	consumingClosed chan *amqp.Error
+	connections
 	// completions are the final steps of calls that the loop did not wait for.
 	completions chan func() error
 
 	inbox      inbox
-	publishers publishers
-	answers    chan answer
+	lanes      lanes
 	rejections rejections
 	backlog    backlog
 	alarm      alarm
-	silence    silence
-
-	// idPrefix is unique, and begins the ids of the publishes, which are counted.
-	idPrefix  string
-	publishes uint64
+	ids        publishIDs
 	// oldest is when the oldest delivery since the last report was dead-lettered.
-	oldest   time.Time
-	draining bool
-	// drainedBy is the deadline for the messages in flight.
-	drainedBy time.Time
-	late      bool // the deadline for the messages in flight has passed
-	// consumers asks how many consumers the inbox has. acked gets the result of [amqpconn.AwaitAcks], which tells whether
-	// the inbox has all acknowledgements.
-	consumers func() (int, error)
-	acked     chan error
+	oldest time.Time
+	ending
+}
+
+// connections are a session's two connections. The lanes have one of their own: a broker that blocks publishers stops reading from
+// their connections, and acknowledgements must get through.
+type connections struct {
+	consuming  amqpconn.Bounded
+	publishing *amqp.Connection
+	// consumingClosed has the broker's reason for closing the consuming connection.
+	consumingClosed chan *amqp.Error
+	// end closes ended when the session is closed.
+	ended <-chan struct{}
+	end   context.CancelFunc
+}
+
+// publishIDs are unique. They have a prefix and a number.
+type publishIDs struct {
+	prefix string
+	count  uint64
+}
+
+func (p *publishIDs) next() string {
+	p.count++
+	return p.prefix + strconv.FormatUint(p.count, 36)
 }
 
 // Open connects and begins to consume. The context bounds the opening, not the session.
@@ -98,12 +101,10 @@ func Open(ctx context.Context, uri amqpconn.URI, settings Settings) (*Session, e
 		verbose:  settings.Log.Enabled(ctx, slog.LevelDebug),
 		watch:    settings.Flow.Watch(),
 		backlog:  backlog{timer: time.NewTimer(0)},
-		idPrefix: rand.Text()[:12] + "-",
+		ids:      publishIDs{prefix: rand.Text()[:12] + "-"},
 
-		silence:     silence{Silent: settings.Silent, timer: time.NewTimer(tick)},
 		completions: make(chan func() error),
-		acked:       make(chan error, 1),
-		answers:     make(chan answer, min(settings.Prefetch, mostAnswers)),
+		ending:      ending{acked: make(chan error, 1)},
 	}
 	living, end := context.WithCancel(context.WithoutCancel(ctx)) // lives longer than the opening
 	s.ended, s.end = living.Done(), end
@@ -125,22 +126,22 @@ func (s *Session) open(ctx, living context.Context, uri amqpconn.URI) (err error
 	if name := amqpconn.Product(s.publishing); name != product.RabbitMQ {
 		s.Unfamiliar.Do(func() { s.Log.Warn(product.Unfamiliar(name)) })
 	}
-	// Each exchange of the flow needs a channel. Messages to the default exchange, and messages to the refused queue or
-	// the unrouted queue alone, need two more. All of these count twice, since a renewed channel stays open for a while.
-	// The look for the last queue needs one, and so does each address that does not answer.
-	needed := 2*(len(config.Exchanges())+2) + 1 + mostSilent
-	if allowed := int(s.publishing.Config.ChannelMax); allowed > 0 && allowed < needed {
-		return fmt.Errorf("the broker allows %d channels per connection, and the worker needs %d: raise channel_max", allowed, needed)
-	}
 	s.alarm.notices = s.publishing.NotifyBlocked(make(chan amqp.Blocking, 16))
-	s.publishers = publishers{all: map[string]*publisher{}, open: func() (confirmChannel, error) {
-		channel, err := amqpconn.OpenConfirming(living, s.publishing, s.Prefetch)
-		if err != nil {
-			return confirmChannel{}, err
-		}
-		confirms := channel.NotifyPublish(make(chan amqp.Confirmation, s.Prefetch))
-		return confirmChannel{Confirming: channel, confirms: confirms}, nil
-	}}
+	// A flow also publishes to the default exchange, and one to the refused queue or the unrouted queue alone.
+	most, err := lanesWithin(len(config.Exchanges())+2, int(s.publishing.Config.ChannelMax))
+	if err != nil {
+		return err
+	}
+	s.lanes = lanes{
+		all: map[address]*lane{}, most: most, sweep: time.NewTimer(tick), answers: make(chan answer, min(s.Prefetch, mostAnswers)),
+		open: func() (confirmChannel, error) {
+			channel, err := amqpconn.OpenConfirming(living, s.publishing, 0)
+			if err != nil {
+				return confirmChannel{}, err
+			}
+			return confirmChannel{Confirming: channel, confirms: channel.NotifyPublish(make(chan amqp.Confirmation, s.Prefetch))}, nil
+		},
+	}
 	client, limit := Client(config, "consume", s.Version), WindowBytes(s.Prefetch)
 	if s.consuming, err = amqpconn.ConnectBounded(ctx, uri, config.ID().Vhost, client, limit); err != nil {
 		return err

@@ -23,9 +23,9 @@ const (
 func (s *Session) settleLast() {
 	s.watch.Enter(metrics.Connected)
 	deadline := time.After(time.Until(earlier(time.Now().Add(lastConfirms), s.drainedBy)))
-	for done := false; !done && s.publishers.outstanding() > 0; {
+	for done := false; !done && s.lanes.outstanding() > 0; {
 		select {
-		case a := <-s.answers:
+		case a := <-s.lanes.answers:
 			done = s.settleOne(a)
 		case <-s.ended: // no acknowledgement is possible now
 			done = true
@@ -33,8 +33,8 @@ func (s *Session) settleLast() {
 			done = true
 		}
 	}
-	for _, p := range s.publishers.all {
-		if s.settleAccepted(p) != nil {
+	for _, l := range s.lanes.all {
+		if s.settleAccepted(l) != nil {
 			break
 		}
 	}
@@ -45,51 +45,34 @@ func (s *Session) settleLast() {
 
 // settleOne reports whether no other message can be settled, because the inbox's channel is closed.
 func (s *Session) settleOne(a answer) (done bool) {
-	p := a.publisher
+	l := a.lane
 	if a.late() {
 		return false
 	}
 	if !a.ok {
-		err := s.settleAccepted(p)
-		p.outstanding = nil
+		err := s.settleAccepted(l)
+		l.outstanding = nil
 		return err != nil
 	}
-	m := p.confirmed(a.DeliveryTag)
-	return m != nil && m.accepted() && !p.took(m) && s.finish(m) != nil
+	m := l.confirmed(a.DeliveryTag)
+	return m != nil && m.accepted() && !l.settled(m) && s.finish(m) != nil
 }
 
 // settleAccepted acknowledges messages that the broker has accepted but the library has not reported. After that,
 // messages can no longer be settled in order.
-func (s *Session) settleAccepted(p *publisher) error {
-	accepted := p.takeAccepted()
+func (s *Session) settleAccepted(l *lane) error {
+	accepted := l.takeAccepted()
 	for i, m := range accepted {
-		if p.returned[m.publishID] {
-			p.outstanding = append(p.outstanding, m)
+		if l.returned.take(m.sent.id) {
+			l.outstanding = append(l.outstanding, m)
 			continue
 		}
 		if err := s.finish(m); err != nil {
-			p.outstanding = append(p.outstanding, accepted[i:]...)
+			l.outstanding = append(l.outstanding, accepted[i:]...)
 			return err
 		}
 	}
 	return nil
-}
-
-// takeAccepted removes and returns the outstanding messages that the broker has accepted. The library can still hold
-// their confirms back, until all earlier messages have theirs.
-func (p *publisher) takeAccepted() (accepted []*message) {
-	var rest []*message
-	for _, m := range p.outstanding {
-		// A message that found the channel closed still has the confirmation of its publish before.
-		if m.publishTag != 0 && m.accepted() {
-			accepted = append(accepted, m)
-		} else {
-			rest = append(rest, m)
-		}
-	}
-	p.drainReturns() // now, since a return comes before its confirm
-	p.outstanding = rest
-	return accepted
 }
 
 // DefaultAckPatience is how long a stopping session waits for acknowledgements that are still on their way.

@@ -3,227 +3,139 @@ package session
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+	amqp "github.com/rabbitmq/amqp091-go"
 )
 
 const (
-	// silentAfter is how much longer than a later message one can wait for the broker's answer. After that, it counts
-	// as refused.
+	// silentAfter is how much longer than a later message one can wait for the broker's answer. After that, it counts as refused.
 	silentAfter = 5 * time.Second
-	// silentAgain replaces silentAfter while an address does not answer, since waiting messages fill the window.
+	// silentAgain replaces silentAfter for targets that have not answered, since waiting messages fill the window.
 	silentAgain = 250 * time.Millisecond
-	// mostUnheard is how many messages go to a channel after an unanswered one. After 32 messages for a quorum queue
-	// that does not answer, the broker gives the channel no more credit. After 200 more, it stops reading from the
-	// connection.
+	// mostUnheard is how many messages go to a channel after an unanswered one. After 32 messages for a quorum queue that does not
+	// answer, the broker gives the channel no more credit. After 200 more, it stops reading from the connection.
 	mostUnheard = 128
-	// mostSilent bounds how many addresses have a channel of their own.
-	mostSilent = 32
 )
 
-// address identifies a set of target queues, by the additional key if there is one, and otherwise by the key.
-type address struct{ exchange, key string }
-
-func addressOf(r deadletter.Route) address {
-	if len(r.CC) > 0 {
-		return address{r.Exchange, r.CC[0]}
-	}
-	return address{r.Exchange, r.Key}
-}
-
-// Patience says how long a message waits for the broker's answer. It is short while a queue does not answer.
+// Patience says how long a message waits for the broker's answer. It is short while a queue does not answer. It outlives a session.
 type Patience struct{ gaveUpAt time.Time }
 
 // At is the patience at this time.
-func (p Patience) At(now time.Time) time.Duration {
+func (p *Patience) At(now time.Time) time.Duration {
 	if now.Sub(p.gaveUpAt) < refusalsOver {
 		return silentAgain
 	}
 	return silentAfter
 }
 
-// GiveUp notes that the session gave a message up.
+// GiveUp notes that a message was given up.
 func (p *Patience) GiveUp(now time.Time) { p.gaveUpAt = now }
 
-// Silent are a flow's addresses that do not answer. They outlive a session. So the next session keeps other messages
-// off their channels from the start.
-type Silent struct {
-	patience Patience
-	// addresses have a channel of their own each, by this number.
-	addresses map[address]int
-	// refusing are the addresses whose queues have refused a message. The value is the time of the last refusal.
-	refusing map[address]time.Time
-}
-
-// NewSilent returns a Silent without addresses.
-func NewSilent() *Silent {
-	return &Silent{addresses: map[address]int{}, refusing: map[address]time.Time{}}
-}
-
-// silence is a session's view of queues that do not answer.
+// silence is what a lane knows of answers that do not come.
 type silence struct {
-	*Silent
-	// heardOf is the latest publishing time among the messages that the broker has accepted.
-	heardOf time.Time
-	// timer fires when it is time to look for silent addresses.
-	timer *time.Timer
+	// tag is the delivery tag of the first message on the channel that was given up. It is 0 if there is none.
+	tag uint64
+	// gaveUpAt and heardAt are when a message was given up last, and when the target accepted one.
+	gaveUpAt, heardAt time.Time
 }
 
-// heard notes that the broker has accepted a message.
-func (s *silence) heard(m *message) {
-	if m.publishedAt.After(s.heardOf) {
-		s.heardOf = m.publishedAt
+// gaveUp notes that a message was given up.
+func (s *silence) gaveUp(tag uint64, now time.Time) {
+	s.gaveUpAt = now
+	if s.tag == 0 {
+		s.tag = tag
 	}
-	delete(s.addresses, addressOf(m.route))
 }
 
-// begin gives a silent address a channel of its own, and reports whether that is new.
-func (s *Silent) begin(at address) bool {
-	if _, known := s.addresses[at]; known {
-		return false
+// late learns of an answer to a message that was given up. If the target has accepted the first of them, it was only slow.
+func (s *silence) late(c amqp.Confirmation, now time.Time) {
+	if c.Ack && c.DeliveryTag == s.tag {
+		s.tag, s.heardAt = 0, now
 	}
-	if len(s.addresses) >= mostSilent {
-		clear(s.addresses)
-	}
-	number, taken := 1, slices.Collect(maps.Values(s.addresses))
-	for slices.Contains(taken, number) {
-		number++
-	}
-	s.addresses[at] = number
-	return true
 }
 
-// isolates reports whether an address has a channel of its own. If there is room, it gives it one.
-func (s *Silent) isolates(at address) bool {
-	_, known := s.addresses[at]
-	return known || len(s.addresses) < mostSilent && s.begin(at)
-}
-
-// refused notes that a queue behind an address has refused a message.
-func (s *Silent) refused(at address, now time.Time) {
-	if len(s.refusing) >= mostRefusing {
-		clear(s.refusing)
+// patience is how long a message to the lane's target waits for an answer, if the session has this patience.
+func (s *silence) patience(session time.Duration) time.Duration {
+	if s.heardAt.After(s.gaveUpAt) {
+		return silentAfter
 	}
-	s.refusing[at] = now
-}
-
-// refuses reports whether messages to the address end in the refused queue anyway.
-func (s *Silent) refuses(at address, now time.Time) bool {
-	last, known := s.refusing[at]
-	return known && now.Sub(last) < refusalsOver
-}
-
-// late notes that the broker accepted a message after it was given up. The address was only slow. If it was the last
-// one, the whole broker was slow, and the usual patience returns.
-func (s *Silent) late(at address) {
-	if delete(s.addresses, at); len(s.addresses) == 0 {
-		s.patience = Patience{}
-	}
+	return session
 }
 
 // sweep looks for messages without an answer, more often if there were any.
 func (s *Session) sweep(now time.Time) error {
-	defer func() { s.silence.timer.Reset(s.silence.patience.At(now) / 5) }()
+	defer func() { s.lanes.sweep.Reset(s.Patience.At(now) / 5) }()
 	if s.alarm.active {
 		return nil
 	}
-	if s.silence.patience.At(now) == silentAfter {
-		clear(s.silence.addresses)
-	}
-	for _, p := range s.publishers.all {
-		if !p.setsAside {
+	for _, l := range s.lanes.all {
+		if !l.setsAside {
 			continue
 		}
-		if err := s.settleSilent(p, now); err != nil {
+		if err := s.settleSilent(l, now); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// settleSilent settles messages whose confirms the library holds back after an unanswered message. A message counts as
-// refused if the broker accepts messages that were published long after it. The queues that answer have the message,
-// and the refused queue keeps it for the silent one.
-func (s *Session) settleSilent(p *publisher, now time.Time) error {
+// settleSilent settles messages whose confirms the library holds back after an unanswered message. A message counts as refused if the
+// broker accepts messages that were published long after it. The queues that answer have the message, and the refused queue keeps it
+// for the silent one.
+func (s *Session) settleSilent(l *lane, now time.Time) error {
 	var oldest *message
-	if len(p.outstanding) > 0 {
-		oldest = p.outstanding[0]
+	if len(l.outstanding) > 0 {
+		oldest = l.outstanding[0]
 	}
-	accepted := p.takeAccepted()
+	accepted := l.takeAccepted()
 	var silent, rest []*message
-	for _, m := range p.outstanding {
+	for _, m := range l.outstanding {
 		// Without a tag, the channel is closed.
-		if m.publishTag != 0 && !m.accepted() && s.isSilent(m, m == oldest, now) {
+		if m.sent.tag != 0 && s.isSilent(l, m, m == oldest, now) {
 			silent = append(silent, m)
 		} else {
 			rest = append(rest, m)
 		}
 	}
-	p.outstanding = rest
+	l.outstanding = rest
 	for _, m := range accepted {
-		if err := s.answered(p, m); err != nil {
+		if err := s.answered(l, m); err != nil {
 			return err
 		}
 	}
 	for _, m := range silent {
-		if err := s.giveUp(p, m, now); err != nil {
+		s.Patience.GiveUp(now)
+		l.silence.gaveUp(m.sent.tag, now)
+		l.settled(m)
+		if err := s.proceed(l, m, m.verdict.nacked(m)); err != nil {
 			return err
 		}
 	}
-	s.renew(p)
-	return s.release(p)
+	s.renew(l)
+	return s.release(l)
 }
 
-// isSilent reports whether a message has waited too long. If the broker accepts no later message, the oldest one is
-// given up, to test whether the broker would.
-func (s *Session) isSilent(m *message, oldest bool, now time.Time) bool {
-	patience := s.silence.patience.At(now)
-	if m.again {
-		patience = silentAfter
-	}
-	return s.alarm.waited(m.publishedAt, s.silence.heardOf) > patience ||
-		oldest && s.alarm.waited(m.publishedAt, now) > patience && now.Sub(s.silence.patience.gaveUpAt) > patience
-}
-
-// giveUp handles a message without an answer. The first such message can block its channel: the first publish to a
-// queue on a frozen node does. Later messages to its address get another channel. A message behind it has only waited.
-// It is published once more, on a channel for its own address, unless it ends in the refused queue anyway.
-func (s *Session) giveUp(p *publisher, m *message, now time.Time) error {
-	s.silence.patience.GiveUp(now)
-	at := addressOf(m.route)
-	if p.unheard == 0 {
-		p.unheard, p.unheardOf = m.publishTag, at
-		if s.silence.begin(at) {
-			p.stale = true
-		}
-	}
-	p.took(m)
-	if m.again || at == p.unheardOf || s.silence.refuses(at, now) || !s.silence.isolates(at) {
-		return s.proceed(p, m, m.verdict.nacked(m))
-	}
-	m.again = true
-	return s.publish(m)
+// isSilent reports whether a message has waited too long. If the broker accepts no later message, the oldest one is given up, to test
+// whether the broker would.
+func (s *Session) isSilent(l *lane, m *message, oldest bool, now time.Time) bool {
+	patience := l.silence.patience(s.Patience.At(now))
+	return s.alarm.waited(m.sent.at, s.lanes.heardOf) > patience ||
+		oldest && s.alarm.waited(m.sent.at, now) > patience && now.Sub(s.Patience.gaveUpAt) > patience
 }
 
 // crowded reports whether the channel is as full as it can get while a queue does not answer.
-func (p *publisher) crowded(now time.Time) bool {
-	first := p.unheard
-	if p.setsAside && first == 0 && len(p.outstanding) > 0 && now.Sub(p.outstanding[0].publishedAt) > silentAgain {
-		first = p.outstanding[0].publishTag
+func (l *lane) crowded(now time.Time) bool {
+	first := l.silence.tag
+	if l.setsAside && first == 0 && len(l.outstanding) > 0 && now.Sub(l.outstanding[0].sent.at) > silentAgain {
+		first = l.outstanding[0].sent.tag
 	}
-	return first > 0 && p.published-first >= mostUnheard
+	return first > 0 && l.published-first >= mostUnheard
 }
 
-const (
-	// nackTimeout is how long the broker can refuse everything before the session is renewed.
-	nackTimeout = 5 * time.Second
-	// confirmTimeout is longer than the 65 s after which a broker gives up on a queue that has no majority of its
-	// members online. The broker's nack then comes first.
-	confirmTimeout = 75 * time.Second
-)
+// confirmTimeout is longer than the 65 s after which a broker gives up on a queue that has no majority of its members online. The
+// broker's nack then comes first.
+const confirmTimeout = 75 * time.Second
 
 // stalled returns an error if the session must be renewed.
 func (s *Session) stalled(now time.Time) error {
@@ -235,33 +147,13 @@ func (s *Session) stalled(now time.Time) error {
 		return s.inbox.lost() // no delivery shows this during an alarm
 	}
 	s.inbox.observe(now)
-	if err := s.Flow.observe(s.publishers, s.alarm, now); err != nil {
+	if err := s.Flow.observe(s.lanes, s.alarm, now); err != nil {
 		return err
 	}
-	for _, p := range s.publishers.all {
-		if err := p.stalled(now, s.alarm); err != nil {
-			return err
+	for _, l := range s.lanes.all {
+		if len(l.outstanding) > 0 && s.alarm.waited(l.outstanding[0].sent.at, now) > confirmTimeout {
+			return fmt.Errorf("the broker has not confirmed a message for %s", confirmTimeout)
 		}
 	}
 	return s.aimWaiting()
-}
-
-// stalled returns an error if the broker stopped accepting messages without an alarm. The session must be renewed
-// then. A channel that was open during the election of a queue's leader can refuse messages until the old leader's node
-// is back. A new channel is served at once.
-func (p *publisher) stalled(now time.Time, a alarm) error {
-	if !p.nackedSince.IsZero() && a.waited(p.nackedSince, now) > nackTimeout {
-		return fmt.Errorf("the broker has refused every message for %s", nackTimeout)
-	}
-	if len(p.outstanding) > 0 && a.waited(p.outstanding[0].publishedAt, now) > confirmTimeout {
-		return fmt.Errorf("the broker has not confirmed a message for %s", confirmTimeout)
-	}
-	return nil
-}
-
-// refused notes that the broker refused a message that has no other way.
-func (p *publisher) refused(now time.Time) {
-	if p.nackedSince.IsZero() {
-		p.nackedSince = now
-	}
 }

@@ -11,15 +11,17 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 )
 
-// silent returns a session with a publisher to the failed queue.
-func silent(t *testing.T) (*Session, *publisher) {
+// silent returns a session with a lane to the failed queue.
+func silent(t *testing.T) (*Session, *lane) {
 	t.Helper()
 	s, f := detouring(t)
-	s.silence.Silent, s.backlog.timer = NewSilent(), time.NewTimer(time.Hour)
-	p := newPublisher(f.config.Names.FailedExchange(), deadletter.HeaderPublishID)
-	p.watch, p.setsAside = s.watch.Exchange(p.exchange), true
-	s.publishers.all[p.exchange] = p
-	return s, p
+	s.backlog.timer = time.NewTimer(time.Hour)
+	ended := make(chan struct{})
+	close(ended) // no channel is opened
+	s.ended, s.lanes.open = ended, func() (confirmChannel, error) { return confirmChannel{}, amqp.ErrClosed }
+	l := s.assign(&lane{channelState: open}, address{exchange: f.config.Names.FailedExchange()})
+	l.confirmChannel = noted()
+	return s, l
 }
 
 // A message counts as refused once the broker has accepted a message that was published long after it.
@@ -28,8 +30,8 @@ func TestSilentMessage(t *testing.T) {
 	now := time.Now()
 	ago := func(d time.Duration) time.Time { return now.Add(-d) }
 	for name, c := range map[string]struct {
-		published, heard, gaveUp, unblocked time.Duration
-		oldest, want                        bool
+		published, heard, gaveUp, unblocked, answered time.Duration
+		oldest, want                                  bool
 	}{
 		"just now":                      {published: time.Second, gaveUp: time.Hour},
 		"as late as all others":         {published: time.Minute, heard: time.Minute - time.Second, gaveUp: time.Hour},
@@ -42,73 +44,99 @@ func TestSilentMessage(t *testing.T) {
 		"the oldest, but it just began": {published: 4 * time.Second, heard: time.Hour, gaveUp: time.Hour, oldest: true},
 		"the oldest, while others wait": {published: time.Second, heard: time.Hour, gaveUp: time.Second, oldest: true, want: true},
 		"one of them tries at a time":   {published: time.Second, heard: time.Hour, gaveUp: 100 * time.Millisecond, oldest: true},
+		"its target answers":            {published: time.Second, gaveUp: time.Second, answered: 2 * time.Second},
+		"its target answered before":    {published: time.Second, gaveUp: time.Second, answered: 2 * time.Minute, want: true},
 	} {
-		s, _ := silent(t)
-		s.silence.heardOf, s.silence.patience.gaveUpAt = ago(c.heard), ago(c.gaveUp)
+		s, l := silent(t)
+		s.lanes.heardOf, s.Patience.gaveUpAt = ago(c.heard), ago(c.gaveUp)
+		if c.answered > 0 {
+			l.silence = silence{heardAt: ago(c.answered), gaveUpAt: ago(time.Minute)}
+		}
 		if c.unblocked > 0 {
 			s.alarm.clearedAt = ago(c.unblocked)
 		}
-		require.Equal(t, c.want, s.isSilent(&message{publishedAt: ago(c.published)}, c.oldest, now), name)
+		require.Equal(t, c.want, s.isSilent(l, &message{sent: publish{at: ago(c.published)}}, c.oldest, now), name)
 	}
 }
 
-// A silent address has another channel until it answers. A message that only waits behind it is published once more
-// before it counts as refused.
-func TestSilentAddress(t *testing.T) {
+// A silent target holds up no other. Its lane gets another channel.
+func TestSilentTarget(t *testing.T) {
 	t.Parallel()
-	s, p := silent(t)
+	s, l := silent(t)
 	now := time.Now()
-	ended := make(chan struct{})
-	close(ended) // no channel is opened
-	s.ended, s.publishers.open = ended, func() (confirmChannel, error) { return confirmChannel{}, amqp.ErrClosed }
-	route := func(key string) deadletter.Route { return deadletter.Route{Exchange: p.exchange, Key: key} }
 	failing := func() verdict { return s.Flow.(*Retrying).decided(deadletter.Verdict{Action: deadletter.Fail}) }
-	refused := func(m *message) bool { return m.verdict.(*retried).Refused }
-	first := &message{publishTag: 1, route: route("first"), confirmation: answered(false), verdict: failing()}
-	behind := &message{publishTag: 2, route: route("behind"), confirmation: answered(false), verdict: failing()}
-	require.NoError(t, s.giveUp(p, first, now))
-	require.NoError(t, s.giveUp(p, behind, now))
-	if s.to(route("first")) == p || s.to(route("behind")) == p || s.to(route("another")) != p || !p.stale {
-		t.Errorf("silent: %v, another channel %t", s.silence.addresses, p.stale)
-	}
-	if !refused(first) || refused(behind) {
-		t.Errorf("refused: the first %t, the one behind %t", refused(first), refused(behind))
-	}
-	require.NoError(t, s.giveUp(s.to(route("behind")), behind, now))
-	if !refused(behind) {
-		t.Error("it is not refused although it has waited twice")
-	}
-	full := &message{publishTag: 3, route: route("full"), confirmation: answered(false), verdict: failing()}
-	s.silence.refused(addressOf(full.route), now)
-	require.NoError(t, s.giveUp(p, full, now))
-	if !refused(full) {
-		t.Error("it is published again although a queue behind its address refuses messages")
-	}
-	s.silence.heard(&message{route: route("first")})
-	if s.to(route("first")) != p {
-		t.Error("it is silent although it has answered")
-	}
+	m := &message{sent: publish{tag: 1, at: now.Add(-time.Minute), confirmation: answered(false)}, verdict: failing()}
+	fresh := &message{sent: publish{tag: 2, at: now, confirmation: answered(false)}, verdict: failing()}
+	l.outstanding = []*message{m, fresh}
+	s.lanes.heardOf = now
+	require.NoError(t, s.settleSilent(l, now))
+	require.True(t, m.verdict.(*retried).Refused)
+	require.Equal(t, []*message{fresh}, l.outstanding)
+	require.Equal(t, stale, l.channelState, "no other channel is asked for")
+	require.Equal(t, silentAgain, l.silence.patience(s.Patience.At(now)))
+	require.NotSame(t, l, s.lane(m.route), "the refused queue has the same lane")
 }
 
 // If a given-up message is accepted later, its queue is only slow.
 func TestSlowQueueIsNotSilent(t *testing.T) {
 	t.Parallel()
-	s, p := silent(t)
+	s, l := silent(t)
 	now := time.Now()
-	v := s.Flow.(*Retrying).decided(deadletter.Verdict{Action: deadletter.Fail, Refused: true})
-	m := &message{publishTag: 3, confirmation: answered(false), verdict: v}
-	require.NoError(t, s.giveUp(p, m, now))
-	confirm := func(c amqp.Confirmation, want time.Duration) {
-		t.Helper()
-		require.NoError(t, s.confirm(answer{publisher: p, Confirmation: c, ok: true}))
-		require.Equal(t, want, s.silence.patience.At(now), c)
+	l.silence.gaveUp(3, now)
+	l.silence.gaveUp(4, now)
+	s.Patience.GiveUp(now)
+	for _, c := range []struct {
+		amqp.Confirmation
+		want time.Duration
+	}{
+		{amqp.Confirmation{DeliveryTag: 3}, silentAgain},
+		{amqp.Confirmation{DeliveryTag: 4, Ack: true}, silentAgain},
+		{amqp.Confirmation{DeliveryTag: 3, Ack: true}, silentAfter},
+	} {
+		require.NoError(t, s.confirm(answer{lane: l, Confirmation: c.Confirmation, ok: true}))
+		require.Equal(t, c.want, l.silence.patience(s.Patience.At(now)), c)
 	}
-	confirm(amqp.Confirmation{DeliveryTag: 3}, silentAgain)
-	confirm(amqp.Confirmation{DeliveryTag: 4, Ack: true}, silentAgain)
-	s.silence.begin(address{p.exchange, "another"})
-	confirm(amqp.Confirmation{DeliveryTag: 3, Ack: true}, silentAgain)
-	delete(s.silence.addresses, address{p.exchange, "another"})
-	confirm(amqp.Confirmation{DeliveryTag: 3, Ack: true}, silentAfter)
+}
+
+// Each target has a lane while there is room. Then an idle lane serves the next one, and at last the lane of the exchange does.
+func TestLanes(t *testing.T) {
+	t.Parallel()
+	s, _ := silent(t)
+	clear(s.lanes.all)
+	s.lanes.most = 2
+	to := func(exchange, target string) *lane {
+		return s.lane(deadletter.Route{Exchange: exchange, Target: target})
+	}
+	a, b := to("x", "a"), to("x", "b")
+	if a == b || to("x", "a") != a {
+		t.Error("two targets have one lane, or one has two")
+	}
+	shared := to("x", "c")
+	if shared == a || shared == b || to("x", "d") != shared || to("y", "") == shared {
+		t.Error("while no lane is idle, further targets must have the lane of their exchange")
+	}
+	b.channelState = open
+	if to("y", "e") != b || s.lanes.all[address{"x", "b"}] != nil {
+		t.Error("an idle lane does not serve another target")
+	}
+	for _, busy := range []func(*lane){
+		func(l *lane) { l.waiting = []*message{{}} }, func(l *lane) { l.outstanding = []*message{{}} }, func(l *lane) { l.silence.tag = 1 },
+		func(l *lane) { l.channelState = stale }, func(l *lane) { l.condition = shut }, func(l *lane) { l.isolation.left = 1 },
+	} {
+		l := lane{channelState: open}
+		require.True(t, l.free())
+		busy(&l)
+		require.False(t, l.free(), "%+v", l)
+	}
+}
+
+func TestLanesWithinTheBrokersChannels(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ exchanges, channels, want int }{{6, 0, mostLanes}, {6, 2047, mostLanes}, {6, 33, 10}, {6, 13, 0}, {6, 12, -1}} {
+		most, err := lanesWithin(c.exchanges, c.channels)
+		require.Equal(t, c.want < 0, err != nil, c)
+		require.Equal(t, max(0, c.want), most, c)
+	}
 }
 
 // The broker stops reading from a connection if a channel continues to publish to a silent queue.
@@ -116,16 +144,16 @@ func TestCrowdedChannel(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	outstanding := func(since time.Duration) []*message {
-		return []*message{{publishTag: 10, publishedAt: now.Add(-since)}}
+		return []*message{{sent: publish{tag: 10, at: now.Add(-since)}}}
 	}
 	for name, c := range map[string]struct {
-		publisher
+		lane
 		want bool
 	}{
-		"healthy":         {publisher{setsAside: true, outstanding: outstanding(100 * time.Millisecond)}, false},
-		"slow":            {publisher{setsAside: true, outstanding: outstanding(time.Second)}, true},
-		"silent":          {publisher{setsAside: true, confirmChannel: confirmChannel{unheard: 10}}, true},
-		"of another kind": {publisher{outstanding: outstanding(time.Second)}, false},
+		"healthy":         {lane{setsAside: true, outstanding: outstanding(100 * time.Millisecond)}, false},
+		"slow":            {lane{setsAside: true, outstanding: outstanding(time.Second)}, true},
+		"silent":          {lane{setsAside: true, silence: silence{tag: 10}}, true},
+		"of another kind": {lane{outstanding: outstanding(time.Second)}, false},
 	} {
 		c.published = 9 + mostUnheard
 		require.False(t, c.crowded(now), name)
@@ -141,16 +169,14 @@ func TestAcceptedBehindASilentMessage(t *testing.T) {
 	var acks acknowledged
 	s, p := silent(t)
 	now := time.Now()
-	returns := make(chan amqp.Return, 1)
-	p.Returns = returns
 	for tag, accepted := range []bool{false, true, true} {
 		p.outstanding = append(p.outstanding, &message{
-			publishTag: uint64(tag + 1), publishID: string(rune('a' + tag)), publishedAt: now.Add(-time.Second), confirmation: answered(accepted),
+			sent:     publish{tag: uint64(tag + 1), id: string(rune('a' + tag)), at: now.Add(-time.Second), confirmation: answered(accepted)},
 			delivery: amqp.Delivery{Acknowledger: &acks, DeliveryTag: uint64(tag + 1)},
 			verdict:  s.Flow.(*Retrying).sentBy(deadletter.Verdict{Action: deadletter.Fail}),
 		})
 	}
-	returns <- amqp.Return{Headers: amqp.Table{deadletter.HeaderPublishID: "b"}}
+	p.returned.note(amqp.Return{Headers: amqp.Table{deadletter.HeaderPublishID: "b"}})
 	require.NoError(t, s.settleSilent(p, now))
 	if !slices.Equal(acks, []uint64{3}) || len(p.outstanding) != 1 || len(s.backlog.messages) != 1 {
 		t.Errorf("acknowledged %d, outstanding %d, kept %d", acks, len(p.outstanding), len(s.backlog.messages))

@@ -30,8 +30,8 @@ func (s *Session) Undeliverable() (ended bool, among int) {
 // Searching reports whether the session ended during the search for a message that the broker refuses. The next session
 // would otherwise meet that message in the middle of a window again.
 func (s *Session) Searching() bool {
-	for _, p := range s.publishers.all {
-		if p.suspects > 0 {
+	for _, l := range s.lanes.all {
+		if l.isolation.left > 0 {
 			return true
 		}
 	}

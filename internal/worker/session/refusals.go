@@ -3,33 +3,9 @@ package session
 import (
 	"log/slog"
 	"time"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 )
 
-// obstructed reports whether a message should not try the exchange now.
-func (p *publisher) obstructed(now time.Time) bool {
-	return !p.nextProbe.IsZero() && (now.Before(p.nextProbe) || len(p.outstanding) > 0)
-}
-
-// impeded reports whether the log says that the exchange does not take messages.
-func (p *publisher) impeded() bool { return p.warned || p.unbound || !p.nextProbe.IsZero() }
-
-// unrouted notes that the exchange has no queue for a message, which can go nowhere else.
-func (s *Session) unrouted(p *publisher, m *message) {
-	if p.shut { // it was not published
-		return
-	}
-	if last, _ := s.Flow.Config().Last(); p.exchange == last {
-		p = s.to(deadletter.Route{Exchange: last}) // a rejection looks at this publisher
-	}
-	if !p.unbound {
-		s.Log.Warn(deferredUnbound, "exchange", p.exchange, "message_id", m.delivery.MessageId)
-	}
-	p.unbound = true
-}
-
-// mostRefusing bounds how many refusing exchanges or addresses are remembered.
+// mostRefusing bounds how many refusing exchanges are remembered.
 const mostRefusing = 4096
 
 // refusalsOver is how long an exchange must take all messages before the log says that its queues refuse no more.

@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,42 +14,27 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 )
 
-func TestStalledPublisher(t *testing.T) {
+func TestStalledSession(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	ago := func(d time.Duration) time.Time { return now.Add(-d) }
-	sent := func(d time.Duration) []*message { return []*message{{publishedAt: ago(d)}, {publishedAt: now}} }
-	tests := map[string]struct {
-		publisher publisher
-		unblocked time.Time
-		want      string
+	for name, test := range map[string]struct {
+		sent, unblocked time.Time
+		want            bool
 	}{
-		"idle":                        {publisher{}, time.Time{}, ""},
-		"waiting":                     {publisher{outstanding: sent(74 * time.Second)}, time.Time{}, ""},
-		"unanswered":                  {publisher{outstanding: sent(76 * time.Second)}, time.Time{}, "not confirmed"},
-		"unanswered, but was blocked": {publisher{outstanding: sent(time.Hour)}, ago(time.Minute), ""},
-		"unanswered since":            {publisher{outstanding: sent(time.Hour)}, ago(2 * time.Minute), "not confirmed"},
-		"nacked":                      {publisher{nackedSince: ago(4 * time.Second)}, time.Time{}, ""},
-		"nacked for long":             {publisher{nackedSince: ago(6 * time.Second)}, time.Time{}, "refused"},
-		"nacked, but was blocked":     {publisher{nackedSince: ago(time.Hour)}, ago(time.Second), ""},
+		"waiting":                     {ago(74 * time.Second), time.Time{}, false},
+		"unanswered":                  {ago(76 * time.Second), time.Time{}, true},
+		"unanswered, but was blocked": {ago(time.Hour), ago(time.Minute), false},
+		"unanswered since":            {ago(time.Hour), ago(2 * time.Minute), true},
+	} {
+		s, f := detouring(t)
+		s.alarm.clearedAt = test.unblocked
+		m := &message{sent: publish{at: test.sent}, verdict: f.sentBy(deadletter.Verdict{Action: deadletter.Fail})}
+		s.lanes.all[address{exchange: "orders.retry"}] = &lane{channelState: open, outstanding: []*message{m, {sent: publish{at: now}}}}
+		require.Equal(t, test.want, s.stalled(now) != nil, name)
+		s.alarm.active = true
+		require.NoError(t, s.stalled(now), "during an alarm")
 	}
-	for name, test := range tests {
-		err := test.publisher.stalled(now, alarm{clearedAt: test.unblocked})
-		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: error %v, want one with %q", name, err, test.want)
-		}
-	}
-}
-
-func TestBlockedSessionIsNotStalled(t *testing.T) {
-	t.Parallel()
-	s, _ := detouring(t)
-	s.publishers.all["orders.retry"] = &publisher{nackedSince: time.Now().Add(-time.Hour)}
-	if err := s.stalled(time.Now()); err == nil {
-		t.Error("no error")
-	}
-	s.alarm.active = true
-	require.NoError(t, s.stalled(time.Now()))
 }
 
 // answered is a confirmation with the broker's answer.
@@ -60,7 +44,7 @@ func (a answered) Acked() bool { return bool(a) }
 
 func TestConfirmOfAnUnknownTagIsIgnored(t *testing.T) {
 	t.Parallel()
-	p := &publisher{outstanding: []*message{{publishTag: 2, confirmation: answered(true)}}}
+	p := &lane{confirmChannel: noted(), outstanding: []*message{{sent: publish{tag: 2, confirmation: answered(true)}}}}
 	for _, step := range []struct {
 		tag  uint64
 		want bool
@@ -71,18 +55,52 @@ func TestConfirmOfAnUnknownTagIsIgnored(t *testing.T) {
 	}
 }
 
+// noted is a channel whose reader has noted these returns, and has ended.
+func noted(ids ...string) confirmChannel {
+	r := newReturned(deadletter.HeaderPublishID)
+	for _, id := range ids {
+		r.note(amqp.Return{Headers: amqp.Table{r.idHeader: id}})
+	}
+	close(r.noMore)
+	return confirmChannel{returned: r}
+}
+
+// A look sees each return that came before it, even if the loop takes no answers.
+func TestReturnsAreNotedBeforeALook(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, l := silent(t)
+		ctx, end := context.WithCancel(t.Context())
+		s.ended, s.lanes.answers = ctx.Done(), make(chan answer)
+		returns, confirms := make(chan amqp.Return), make(chan amqp.Confirmation, 1)
+		l.confirmChannel = confirmChannel{
+			Confirming: amqpconn.Confirming{Returns: returns}, confirms: confirms, returned: newReturned(deadletter.HeaderPublishID),
+		}
+		go s.read(l, l.confirmChannel)
+		confirms <- amqp.Confirmation{DeliveryTag: 1}
+		synctest.Wait()
+		returns <- amqp.Return{Headers: amqp.Table{deadletter.HeaderPublishID: "a"}}
+		l.returned.look()
+		require.True(t, l.returned.take("a"))
+		require.Equal(t, uint64(1), (<-s.lanes.answers).DeliveryTag)
+		close(returns)
+		close(confirms)
+		require.False(t, (<-s.lanes.answers).ok)
+		l.returned.look() // the reader has ended
+		end()
+	})
+}
+
 // A message that can have been returned does not count as kept.
 func TestReturnOfNobodyKnowsWhatConcernsAll(t *testing.T) {
 	t.Parallel()
-	returns := make(chan amqp.Return, 1)
-	returns <- amqp.Return{Headers: amqp.Table{"retry-undecodable": "x"}}
 	s, _ := detouring(t)
-	channel := confirmChannel{Confirming: amqpconn.Confirming{Returns: returns}}
-	p := &publisher{watch: s.watch.Exchange(""), confirmChannel: channel, returned: map[string]bool{}, outstanding: []*message{
-		{publishTag: 1, publishID: "a", confirmation: answered(true)}, {publishTag: 2, publishID: "b", confirmation: answered(true)},
+	p := &lane{watch: s.watch.Exchange(""), confirmChannel: noted("none"), outstanding: []*message{
+		{sent: publish{tag: 1, id: "a", confirmation: answered(true)}}, {sent: publish{tag: 2, id: "b", confirmation: answered(true)}},
 	}}
+	p.returned.note(amqp.Return{Headers: amqp.Table{"retry-undecodable": "x"}})
 	for tag := range uint64(2) {
-		if m := p.confirmed(tag + 1); m == nil || !p.took(m) {
+		if m := p.confirmed(tag + 1); m == nil || !p.settled(m) {
 			t.Errorf("message %d is not returned", tag+1)
 		}
 	}
@@ -92,7 +110,7 @@ func TestReturnOfNobodyKnowsWhatConcernsAll(t *testing.T) {
 func TestUnansweredCountsAsBacklog(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	m := &message{publishedAt: now.Add(-11 * time.Second)}
+	m := &message{sent: publish{at: now.Add(-11 * time.Second)}}
 	for name, test := range map[string]struct {
 		session Session
 		want    bool
@@ -103,21 +121,22 @@ func TestUnansweredCountsAsBacklog(t *testing.T) {
 	} {
 		require.Equal(t, test.want, test.session.unanswered(m, now), name)
 	}
-	require.False(t, (&Session{}).unanswered(&message{publishedAt: now.Add(-9 * time.Second)}, now), "9 s are late")
+	require.False(t, (&Session{}).unanswered(&message{sent: publish{at: now.Add(-9 * time.Second)}}, now), "9 s are late")
 }
 
-func TestOneMessageTakenEndsTheRefusal(t *testing.T) {
+// A refusal can be the channel's fault. So a lane gets another channel, but not for each refusal.
+func TestRefusalRenewsTheChannel(t *testing.T) {
 	t.Parallel()
-	now := time.Now()
-	s, _ := detouring(t)
-	p := &publisher{watch: s.watch.Exchange(""), outstanding: []*message{{publishTag: 1, confirmation: answered(true)}}}
-	p.refused(now.Add(-time.Minute))
-	p.refused(now)
-	if err := p.stalled(now, alarm{}); err == nil {
-		t.Error("it does not count from the first refusal")
+	s, l := silent(t)
+	m := &message{verdict: s.Flow.(*Retrying).sentBy(retry(short))}
+	for _, want := range []channelState{stale, open} {
+		l.channelState = open
+		require.NoError(t, s.proceed(l, m, stepRefused))
+		require.Equal(t, want, l.channelState)
 	}
-	p.took(p.confirmed(1))
-	require.NoError(t, p.stalled(now, alarm{}))
+	l.renewed = time.Now().Add(-renewEvery - 1)
+	require.NoError(t, s.proceed(l, m, stepRefused))
+	require.Equal(t, stale, l.channelState)
 }
 
 func TestBacklogComesInOrderOfItsTime(t *testing.T) {
@@ -145,12 +164,13 @@ func TestBacklogComesInOrderOfItsTime(t *testing.T) {
 func TestLargeMessageGoesAlone(t *testing.T) {
 	t.Parallel()
 	small, large := &message{}, &message{delivery: amqp.Delivery{Body: make([]byte, alone)}}
-	p := &publisher{}
-	if !p.ready(small) || !p.ready(large) {
+	p := &lane{channelState: open, confirmChannel: confirmChannel{}}
+	now := time.Now()
+	if !p.ready(small, now) || !p.ready(large, now) {
 		t.Error("an idle publisher waits")
 	}
 	p.outstanding = []*message{small}
-	if !p.ready(small) || p.ready(large) {
+	if !p.ready(small, now) || p.ready(large, now) {
 		t.Error("a large message goes with others")
 	}
 }
@@ -159,15 +179,15 @@ func TestLargeMessageGoesAlone(t *testing.T) {
 func TestWariness(t *testing.T) {
 	t.Parallel()
 	const window = 10
-	p := &publisher{outstanding: []*message{{}}}
+	p := &lane{channelState: open, confirmChannel: confirmChannel{}, outstanding: []*message{{}}}
 	for _, want := range []int{10, 20, 40, 80, 160, 320, 640, 640} {
-		p.suspects = 3
-		if p.slowDown(window); p.suspects != want || p.ready(&message{}) {
-			t.Errorf("%d go one at a time, want %d", p.suspects, want)
+		p.isolation.left = 3
+		if p.isolation.found(window); p.isolation.left != want || p.ready(&message{}, time.Now()) {
+			t.Errorf("%d go one at a time, want %d", p.isolation.left, want)
 		}
 	}
 	p.outstanding = nil
-	require.True(t, p.ready(&message{}), "not even one goes")
+	require.True(t, p.ready(&message{}, time.Now()), "not even one goes")
 }
 
 // acknowledged keeps the delivery tags of acknowledged messages.
@@ -186,13 +206,13 @@ func TestWhatIsAcceptedIsSettled(t *testing.T) {
 	t.Parallel()
 	var acks acknowledged
 	s, f := detouring(t)
-	p := &publisher{returned: map[string]bool{"returned": true}}
+	p := &lane{confirmChannel: noted("returned")}
 	for tag, m := range []*message{
-		{publishTag: 1, confirmation: answered(false)},
-		{publishTag: 2, confirmation: answered(true)},
-		{publishTag: 3, confirmation: answered(true), publishID: "returned"},
-		{publishTag: 0, confirmation: answered(true)}, // from the time before
-		{publishTag: 4, confirmation: answered(true)},
+		{sent: publish{tag: 1, confirmation: answered(false)}},
+		{sent: publish{tag: 2, confirmation: answered(true)}},
+		{sent: publish{tag: 3, confirmation: answered(true), id: "returned"}},
+		{sent: publish{tag: 0, confirmation: answered(true)}}, // from the time before
+		{sent: publish{tag: 4, confirmation: answered(true)}},
 	} {
 		m.delivery = amqp.Delivery{Acknowledger: &acks, DeliveryTag: uint64(tag)}
 		m.verdict = f.sentBy(deadletter.Verdict{Action: deadletter.Rescue})
@@ -211,16 +231,16 @@ func TestAcceptedIsSettledAtTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var acks acknowledged
 		s, f := detouring(t)
-		s.backlog.timer, s.silence.timer = time.NewTimer(time.Hour), time.NewTimer(time.Hour)
+		s.backlog.timer, s.lanes.sweep = time.NewTimer(time.Hour), time.NewTimer(time.Hour)
 		s.inbox.channel, s.inbox.inFlight, s.late, s.drainedBy = &amqp.Channel{}, 2, true, time.Now()
-		p := &publisher{}
+		p := &lane{confirmChannel: noted()}
 		for tag, accepted := range []bool{true, false} {
 			p.outstanding = append(p.outstanding, &message{
-				publishTag: uint64(tag + 1), confirmation: answered(accepted), verdict: f.sentBy(deadletter.Verdict{Action: deadletter.Rescue}),
+				sent: publish{tag: uint64(tag + 1), confirmation: answered(accepted)}, verdict: f.sentBy(deadletter.Verdict{Action: deadletter.Rescue}),
 				delivery: amqp.Delivery{Acknowledger: &acks, DeliveryTag: uint64(tag)},
 			})
 		}
-		s.publishers.all["orders.retry"] = p
+		s.lanes.all[address{exchange: "orders.retry"}] = p
 		require.ErrorContains(t, s.Run(t.Context()), "1 message(s) were still in flight")
 		require.Equal(t, acknowledged{0}, acks)
 	})
@@ -247,7 +267,7 @@ func TestLastConfirmsAreNotWaitedFor(t *testing.T) {
 				s.ended, s.end = ctx.Done(), end
 				defer end()
 				s.inbox.channel = &amqp.Channel{}
-				s.publishers.all["orders.retry"] = &publisher{outstanding: []*message{{publishTag: 1, confirmation: answered(false)}}}
+				s.lanes.all[address{exchange: "orders.retry"}] = &lane{confirmChannel: noted(), outstanding: []*message{{sent: publish{tag: 1, confirmation: answered(false)}}}}
 				c.change(s)
 				began := time.Now()
 				s.settleLast()
