@@ -28,8 +28,8 @@ var (
 // brokerPattern is a policy's pattern, read as brokers read it.
 type brokerPattern struct {
 	expression *regexp2.Regexp
-	// prefix begins each name that matches. Comparing it is much faster than the expression.
-	prefix []rune
+	// prefixes begin the names that match. Comparing them is much faster than the expression.
+	prefixes [][]rune
 	// onlyASCII means that the pattern depends on the definition of a letter. Older Erlang releases take a byte above
 	// 127 for a Latin-1 character, and newer ones do not. The broker's Erlang release is unknown here.
 	onlyASCII bool
@@ -47,31 +47,76 @@ func compiled(text string) (*brokerPattern, error) {
 
 func compile(text string) (*brokerPattern, error) {
 	var t translation
-	expression, err := regexp2.Compile(t.translate(string(bytewise(text))), regexp2.None)
+	bytes := string(bytewise(text))
+	expression, err := regexp2.Compile(t.translate(bytes), regexp2.None)
 	if unreadable := errors.Join(t.err, err); unreadable != nil {
 		return nil, unreadable
 	}
 	expression.MatchTimeout = matchTimeout
-	return &brokerPattern{expression: expression, prefix: literalPrefix(text), onlyASCII: t.onlyASCII}, nil
+	return &brokerPattern{expression: expression, prefixes: prefixesOf(bytes), onlyASCII: t.onlyASCII}, nil
 }
 
-// literal matches a character that stands for itself.
-var literal = regexp.MustCompile(`^(?:[A-Za-z0-9_:/-]|\\[[:punct:]])`)
+// prefixesOf returns texts of which one begins each name that matches. It returns an empty text if the pattern does not
+// show that simply.
+func prefixesOf(pattern string) (prefixes [][]rune) {
+	parsed, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return [][]rune{nil}
+	}
+	begins, _ := beginnings(parsed, false)
+	for _, text := range begins {
+		prefixes = append(prefixes, []rune(text))
+	}
+	return prefixes
+}
 
-// literalPrefix returns characters that begin each name that matches, none if the pattern does not show that simply.
-func literalPrefix(pattern string) (prefix []rune) {
-	rest, anchored := strings.CutPrefix(pattern, "^")
-	if !anchored || strings.Contains(rest, "|") {
-		return nil
-	}
-	for {
-		next := literal.FindString(rest)
-		rest = rest[len(next):]
-		if next == "" || rest != "" && strings.ContainsRune("*+?{", rune(rest[0])) {
-			return prefix
+// mostBeginnings limits their number, because each is compared with each name.
+const mostBeginnings = 50
+
+// beginnings returns the texts that a part of a pattern matches, or their beginnings if whole is false. A part can begin
+// anywhere in a name unless it is anchored.
+func beginnings(part *syntax.Regexp, anchored bool) (texts []string, whole bool) {
+	switch {
+	case part.Op == syntax.OpBeginText:
+		return []string{""}, true
+	case part.Op == syntax.OpCapture:
+		return beginnings(part.Sub[0], anchored)
+	case part.Op == syntax.OpConcat && (anchored || part.Sub[0].Op == syntax.OpBeginText):
+		return beginningsInOrder(part.Sub)
+	case part.Op == syntax.OpAlternate:
+		whole = true
+		for _, alternative := range part.Sub {
+			more, complete := beginnings(alternative, anchored)
+			texts, whole = append(texts, more...), whole && complete
 		}
-		prefix = append(prefix, rune(next[len(next)-1]))
+		if len(texts) <= mostBeginnings {
+			return texts, whole
+		}
+	case part.Op == syntax.OpLiteral && part.Flags&syntax.FoldCase == 0 && anchored:
+		return []string{string(part.Rune)}, true
 	}
+	return []string{""}, false
+}
+
+// beginningsInOrder joins parts that follow each other, up to the first one that is not a simple text.
+func beginningsInOrder(parts []*syntax.Regexp) (texts []string, whole bool) {
+	texts = []string{""}
+	for _, part := range parts {
+		more, complete := beginnings(part, true)
+		if len(texts)*len(more) > mostBeginnings {
+			return texts, false
+		}
+		var longer []string
+		for _, text := range texts {
+			for _, next := range more {
+				longer = append(longer, text+next)
+			}
+		}
+		if texts = longer; !complete {
+			return texts, false
+		}
+	}
+	return texts, true
 }
 
 // MatchesPattern reports whether brokers would find the pattern, of a policy or of a permission, in the name. It returns
@@ -89,7 +134,8 @@ func (p *brokerPattern) matches(name []rune) (bool, error) {
 	if p.onlyASCII && slices.ContainsFunc(name, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		return false, errNotASCII
 	}
-	if len(name) < len(p.prefix) || !slices.Equal(name[:len(p.prefix)], p.prefix) {
+	begins := func(prefix []rune) bool { return len(name) >= len(prefix) && slices.Equal(name[:len(prefix)], prefix) }
+	if !slices.ContainsFunc(p.prefixes, begins) {
 		return false, nil
 	}
 	if p.tooSlow.Load() {
