@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/nearby"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -40,10 +41,11 @@ func (g graph) findings() []Finding {
 }
 
 // Pipeline returns the faults on every route that a pipeline's messages can take. The routes begin at its work queues,
-// its own queues and its exchanges. The vhost must contain the pipeline, so to check a plan, a caller first adds the
-// planned objects.
+// its own queues and its exchanges. The vhost must contain the pipeline and no other one: to check a plan, a caller first
+// adds the planned objects.
 func Pipeline(vhost topology.Vhost, name pipeline.Names, workQueues []string) []Finding {
-	return ofPipeline(newGraph(concerning(vhost, string(name), workQueues)), name, workQueues)
+	near := nearby.NewIndex(vhost).Near(nearby.Center{Pipelines: []string{string(name)}, Queues: workQueues})
+	return ofPipeline(newGraph(near), name, workQueues)
 }
 
 func ofPipeline(g graph, name pipeline.Names, workQueues []string) []Finding {
@@ -59,7 +61,8 @@ func ofPipeline(g graph, name pipeline.Names, workQueues []string) []Finding {
 // DelayedExchange returns the faults of a delayed exchange's objects, and faults of others that hold up its messages or
 // let them bypass it. The vhost must contain it, as for [Pipeline].
 func DelayedExchange(vhost topology.Vhost, name delayed.Names) []Finding {
-	return ofDelayedExchange(newGraph(concerning(vhost, string(name), nil)), name)
+	near := nearby.NewIndex(vhost).Near(nearby.Center{DelayedExchanges: []string{string(name)}})
+	return ofDelayedExchange(newGraph(near), name)
 }
 
 func ofDelayedExchange(g graph, name delayed.Names) []Finding {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/nearby"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -24,8 +25,9 @@ func TestNothingIsOverlookedInThePartThatConcerns(t *testing.T) {
 		vhost := r.vhost()
 		for _, n := range []pipeline.Names{"orders", "mail"} {
 			queues := []string{r.name("q"), r.name("q")}
-			part := concerning(vhost, string(n), queues)
-			whole := ofPipeline(newGraph(vhost), n, queues)
+			alone := pipeline.WithoutOthers(vhost, string(n))
+			part := nearby.NewIndex(alone).Near(nearby.Center{Pipelines: []string{string(n)}, Queues: queues})
+			whole := ofPipeline(newGraph(alone), n, queues)
 			compare(t, seed, whole, ofPipeline(newGraph(part), n, queues))
 			for _, f := range whole {
 				found[f.Rule] = true

@@ -68,7 +68,7 @@ func (p Pipeline) RestoresDeadLetterRoute(live topology.Topology) bool {
 // AfterApply returns the vhost as it will be after the apply, without the objects that belong only to other pipelines.
 // If the pipeline is new, prior is nil.
 func (p Pipeline) AfterApply(prior *Pipeline, vhost topology.Vhost) topology.Vhost {
-	planned := withoutOtherPipelines(vhost, p.Name)
+	planned := WithoutOthers(vhost, p.Name)
 	replaced := p.Owned(planned.Topology)
 	if prior != nil {
 		replaced = topology.Merge(replaced, prior.Owned(planned.Topology))
@@ -125,8 +125,8 @@ func foreignFailedQueue(live topology.Queue) topology.Queue {
 	return live
 }
 
-// withoutOtherPipelines leaves out the exchanges, queues, bindings and policies of other pipelines.
-func withoutOtherPipelines(v topology.Vhost, name string) topology.Vhost {
+// WithoutOthers leaves out the exchanges, queues, bindings and policies of other pipelines.
+func WithoutOthers(v topology.Vhost, name string) topology.Vhost {
 	others := map[string]bool{}
 	for _, other := range Pipelines(v.Topology) {
 		if other != name {
@@ -138,19 +138,19 @@ func withoutOtherPipelines(v topology.Vhost, name string) topology.Vhost {
 	}
 	rest := v
 	rest.Topology = topology.Topology{Exchanges: maps.Clone(v.Exchanges), Queues: maps.Clone(v.Queues), Policies: maps.Clone(v.Policies)}
-	maps.DeleteFunc(rest.Exchanges, func(exchange string, _ topology.Exchange) bool { return others[exchangeOwner(exchange)] })
-	maps.DeleteFunc(rest.Queues, func(queue string, _ topology.Queue) bool { return others[ownerByName(queue)] })
-	maps.DeleteFunc(rest.Policies, func(policy string, p topology.Policy) bool { return others[ofPipeline(policy, p)] })
+	maps.DeleteFunc(rest.Exchanges, func(exchange string, _ topology.Exchange) bool { return others[OwnerOfExchange(exchange)] })
+	maps.DeleteFunc(rest.Queues, func(queue string, _ topology.Queue) bool { return others[OwnerOfQueue(queue)] })
+	maps.DeleteFunc(rest.Policies, func(policy string, p topology.Policy) bool { return others[OwnerOfPolicy(policy, p)] })
 	for _, b := range v.Bindings {
-		if !others[exchangeOwner(b.Source)] && (b.ToExchange || !others[ownerByName(b.Destination)]) {
+		if !others[OwnerOfExchange(b.Source)] && (b.ToExchange || !others[OwnerOfQueue(b.Destination)]) {
 			rest.Bindings = append(rest.Bindings, b)
 		}
 	}
 	return rest
 }
 
-// exchangeOwner returns the pipeline whose exchange would have this name, or "".
-func exchangeOwner(exchange string) string {
+// OwnerOfExchange returns the pipeline whose exchange would have this name, or "".
+func OwnerOfExchange(exchange string) string {
 	if name, routes := strings.CutSuffix(exchange, Names("").FailedRouteExchange()); routes {
 		return name
 	}
@@ -161,8 +161,8 @@ func exchangeOwner(exchange string) string {
 	return exchange[:i]
 }
 
-// ownerByName returns the pipeline whose own queue would have this name, or "".
-func ownerByName(queue string) string {
+// OwnerOfQueue returns the pipeline whose own queue would have this name, or "".
+func OwnerOfQueue(queue string) string {
 	for _, part := range []string{Names("").Inbox(), Names("").FailedQueue(), Names("").retryQueuePrefix()} {
 		if i := strings.LastIndex(queue, part); i > 0 && Names(queue[:i]).OwnsQueue(queue) {
 			return queue[:i]

@@ -34,8 +34,8 @@ func (p Pipeline) definitionBinding() topology.Binding {
 	return p.Names().DefinitionPlace().Binding(p.Definition().String())
 }
 
-// definedBy returns the pipeline whose definition the binding holds, or "".
-func definedBy(b topology.Binding) string {
+// DefinedBy returns the pipeline whose definition the binding holds, or "".
+func DefinedBy(b topology.Binding) string {
 	name, isFailed := strings.CutSuffix(b.Source, Names("").FailedExchange())
 	if !isFailed || !Names(name).DefinitionPlace().Has(b) {
 		return ""

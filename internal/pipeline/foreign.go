@@ -28,7 +28,7 @@ func ForeignTo(vhost topology.Vhost, mine []string) Foreign {
 		defined[name] = false
 	}
 	maps.DeleteFunc(o.Policies, func(name string, policy topology.Policy) bool {
-		_, is := defined[ofPipeline(name, policy)]
+		_, is := defined[OwnerOfPolicy(name, policy)]
 		return is || slices.ContainsFunc(mine, func(m string) bool { return Names(m).NamesPolicy(name) })
 	})
 	for _, name := range slices.Sorted(maps.Keys(defined)) {
@@ -45,7 +45,7 @@ func ForeignTo(vhost topology.Vhost, mine []string) Foreign {
 func undefined(defined map[string]bool, vhost topology.Topology) []string {
 	left := map[string]string{}
 	for name, policy := range vhost.Policies {
-		if of := ofPipeline(name, policy); of != "" && !defined[of] {
+		if of := OwnerOfPolicy(name, policy); of != "" && !defined[of] {
 			left[Names(of).ReturnExchange()] = of
 		}
 	}
@@ -92,16 +92,16 @@ func returning(pipelines []Names, defined map[string]bool, vhost topology.Topolo
 func Pipelines(vhost topology.Topology) []string {
 	var names []string
 	for _, b := range vhost.Bindings {
-		if name := definedBy(b); name != "" {
+		if name := DefinedBy(b); name != "" {
 			names = append(names, name)
 		}
 	}
 	return topology.Distinct(names)
 }
 
-// ofPipeline returns the pipeline that a policy belongs to, or "". The dead-letter exchange must match as well as the
+// OwnerOfPolicy returns the pipeline that a policy belongs to, or "". The dead-letter exchange must match as well as the
 // name.
-func ofPipeline(name string, policy topology.Policy) string {
+func OwnerOfPolicy(name string, policy topology.Policy) string {
 	parsed, is := parsePolicyName(name)
 	exchange, _ := policy.Definition["dead-letter-exchange"].(string)
 	if is && slices.Contains(parsed.pipeline.deadLetterExchanges(), exchange) {

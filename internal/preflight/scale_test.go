@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/nearby"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -111,7 +112,8 @@ func TestNothingIsOverlookedNearAPipeline(t *testing.T) {
 		topology.Binding{Source: "p004.retry", Destination: "p000.inbox"}, topology.Binding{Source: "p000.failed", Destination: "p001.dlx", ToExchange: true},
 		pipeline.AttachmentBinding("p000", "work.p000"),
 	)
-	near := pipeline.NewIndex(whole).Near([]string{"p000"}, slices.Collect(maps.Keys(first.WorkQueues)))
+	center := nearby.Center{Pipelines: []string{"p000"}, Queues: slices.Collect(maps.Keys(first.WorkQueues))}
+	near := nearby.NewIndex(whole).Near(center)
 	for _, prior := range []*pipeline.Pipeline{nil, &first} {
 		want := CheckLive(first, prior, whole)
 		if len(want.Of(Wrong)) < 3 || len(want.Of(Notice)) < 2 {
@@ -121,7 +123,7 @@ func TestNothingIsOverlookedNearAPipeline(t *testing.T) {
 	}
 	whole.Policies = maps.Clone(whole.Policies) // without policies that take precedence over the pipeline's
 	maps.DeleteFunc(whole.Policies, func(name string, _ topology.Policy) bool { return name == "org" || name == "retry/p004/queues" })
-	near = pipeline.NewIndex(whole).Near([]string{"p000"}, slices.Collect(maps.Keys(first.WorkQueues)))
+	near = nearby.NewIndex(whole).Near(center)
 	destroyed := func(vhost topology.Vhost) []any {
 		live := first.Owned(vhost.Topology)
 		return []any{

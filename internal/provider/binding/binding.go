@@ -273,7 +273,7 @@ type store struct{ run *configured.Provider }
 
 func (s store) Live(ctx context.Context, id []string) (topology.Binding, bool, error) {
 	all, err := configured.Once(ctx, s.run, "bindings "+id[0], func(ctx context.Context) (map[string]topology.Binding, error) {
-		vhost, err := s.run.Near(ctx, id[0], nil, nil)
+		vhost, err := s.run.Listed(ctx, id[0])
 		byKey := make(map[string]topology.Binding, len(vhost.Bindings))
 		for _, b := range vhost.Bindings {
 			byKey[key(parts(b))] = b
@@ -296,7 +296,7 @@ func (s store) Delete(ctx context.Context, id []string) error {
 
 // All lists the bindings that somebody made. Each queue is also bound to the default exchange.
 func (s store) All(ctx context.Context, vhost string) ([][]string, error) {
-	all, err := s.run.Near(ctx, vhost, nil, nil)
+	all, err := s.run.Listed(ctx, vhost)
 	var found [][]string
 	for _, b := range all.Bindings {
 		if b.Source != "" {

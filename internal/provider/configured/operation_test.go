@@ -56,13 +56,13 @@ func TestListingIsSharedWithinAnOperation(t *testing.T) {
 				s.Refreshes(orders)
 				s.Plans(orders)
 				for range 2 {
-					if _, err := s.Near(t.Context(), "/", nil, nil); err != nil {
+					if _, err := s.Listed(t.Context(), "/"); err != nil {
 						t.Fatal(err)
 					}
 				}
 				end()
 				c.then(s)
-				if got, _ := s.Near(t.Context(), "/", nil, nil); got.Nodes != c.want {
+				if got, _ := s.Listed(t.Context(), "/"); got.Nodes != c.want {
 					t.Errorf("listing %d, want %d", got.Nodes, c.want)
 				}
 			})
@@ -87,11 +87,11 @@ func TestErrorsOfListingsAreNotRemembered(t *testing.T) {
 	s := New(nil, apply.DefaultTimes())
 	down := errors.New("down")
 	s.list = func(context.Context, string) (topology.Vhost, error) { return topology.Vhost{Nodes: 3}, down }
-	if _, err := s.Near(t.Context(), "/", nil, nil); !errors.Is(err, down) {
+	if _, err := s.Listed(t.Context(), "/"); !errors.Is(err, down) {
 		t.Fatal(err)
 	}
 	down = nil
-	if got, err := s.Near(t.Context(), "/", nil, nil); err != nil || got.Nodes != 3 {
+	if got, err := s.Listed(t.Context(), "/"); err != nil || got.Nodes != 3 {
 		t.Errorf("%v, %v", got, err)
 	}
 }

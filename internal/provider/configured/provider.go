@@ -2,6 +2,7 @@
 package configured
 
 import (
+	"cmp"
 	"context"
 	"runtime/debug"
 	"sync"
@@ -9,7 +10,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/nearby"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -67,27 +68,34 @@ func (s *Provider) Configured() bool { return s.Client != nil }
 // listing is a vhost, or the error that there is none.
 type listing struct {
 	vhost   topology.Vhost
-	index   *pipeline.Index
+	index   func() *nearby.Index
 	missing error
 }
 
-// Near is the part of a vhost that concerns these pipelines and work queues, see [pipeline.Index.Near]. Without any names, it
-// is the whole vhost. The vhost is read once per operation. Callers share the result and must not change it.
-func (s *Provider) Near(ctx context.Context, vhost string, pipelines, workQueues []string) (topology.Vhost, error) {
+// Listed is a whole vhost, which is read once per operation. Callers share the result and must not change it.
+func (s *Provider) Listed(ctx context.Context, vhost string) (topology.Vhost, error) {
+	l, err := s.listed(ctx, vhost)
+	return l.vhost, err
+}
+
+// Near is the part of a listed vhost that can matter to a center, see [nearby.Index.Near].
+func (s *Provider) Near(ctx context.Context, vhost string, center nearby.Center) (topology.Vhost, error) {
+	l, err := s.listed(ctx, vhost)
+	if err != nil {
+		return l.vhost, err
+	}
+	return l.index().Near(center), nil
+}
+
+func (s *Provider) listed(ctx context.Context, vhost string) (listing, error) {
 	l, err := Once(ctx, s, "listing "+vhost, func(ctx context.Context) (listing, error) {
 		all, err := s.list(ctx, vhost)
 		if broker.IsNotFound(err) {
 			return listing{vhost: all, missing: err}, nil // also remembered
 		}
-		return listing{vhost: all, index: pipeline.NewIndex(all)}, err
+		return listing{vhost: all, index: sync.OnceValue(func() *nearby.Index { return nearby.NewIndex(all) })}, err
 	})
-	switch {
-	case err != nil:
-		return l.vhost, err
-	case l.missing != nil || len(pipelines)+len(workQueues) == 0:
-		return l.vhost, l.missing
-	}
-	return l.index.Near(pipelines, workQueues), nil
+	return l, cmp.Or(err, l.missing)
 }
 
 // Reach asks the broker for the provider's user, once per operation and on first use, so that plans that need no broker work

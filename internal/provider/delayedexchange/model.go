@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/nearby"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/owner"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -74,8 +75,10 @@ func delayOf(spelled types.String, at path.Path) (pipeline.Delay, diag.Diagnosti
 // Imported reports whether only the identity is known.
 func (m model) Imported() bool { return m.MaxDelay.IsNull() }
 
-// Near has no names, since the whole vhost matters.
-func (model) Near() (pipelines, workQueues []string) { return nil, nil }
+// Center is the delayed exchange.
+func (m model) Center() nearby.Center {
+	return nearby.Center{DelayedExchanges: []string{m.Name.ValueString()}}
+}
 
 // Recover sets the inputs from the definition that the broker keeps.
 func (m *model) Recover(vhost topology.Topology) error {

@@ -74,7 +74,7 @@ func (o owned[M, S, P]) checkCreation(ctx context.Context, plan M) diag.Diagnost
 	if user == nil {
 		return diags
 	}
-	vhost, err := o.listing(ctx, o.vhost(plan), plan)
+	vhost, err := o.run.Near(ctx, o.vhost(plan), o.center(plan))
 	if err != nil {
 		return nil // Create lists the vhost again, and refuses if needed.
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/nearby"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/problem"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
@@ -82,9 +83,8 @@ type Model[M, S any] interface {
 	Identity() []types.String
 	// Validate checks each attribute by itself, if its value is known.
 	Validate(ctx context.Context) diag.Diagnostics
-	// Near are the pipelines and the work queues that matter to the resource. Reads and plans see only the part of the vhost
-	// that concerns them. Without any names, they see the whole vhost.
-	Near() (pipelines, workQueues []string)
+	// Center has the names around which something can matter to the resource. Reads and plans see only that part of the vhost.
+	Center() nearby.Center
 	// Lifecycle is how changes and destroys of the resource proceed.
 	Lifecycle(ctx context.Context) (Lifecycle, diag.Diagnostics)
 	// Compute sets the computed attributes of a plan and reports whether all inputs are known. It depends only on the inputs and

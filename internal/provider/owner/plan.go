@@ -61,7 +61,7 @@ func (o owned[M, S, P]) checkPlan(ctx context.Context, plan M, priorModel *M) di
 	}
 	diags.Append(o.checkUser(*user, next)...)
 	name := o.vhost(plan)
-	vhost, err := o.listing(ctx, name, models...)
+	vhost, err := o.run.Near(ctx, name, o.center(models...).With(next.Expand()))
 	switch {
 	case broker.IsNotFound(err):
 		diags.Append(entity.VhostNotThereYet(ctx, o.run, name)...)

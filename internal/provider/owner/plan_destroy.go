@@ -26,7 +26,7 @@ func (o owned[M, S, P]) PlanDestroy(ctx context.Context, state M) diag.Diagnosti
 // warnOfEnd warns if a destroy will fail or lose messages.
 func (o owned[M, S, P]) warnOfEnd(ctx context.Context, goes M) diag.Diagnostics {
 	spec, lifecycle, diags := o.going(ctx, goes)
-	vhost, err := o.listing(ctx, o.vhost(goes), goes)
+	vhost, err := o.run.Near(ctx, o.vhost(goes), o.center(goes))
 	if err != nil || diags.HasError() {
 		return diags // Delete reads the vhost again, and refuses if needed.
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/nearby"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -49,17 +50,15 @@ func (o owned[M, S, P]) listForRead(ctx context.Context, vhost string, state M) 
 	if P(&state).Imported() {
 		return o.run.Fresh(ctx, vhost)
 	}
-	return o.listing(ctx, vhost, state)
+	return o.run.Near(ctx, vhost, o.center(state))
 }
 
-// listing is the part of this operation's listing that matters to the models.
-func (o owned[M, S, P]) listing(ctx context.Context, vhost string, models ...M) (topology.Vhost, error) {
-	var pipelines, workQueues []string
+// center is what matters to the models.
+func (o owned[M, S, P]) center(models ...M) (all nearby.Center) {
 	for _, m := range models {
-		p, w := P(&m).Near()
-		pipelines, workQueues = append(pipelines, p...), append(workQueues, w...)
+		all = all.And(P(&m).Center())
 	}
-	return o.run.Near(ctx, vhost, pipelines, workQueues)
+	return all
 }
 
 // refresh sets the computed attributes from the vhost. It returns false if the vhost has none of the resource's objects.

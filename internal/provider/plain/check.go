@@ -25,7 +25,7 @@ func CheckPlan(
 	if user == nil {
 		return diags
 	}
-	all, err := run.Near(ctx, vhost, nil, nil)
+	all, err := run.Listed(ctx, vhost)
 	run.Found(vhost, all, err)
 	switch {
 	case broker.IsNotFound(err):

@@ -65,7 +65,7 @@ type InVhost[O any] struct {
 
 // Live finds an object in this operation's listing.
 func (s InVhost[O]) Live(ctx context.Context, id []string) (object O, exists bool, err error) {
-	vhost, err := s.Run.Near(ctx, id[0], nil, nil)
+	vhost, err := s.Run.Listed(ctx, id[0])
 	object, exists = s.Of(vhost)[id[1]]
 	return object, exists, err
 }
@@ -82,7 +82,7 @@ func (s InVhost[O]) Delete(ctx context.Context, id []string) error {
 
 // All lists the objects of a vhost.
 func (s InVhost[O]) All(ctx context.Context, vhost string) ([][]string, error) {
-	all, err := s.Run.Near(ctx, vhost, nil, nil)
+	all, err := s.Run.Listed(ctx, vhost)
 	return Names(s.Of(all)), err
 }
 

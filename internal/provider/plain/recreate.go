@@ -49,7 +49,7 @@ func (r Recreated[M, O, P]) Read(ctx context.Context, state *M) (exists bool, di
 // interrupted reports whether a re-creation has left notes of an object's bindings.
 func (r Recreated[M, O, P]) interrupted(ctx context.Context, id []string) (bool, error) {
 	all, err := configured.Once(ctx, r.Run, "interrupted "+id[0], func(ctx context.Context) (map[string]bool, error) {
-		vhost, err := r.Run.Near(ctx, id[0], nil, nil)
+		vhost, err := r.Run.Listed(ctx, id[0])
 		names := map[string]bool{}
 		for _, b := range vhost.Bindings {
 			if original, isNote := notes.Noted(b); isNote {

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/nearby"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/owner"
@@ -58,12 +59,13 @@ func (m model) Specification(context.Context) (pipeline.Attachment, diag.Diagnos
 
 func (m model) Identity() []types.String { return []types.String{m.Vhost, m.Pipeline, m.Queue} }
 
-func (m model) Near() (pipelines, workQueues []string) {
+// Center has the pipeline, the queue and its failed queue.
+func (m model) Center() nearby.Center {
 	queues := []string{m.Queue.ValueString()}
 	if failedQueue, _ := attribute.FailedQueue(m.FailedQueue); failedQueue != "" {
 		queues = append(queues, failedQueue)
 	}
-	return []string{m.Pipeline.ValueString()}, queues
+	return nearby.Center{Pipelines: []string{m.Pipeline.ValueString()}, Queues: queues}
 }
 
 func (m model) Lifecycle(ctx context.Context) (owner.Lifecycle, diag.Diagnostics) {

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/nearby"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/owner"
@@ -44,7 +45,8 @@ type model struct {
 
 func (m model) Identity() []types.String { return []types.String{m.Vhost, m.Name} }
 
-func (m model) Near() (pipelines, workQueues []string) {
+// Center has the pipeline, its work queues and their failed queues.
+func (m model) Center() nearby.Center {
 	queues := slices.Collect(maps.Keys(m.WorkQueues.Elements()))
 	for _, element := range m.WorkQueues.Elements() {
 		w, _ := element.(types.Object)
@@ -52,7 +54,7 @@ func (m model) Near() (pipelines, workQueues []string) {
 			queues = append(queues, failedQueue)
 		}
 	}
-	return []string{m.Name.ValueString()}, queues
+	return nearby.Center{Pipelines: []string{m.Name.ValueString()}, Queues: queues}
 }
 
 func (m model) Lifecycle(ctx context.Context) (owner.Lifecycle, diag.Diagnostics) {

@@ -65,7 +65,7 @@ func (v vhosts) PlanDestroy(ctx context.Context, state model) diag.Diagnostics {
 	if v.Run.HasWritten() {
 		return nil
 	}
-	all, err := v.Run.Near(ctx, state.Name.ValueString(), nil, nil)
+	all, err := v.Run.Listed(ctx, state.Name.ValueString())
 	if err != nil || len(all.Queues) == 0 {
 		return nil
 	}

@@ -1,0 +1,276 @@
+package nearby
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// Center is what a part of a vhost is around: owners, and objects that are theirs or can become so.
+type Center struct{ Pipelines, DelayedExchanges, Queues, Exchanges []string }
+
+// And joins two centers.
+func (c Center) And(other Center) Center {
+	return Center{
+		Pipelines:        slices.Concat(c.Pipelines, other.Pipelines),
+		DelayedExchanges: slices.Concat(c.DelayedExchanges, other.DelayedExchanges),
+		Queues:           slices.Concat(c.Queues, other.Queues),
+		Exchanges:        slices.Concat(c.Exchanges, other.Exchanges),
+	}
+}
+
+// With returns the center with these objects, too.
+func (c Center) With(objects topology.Topology) Center {
+	return c.And(Center{Queues: slices.Collect(maps.Keys(objects.Queues)), Exchanges: slices.Collect(maps.Keys(objects.Exchanges))})
+}
+
+// Near returns the part of the vhost that can matter to these owners and queues. Every check of them finds the same there as in the
+// whole vhost. A plan of pipelines leaves out other pipelines with a definition, so the part has only the objects of those that touch
+// the center, and their definitions. Callers must not change the result, except for its maps and its list of bindings.
+func (x *Index) Near(c Center) topology.Vhost {
+	p := part{
+		Index: x, owners: map[string]bool{}, center: map[end]bool{}, throughPipelines: len(c.DelayedExchanges) > 0,
+		exchanges: map[string]topology.Exchange{}, queues: map[string]topology.Queue{}, bindings: map[int]bool{}, defined: map[string]bool{},
+		gathered: map[string]bool{}, followed: map[end]bool{}, supplied: map[end]bool{}, whole: map[end]bool{},
+	}
+	owners := slices.Concat(c.Pipelines, c.DelayedExchanges)
+	for _, owner := range owners {
+		p.owners[owner] = true
+	}
+	for _, queue := range c.Queues {
+		p.center[end{queue, false}] = true
+	}
+	for _, exchange := range c.Exchanges {
+		p.center[end{exchange, true}] = true
+	}
+	for _, owner := range owners {
+		p.addOwner(owner)
+	}
+	for at := range p.center {
+		p.follow(at)
+	}
+	for _, i := range x.everywhere {
+		p.addBinding(i)
+	}
+	if p.followed[byKey] {
+		return x.all // a dead letter can go to any queue
+	}
+	return p.vhost()
+}
+
+// part is a part of a vhost, which grows around some objects.
+type part struct {
+	*Index
+
+	// owners and center are the owners and objects of the center.
+	owners map[string]bool
+	center map[end]bool
+	// throughPipelines says that routes through other pipelines matter.
+	throughPipelines bool
+
+	exchanges map[string]topology.Exchange
+	queues    map[string]topology.Queue
+	bindings  map[int]bool
+	// defined are those whose definition was added.
+	defined map[string]bool
+	// gathered are the owners, and followed, supplied and whole the objects, that the methods of such names have added.
+	gathered                  map[string]bool
+	followed, supplied, whole map[end]bool
+}
+
+// addOwner adds all that belongs to an owner, what its messages pass, and the queues that its policies cover.
+func (p *part) addOwner(name string) {
+	p.define(name)
+	for _, own := range p.belonging(name) {
+		p.follow(own)
+	}
+	for _, queue := range p.covered[name] {
+		p.supplyWhole(end{queue, false})
+	}
+}
+
+func (p *part) vhost() topology.Vhost {
+	found := p.all
+	found.Exchanges, found.Queues, found.Bindings = p.exchanges, p.queues, nil
+	for _, i := range slices.Sorted(maps.Keys(p.bindings)) {
+		found.Bindings = append(found.Bindings, p.all.Bindings[i])
+	}
+	if p.throughPipelines {
+		found.Policies = maps.Clone(p.all.Policies)
+		return found
+	}
+	found.Policies = maps.Clone(p.shared)
+	for owner := range p.defined {
+		maps.Copy(found.Policies, p.own[owner])
+	}
+	return found
+}
+
+// follow adds an object, every route on which messages reach it, and every route on which they leave.
+func (p *part) follow(at end) {
+	if !p.enter(at, p.followed) {
+		return
+	}
+	p.supplyWhole(at)
+	if p.ofOthers(at) {
+		return
+	}
+	for _, next := range p.nextTo(at) {
+		p.follow(next)
+	}
+}
+
+// supplyWhole adds an object, every route on which messages reach it, and its messages' routes as far as the next queues.
+func (p *part) supplyWhole(at end) {
+	p.supply(at)
+	p.addWhole(at)
+}
+
+// supply adds an object, and every route on which messages reach it.
+func (p *part) supply(at end) {
+	ofOthers := p.ofOthers(at)
+	if !p.enter(at, p.supplied) || ofOthers && !at.exchange {
+		return
+	}
+	if !ofOthers {
+		p.gatherAll(prefixes(at.name))
+	}
+	for _, i := range p.to[at] {
+		p.supplyBy(i)
+	}
+	if at.exchange {
+		for _, exchange := range p.alternateOf[at.name] {
+			p.supplyWhole(end{exchange, true})
+		}
+	}
+	sources := p.entrances[at]
+	if !at.exchange {
+		sources = slices.Concat(sources, p.entrances[byKey])
+	}
+	for _, queue := range sources {
+		p.supplyWhole(end{queue, false})
+	}
+}
+
+// gatherAll adds all objects of these owners, if only some of them show the owner.
+func (p *part) gatherAll(owners []string) {
+	for _, owner := range owners {
+		if p.gathered[owner] || !p.scattered[owner] && !p.owners[owner] {
+			continue
+		}
+		p.gathered[owner] = true
+		for _, sibling := range p.belonging(owner) {
+			p.supplyWhole(sibling)
+		}
+	}
+}
+
+// supplyBy adds a binding with its exchange. A key that only another binding of the exchange shows matters if this one accepts several.
+func (p *part) supplyBy(binding int) {
+	p.addBinding(binding)
+	source := p.all.Bindings[binding].Source
+	p.supply(end{source, true})
+	if !acceptsOneKey(p.all.Exchanges[source].Type, p.all.Bindings[binding]) {
+		p.addWhole(end{source, true})
+	}
+}
+
+// acceptsOneKey reports whether a binding of an exchange of this type accepts only its own key.
+func acceptsOneKey(exchangeType string, b topology.Binding) bool {
+	wild := func(word string) bool { return word == "*" || word == "#" }
+	return b.Source == "" || exchangeType == "direct" ||
+		exchangeType == "topic" && !slices.ContainsFunc(strings.Split(b.RoutingKey, "."), wild)
+}
+
+// addWhole adds an object, and its messages' routes as far as the next queues.
+func (p *part) addWhole(at end) {
+	if !p.enter(at, p.whole) || p.ofOthers(at) {
+		return
+	}
+	if at.exchange {
+		for _, i := range p.from[at.name] {
+			p.addBinding(i)
+		}
+	}
+	for _, next := range p.nextTo(at) {
+		if next.exchange {
+			p.addWhole(next)
+		} else {
+			p.add(next)
+		}
+	}
+}
+
+// nextTo lists where messages can go from here.
+func (p *part) nextTo(at end) []end {
+	if !at.exchange {
+		return p.exits(at.name)
+	}
+	var next []end
+	for _, i := range p.from[at.name] {
+		next = append(next, destinationOf(p.all.Bindings[i]))
+	}
+	for _, alternate := range p.alternates(at.name) {
+		next = append(next, end{alternate, true})
+	}
+	return next
+}
+
+// enter adds an object, and reports whether this is the first time.
+func (p *part) enter(at end, entered map[end]bool) (first bool) {
+	first = !entered[at]
+	entered[at] = true
+	p.add(at)
+	return first
+}
+
+// ofOthers reports whether an object belongs to another pipeline that the part leaves out.
+func (p *part) ofOthers(at end) bool {
+	owner := pipeline.OwnerOfQueue(at.name)
+	if at.exchange {
+		owner = pipeline.OwnerOfExchange(at.name)
+	}
+	return p.pipelines[owner] && !p.owners[owner] && !p.center[at] && !p.throughPipelines
+}
+
+// add adds an object, and the definition of its owner.
+func (p *part) add(at end) {
+	exchange, exists := p.all.Exchanges[at.name]
+	queue, has := p.all.Queues[at.name]
+	switch {
+	case at.exchange && exists:
+		p.exchanges[at.name] = exchange
+	case !at.exchange && has:
+		p.queues[at.name] = queue
+	}
+	for _, name := range prefixes(at.name) {
+		p.define(name)
+	}
+}
+
+// define adds the definition of a pipeline or delayed exchange.
+func (p *part) define(owner string) {
+	if p.defined[owner] {
+		return
+	}
+	p.defined[owner] = true
+	for _, i := range p.definitions[owner] {
+		p.addBinding(i)
+	}
+}
+
+func (p *part) addBinding(i int) { p.bindings[i] = true }
+
+// prefixes returns a name and its beginnings that end before a dot.
+func prefixes(name string) []string {
+	found := []string{name}
+	for i, r := range name {
+		if r == '.' {
+			found = append(found, name[:i])
+		}
+	}
+	return found
+}
