@@ -126,12 +126,15 @@ func ownerInName(policy string) string {
 // routingKeys are the policy keys that decide where messages go.
 var routingKeys = []string{"dead-letter-exchange", "dead-letter-routing-key", "alternate-exchange"}
 
+func routes(policy topology.Policy) bool {
+	return slices.ContainsFunc(routingKeys, func(key string) bool { return policy.Definition[key] != nil })
+}
+
 // addRoutes finds what the policies cover, all alternate exchanges, and all places that dead letters can go to.
 func (x *Index) addRoutes() {
 	routing := maps.Clone(x.all.Policies)
 	maps.DeleteFunc(routing, func(name string, policy topology.Policy) bool {
-		routes := slices.ContainsFunc(routingKeys, func(key string) bool { return policy.Definition[key] != nil })
-		return !routes && ownerInName(name) == ""
+		return !routes(policy) && ownerInName(name) == ""
 	})
 	x.routing = topology.NewMatcher(routing)
 	for name := range x.all.Exchanges {

@@ -89,20 +89,17 @@ func attachmentOf(r *rand.Rand, name string, queues []string) pipeline.Attachmen
 
 // addOthers adds objects of others, some of which lead to pipelines.
 func addOthers(r *rand.Rand, t topology.Topology) {
-	exchange := func() string {
-		return oneOf(r, "e0", "e1", "e2", "", "a.dlx", "b.return", "b.failed", "later", "later.deliver", "gone")
-	}
 	for i := range r.IntN(4) {
 		e := topology.Exchange{Type: oneOf(r, "direct", "topic", "fanout", "headers")}
 		if r.IntN(3) == 0 {
-			e.Arguments = topology.Arguments{"alternate-exchange": exchange()}
+			e.Arguments = topology.Arguments{"alternate-exchange": exchangeOf(r)}
 		}
 		t.Exchanges[fmt.Sprint("e", i)] = e
 	}
 	for i := range r.IntN(5) {
 		q := topology.Queue{Type: oneOf(r, topology.Quorum, topology.Classic, "stream"), Arguments: topology.Arguments{}}
 		if r.IntN(2) == 0 {
-			q.Arguments["x-dead-letter-exchange"] = exchange()
+			q.Arguments["x-dead-letter-exchange"] = exchangeOf(r)
 		}
 		if r.IntN(3) == 0 {
 			q.Arguments["x-dead-letter-routing-key"] = oneOf(r, "work", "k", "f1")
@@ -110,15 +107,26 @@ func addOthers(r *rand.Rand, t topology.Topology) {
 		t.Queues[fmt.Sprint("f", i)] = q
 	}
 	t.Policies["org"] = topology.Policy{Pattern: ".*", ApplyTo: "all", Priority: 1, Definition: topology.Arguments{"max-length": int64(5)}}
+	maps.Copy(t.Policies, policiesOf(r))
+}
+
+func exchangeOf(r *rand.Rand) string {
+	return oneOf(r, "e0", "e1", "e2", "", "a.dlx", "b.return", "b.failed", "later", "later.deliver", "gone")
+}
+
+// policiesOf returns policies of others.
+func policiesOf(r *rand.Rand) map[string]topology.Policy {
+	policies := map[string]topology.Policy{}
 	for i := range r.IntN(4) {
-		t.Policies[fmt.Sprint("team", i)] = topology.Policy{
+		policies[fmt.Sprint("team", i)] = topology.Policy{
 			Pattern: oneOf(r, "^work", "^f", "^a", "^e", "retry", "^later"), ApplyTo: oneOf(r, "all", "queues", "exchanges"), Priority: r.IntN(2) * 2000,
 			Definition: topology.Arguments{
-				oneOf(r, "dead-letter-exchange", "dead-letter-exchange", "alternate-exchange", "dead-letter-routing-key"): exchange(),
+				oneOf(r, "dead-letter-exchange", "dead-letter-exchange", "alternate-exchange", "dead-letter-routing-key"): exchangeOf(r),
 				"message-ttl": int64(9),
 			},
 		}
 	}
+	return policies
 }
 
 // tangle changes a policy and removes objects.
@@ -162,8 +170,13 @@ func TestNearAnswersLikeTheWholeVhost(t *testing.T) {
 		for i, p := range all {
 			prior := all[(i+r.IntN(2))%len(all)]
 			queues := append(queuesOf(p), queuesOf(prior)...)
-			near := index.Near(nearby.Center{Pipelines: []string{p.Name, prior.Name}, Queues: queues}.With(p.Expand()))
+			center := nearby.Center{Pipelines: []string{p.Name, prior.Name}, Queues: queues}.With(p.Expand())
+			near := index.Near(center)
 			compare(t, fmt.Sprint(seed, " ", p.Name, " ", prior.Name), whole, near, aboutPipeline(p, prior, queues))
+			center.Policies = policiesOf(r)
+			near = index.Near(center)
+			compare(t, fmt.Sprint(seed, " planned policies, ", p.Name, " ", prior.Name),
+				withPolicies(whole, center.Policies), withPolicies(near, center.Policies), aboutPipeline(p, prior, queues))
 			if len(near.Queues) < len(whole.Queues) {
 				smaller++
 			}
@@ -180,6 +193,12 @@ func TestNearAnswersLikeTheWholeVhost(t *testing.T) {
 	if smaller < 20 {
 		t.Errorf("only %d parts are smaller than their vhosts", smaller)
 	}
+}
+
+func withPolicies(vhost topology.Vhost, more map[string]topology.Policy) topology.Vhost {
+	vhost.Policies = maps.Clone(vhost.Policies)
+	maps.Copy(vhost.Policies, more)
+	return vhost
 }
 
 type questions map[string]func(topology.Vhost) any

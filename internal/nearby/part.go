@@ -9,8 +9,13 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Center is what a part of a vhost is around: owners, and objects that are theirs or can become so.
-type Center struct{ Pipelines, DelayedExchanges, Queues, Exchanges []string }
+// Center is what a part of a vhost is around: owners, and objects that are theirs or can become so. Policies are planned, and decide
+// with those of the vhost what can matter.
+type Center struct {
+	Pipelines, DelayedExchanges, Queues, Exchanges []string
+
+	Policies map[string]topology.Policy
+}
 
 // And joins two centers.
 func (c Center) And(other Center) Center {
@@ -36,6 +41,7 @@ func (x *Index) Near(c Center) topology.Vhost {
 		exchanges: map[string]topology.Exchange{}, queues: map[string]topology.Queue{}, bindings: map[int]bool{}, defined: map[string]bool{},
 		gathered: map[string]bool{}, followed: map[end]bool{}, supplied: map[end]bool{}, whole: map[end]bool{},
 	}
+	c = c.And(x.routedBy(c.Policies))
 	owners := slices.Concat(c.Pipelines, c.DelayedExchanges)
 	for _, owner := range owners {
 		p.owners[owner] = true
@@ -59,6 +65,34 @@ func (x *Index) Near(c Center) topology.Vhost {
 		return x.all // a dead letter can go to any queue
 	}
 	return p.vhost()
+}
+
+// routedBy returns the objects that new policies will route messages from and to.
+func (x *Index) routedBy(planned map[string]topology.Policy) (c Center) {
+	fresh := maps.Clone(planned)
+	maps.DeleteFunc(fresh, func(name string, policy topology.Policy) bool {
+		return policy.Equal(x.all.Policies[name]) || !routes(policy)
+	})
+	if len(fresh) == 0 {
+		return c
+	}
+	matcher := topology.NewMatcher(fresh)
+	for _, e := range x.ends {
+		switch matches := len(matcher.Named(e.name)) > 0; {
+		case matches && e.exchange:
+			c.Exchanges = append(c.Exchanges, e.name)
+		case matches:
+			c.Queues = append(c.Queues, e.name)
+		}
+	}
+	for _, policy := range fresh {
+		for _, key := range routingKeys {
+			if to, is := policy.Definition[key].(string); is {
+				c.Exchanges, c.Queues = append(c.Exchanges, to), append(c.Queues, to)
+			}
+		}
+	}
+	return c
 }
 
 // part is a part of a vhost, which grows around some objects.

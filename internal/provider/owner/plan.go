@@ -61,7 +61,10 @@ func (o owned[M, S, P]) checkPlan(ctx context.Context, plan M, priorModel *M) di
 	}
 	diags.Append(o.checkUser(*user, next)...)
 	name := o.vhost(plan)
-	vhost, err := o.run.Near(ctx, name, o.center(models...).With(next.Expand()))
+	center := o.center(models...).With(next.Expand())
+	nothing := topology.Vhost{Topology: topology.New(), OperatorPolicies: map[string]topology.Policy{}}
+	center.Policies = o.plannedPolicies(ctx, name).In(nothing).Policies
+	vhost, err := o.run.Near(ctx, name, center)
 	switch {
 	case broker.IsNotFound(err):
 		diags.Append(entity.VhostNotThereYet(ctx, o.run, name)...)
@@ -93,7 +96,7 @@ func (o owned[M, S, P]) compare(
 		diags, lost = o.warnOfRefusal(ctx, change, *prior), o.warnOfLost(change, *prior, &next)
 	}
 	o.run.Changes(ctx, configured.PlannedObjects+o.vhost(plan)).Add(brings(next))
-	vhost = o.run.Changes(ctx, configured.PlannedPolicies+o.vhost(plan)).Now().In(vhost)
+	vhost = o.plannedPolicies(ctx, o.vhost(plan)).In(vhost)
 	diags.Append(o.CheckPlan(o.run, next, prior, vhost, force, over)...)
 	diags.Append(lost...)
 	// A plan that only repairs objects can be the first one of a destroy.
@@ -101,6 +104,11 @@ func (o owned[M, S, P]) compare(
 		diags.Append(o.destroyWithoutRefresh())
 	}
 	return diags
+}
+
+// plannedPolicies are the policies that this plan has had in the vhost so far.
+func (o owned[M, S, P]) plannedPolicies(ctx context.Context, vhost string) *configured.Changes {
+	return o.run.Changes(ctx, configured.PlannedPolicies+vhost).Now()
 }
 
 // brings adds the wanted objects to a vhost, in place. It leaves out queues that others use, too: a new pipeline accepts some policies of
