@@ -43,8 +43,12 @@ type Key struct {
 // operation is one refresh and plan, or one apply. Up to Terraform 1.14, each operation has its own process. Since 1.15,
 // `terraform test` runs all operations of a file in one process without marking where one ends.
 type operation struct {
-	begun              time.Time
-	refreshed, planned map[Key]bool
+	begun                        time.Time
+	refreshed, planned, lookedUp map[Key]bool
+	// plannedBefore has what the operation before has planned, none if that was in another process. If this is an apply, it plans
+	// nothing else.
+	plannedBefore map[Key]bool
+
 	going              map[Key][]string
 	remembered         map[string]*remembered
 	claimed            map[string]string
@@ -61,30 +65,22 @@ type operation struct {
 func newOperation() *operation {
 	return &operation{
 		begun:     time.Now(),
-		refreshed: map[Key]bool{}, planned: map[Key]bool{},
+		refreshed: map[Key]bool{}, planned: map[Key]bool{}, lookedUp: map[Key]bool{},
 		going: map[Key][]string{}, remembered: map[string]*remembered{}, claimed: map[string]string{},
 		found: map[string]map[Key]bool{}, told: map[string]bool{},
 	}
 }
 
-// idle is the length of a pause between calls after which the next call begins another operation. On a busy machine, Terraform itself
-// can pause for more than a second within one.
-const idle = 5 * time.Second
-
 // Call notes the beginning of a call from Terraform. The caller must call the returned function at the end.
 func (s *Provider) Call() (ended func()) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if s.underWay == 0 && time.Since(s.lastEnd) > idle {
-		s.operation = newOperation()
-	}
 	s.underWay++
 	return func() {
 		s.mutex.Lock()
 		defer s.mutex.Unlock()
 		s.underWay--
 		s.ended++
-		s.lastEnd = time.Now()
 	}
 }
 
@@ -128,14 +124,27 @@ func (s *Provider) Refreshes(key Key) {
 }
 
 // Plans notes that a resource is planned. Within an operation, Terraform plans a resource once, apart from the creation of a
-// replacement.
+// replacement. An apply plans what it is about to write.
 func (s *Provider) Plans(key Key) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if s.operation.planned[key] {
+	o := s.operation
+	if o.planned[key] || o.wrote && len(o.plannedBefore) > 0 && !o.plannedBefore[key] {
 		s.operation = newOperation()
+		s.operation.plannedBefore = o.planned
 	}
 	s.operation.planned[key] = true
+}
+
+// LooksUp notes that a data source reads an object, once in an operation. If two data sources read one object, the second costs
+// another listing.
+func (s *Provider) LooksUp(key Key) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.operation.lookedUp[key] {
+		s.operation.forget()
+	}
+	s.operation.lookedUp[key] = true
 }
 
 // HasPlanned reports whether a resource was planned in this operation. Only warnings and errors depend on it.
@@ -199,7 +208,13 @@ func (s *Provider) MarkWritten(by Kind, deletes bool) {
 		s.operation.ownersWrite = true
 	}
 	clear(s.fates)
-	maps.DeleteFunc(s.operation.remembered, func(name string, _ *remembered) bool { return !strings.HasPrefix(name, Lasting) })
+	s.operation.forget()
+}
+
+// forget drops what the broker has answered.
+func (o *operation) forget() {
+	clear(o.lookedUp)
+	maps.DeleteFunc(o.remembered, func(name string, _ *remembered) bool { return !strings.HasPrefix(name, Lasting) })
 }
 
 // Found notes what a vhost has before the first write.

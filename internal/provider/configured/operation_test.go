@@ -43,9 +43,9 @@ func TestListingIsSharedWithinAnOperation(t *testing.T) {
 		"planned again":                {func(s *Provider) { s.Plans(orders) }, 2},
 		"written":                      {func(s *Provider) { s.MarkWritten(Pipeline, false) }, 2},
 		"refreshed after a write":      {func(s *Provider) { s.MarkWritten(Pipeline, false); s.Refreshes(bills) }, 2},
-		"calls that follow":            {func(s *Provider) { time.Sleep(idle); s.Call()() }, 1},
-		"a pause":                      {func(s *Provider) { time.Sleep(idle + 1); s.Call()() }, 2},
-		"a long call":                  {func(s *Provider) { end := s.Call(); time.Sleep(time.Hour); s.Call()(); end(); s.Call()() }, 1},
+		"others looked up":             {func(s *Provider) { s.LooksUp(bills) }, 1},
+		"looked up again":              {func(s *Provider) { s.LooksUp(orders) }, 2},
+		"a pause":                      {func(s *Provider) { time.Sleep(time.Hour); s.Call()() }, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -55,6 +55,7 @@ func TestListingIsSharedWithinAnOperation(t *testing.T) {
 				end := s.Call()
 				s.Refreshes(orders)
 				s.Plans(orders)
+				s.LooksUp(orders)
 				for range 2 {
 					if _, err := s.Listed(t.Context(), "/"); err != nil {
 						t.Fatal(err)
@@ -79,6 +80,25 @@ func TestWrittenUntilTheNextOperation(t *testing.T) {
 	}
 	if s.Refreshes(Key{Pipeline, "/", "bills"}); s.HasWritten() {
 		t.Error("a refresh follows a write in one operation")
+	}
+}
+
+// If plans and applies have one process, a plan that follows an apply is no part of it, even if it refreshes nothing.
+func TestPlanAfterAnApplyIsAnotherOperation(t *testing.T) {
+	t.Parallel()
+	s := Unconnected()
+	orders, bills := Key{Pipeline, "/", "orders"}, Key{Pipeline, "/", "bills"}
+	s.Plans(orders)
+	s.Plans(bills)
+	for _, key := range []Key{bills, orders} {
+		s.Plans(key)
+		s.MarkWritten(Pipeline, false)
+	}
+	if !s.HasWritten() {
+		t.Error("an apply forgets its first write")
+	}
+	if s.Plans(Key{Pipeline, "/", "later"}); s.HasWritten() {
+		t.Error("the apply goes on with what was not planned before")
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"context"
 	"runtime/debug"
 	"sync"
-	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
@@ -27,7 +26,6 @@ type Provider struct {
 	underWay  int
 	ended     int // calls that have ended
 	waiting   int // calls in AwaitAnother
-	lastEnd   time.Time
 	fresh     map[string]*freshListings
 	turns     map[any]*Turn
 	fates     map[Key]Fate

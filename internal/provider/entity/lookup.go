@@ -80,6 +80,7 @@ func (l *lookup[M]) Read(ctx context.Context, req datasource.ReadRequest, resp *
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	l.provider.LooksUp(l.key(values))
 	of := l.Kind.Schema(ctx)
 	state := tfsdk.State{Schema: of, Raw: tftypes.NewValue(of.Type().TerraformType(ctx), nil)}
 	resp.Diagnostics.Append(l.setParts(ctx, &state, values)...)
