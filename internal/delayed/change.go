@@ -12,10 +12,10 @@ func (n Names) Foreign(source string, vhost topology.Topology) []topology.Bindin
 	})
 }
 
-// BindingsThatGo lists the bindings of others that the broker deletes with the delayed exchange's exchanges and queues.
+// bindingsThatGo lists the bindings of others that the broker deletes with the delayed exchange's exchanges and queues.
 // It leaves out bindings from the exchange that delivers due messages: while there are any, the delayed exchange is not
 // destroyed.
-func (e Exchange) BindingsThatGo(vhost topology.Topology) []topology.Binding {
+func (e Exchange) bindingsThatGo(vhost topology.Topology) []topology.Binding {
 	going := topology.Merge(e.Owned(vhost), topology.Topology{Exchanges: e.Expand().Exchanges}) // a missing exchange still has its notes
 	n := e.Names()
 	return n.Notes().WithNoted(vhost, func(b topology.Binding) bool {
@@ -23,9 +23,9 @@ func (e Exchange) BindingsThatGo(vhost topology.Topology) []topology.Binding {
 	})
 }
 
-// RestoresDeadLetterRoute reports whether an apply restores a missing object or re-creates an exchange. Messages that
+// restoresRoute reports whether an apply restores a missing object or re-creates an exchange. Messages that
 // were stuck in a level can then move again.
-func (e Exchange) RestoresDeadLetterRoute(live topology.Topology) bool {
+func (e Exchange) restoresRoute(live topology.Topology) bool {
 	changes := topology.Diff(e.Expand(), live)
 	missing := changes.Create
 	return len(missing.Exchanges)+len(missing.Queues)+len(missing.Bindings)+len(changes.Replace.Exchanges) > 0

@@ -89,7 +89,7 @@ func TestBindingsOfOthers(t *testing.T) {
 		topology.Binding{Destination: "events.delay.inbox", RoutingKey: "events.delay.inbox"}, topology.Binding{Source: "app", Destination: "mails"})
 	require.Empty(t, cmp.Diff([]topology.Binding{unbound, due}, n.Foreign("events.deliver", vhost)))
 	require.Empty(t, cmp.Diff([]topology.Binding{tap}, n.Foreign("events", vhost)))
-	require.Empty(t, cmp.Diff([]topology.Binding{into, tap}, e.BindingsThatGo(vhost)))
+	require.Empty(t, cmp.Diff([]topology.Binding{into, tap}, e.Effects(nil, vhost).Bindings))
 }
 
 // A note survives the exchange that is re-created, and routes to no other object.

@@ -24,11 +24,7 @@ func (e Exchange) retiredQueues() []string {
 	return names
 }
 
-// ReleasedQueues returns nil: a delayed exchange has no work queues.
-func (Exchange) ReleasedQueues(*Exchange, topology.Topology) []string { return nil }
-
-// StayingFailedQueues returns nil: a delayed exchange has no failed queues.
-func (Exchange) StayingFailedQueues(*Exchange, topology.Topology) map[string][]string { return nil }
-
-// DetachedQueues returns nil: a delayed exchange attaches no queues.
-func (Exchange) DetachedQueues(*Exchange, topology.Topology) []string { return nil }
+// Effects are what a change or a destroy does, if next is nil.
+func (e Exchange) Effects(next *Exchange, vhost topology.Topology) stored.Effects {
+	return stored.Effects{Bindings: e.bindingsThatGo(vhost), RestoresRoute: next != nil && e.restoresRoute(vhost)}
+}

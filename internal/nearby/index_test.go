@@ -236,13 +236,13 @@ func aboutPipeline(p, prior pipeline.Pipeline, queues []string) questions {
 		},
 		"queues": func(v topology.Vhost) any {
 			return []any{
-				p.DetachedQueues(nil, v.Topology), prior.DetachedQueues(&p, v.Topology), topology.Distinct(p.ReleasedQueues(nil, v.Topology)),
-				topology.Distinct(prior.ReleasedQueues(&p, v.Topology)), p.StayingFailedQueues(nil, v.Topology),
+				p.Effects(nil, v.Topology).Detached, prior.Effects(&p, v.Topology).Detached, topology.Distinct(p.Effects(nil, v.Topology).Released),
+				topology.Distinct(prior.Effects(&p, v.Topology).Released), p.Effects(nil, v.Topology).FailedQueues,
 			}
 		},
-		"BindingsThatGo": func(v topology.Vhost) any { return p.BindingsThatGo(v.Topology) },
+		"BindingsThatGo": func(v topology.Vhost) any { return p.Effects(nil, v.Topology).Bindings },
 		"Dropped": func(v topology.Vhost) any {
-			return topology.DroppedDeadLetters(p.DetachedQueues(nil, v.Topology), p.Owned(v.Topology), topology.New(), v)
+			return topology.DroppedDeadLetters(p.Effects(nil, v.Topology).Detached, p.Owned(v.Topology), topology.New(), v)
 		},
 	}
 }
@@ -253,7 +253,7 @@ func aboutAttachment(a pipeline.Attachment) questions {
 		"CheckLive": func(v topology.Vhost) any { return preflight.CheckLiveAttachment(a, nil, v) },
 		"again":     func(v topology.Vhost) any { return preflight.CheckLiveAttachment(a, &a, v) },
 		"queues": func(v topology.Vhost) any {
-			return []any{topology.Distinct(a.ReleasedQueues(nil, v.Topology)), a.StayingFailedQueues(nil, v.Topology)}
+			return []any{topology.Distinct(a.Effects(nil, v.Topology).Released), a.Effects(nil, v.Topology).FailedQueues}
 		},
 	}
 }
@@ -266,7 +266,7 @@ func aboutDelayed(e delayed.Exchange) questions {
 		"new":       func(v topology.Vhost) any { return preflight.CheckLiveDelayedExchange(e, nil, v) },
 		"audit":     func(v topology.Vhost) any { return audit.DelayedExchange(e.AfterApply(&e, v), n) },
 		"bindings": func(v topology.Vhost) any {
-			return []any{e.BindingsThatGo(v.Topology), n.Foreign(n.DeliverExchange(), v.Topology)}
+			return []any{e.Effects(nil, v.Topology).Bindings, n.Foreign(n.DeliverExchange(), v.Topology)}
 		},
 	}
 }

@@ -97,19 +97,6 @@ func (n Names) parksForAttachment(b topology.Binding, queue string) bool {
 	return marked && parks && workQueue == queue
 }
 
-// ReleasedQueues returns the failed queue if the change stops declaring it but does not delete it. It stays if the
-// attachment still uses it, other work queues use it, or somebody else re-created it. If the attachment is destroyed,
-// next is nil.
-func (a Attachment) ReleasedQueues(next *Attachment, vhost topology.Topology) []string {
-	return releasedFailedQueues(a.AsPipeline(), next.orNone(), a.parks, vhost)
-}
-
-// StayingFailedQueues returns the failed queue if the change drops it but others still keep failed messages there. The
-// value lists the pipelines of those others. If the attachment is destroyed, next is nil.
-func (a Attachment) StayingFailedQueues(next *Attachment, vhost topology.Topology) map[string][]string {
-	return stayingFailedQueues(a.AsPipeline(), next.orNone(), a.parks, vhost)
-}
-
 // orNone is the next attachment as a pipeline, without any queues if the attachment is destroyed.
 func (a *Attachment) orNone() Pipeline {
 	if a == nil {

@@ -8,10 +8,10 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// ReleasedQueues lists the queues that a change stops declaring but does not delete. These are work queues that the
+// releasedQueues lists the queues that a change stops declaring but does not delete. These are work queues that the
 // pipeline or an attachment still uses, and failed queues that others use. They are also queues that somebody else
 // re-created without the pipeline's mark. If the pipeline is destroyed, next is nil.
-func (p Pipeline) ReleasedQueues(next *Pipeline, vhost topology.Topology) []string {
+func (p Pipeline) releasedQueues(next *Pipeline, vhost topology.Topology) []string {
 	after := orNone(next)
 	released := releasedFailedQueues(p, after, p.Names().OwnsBinding, vhost)
 	byAttachment := Attached(p.Names(), vhost)
@@ -37,11 +37,11 @@ func orNone(next *Pipeline) Pipeline {
 	return *next
 }
 
-// BindingsThatGo lists the bindings of others that the broker deletes with the pipeline's exchanges and queues. It
+// bindingsThatGo lists the bindings of others that the broker deletes with the pipeline's exchanges and queues. It
 // leaves out bindings of attachments, because a pipeline with attachments is never destroyed.
-func (p Pipeline) BindingsThatGo(vhost topology.Topology) []topology.Binding {
+func (p Pipeline) bindingsThatGo(vhost topology.Topology) []topology.Binding {
 	n, going := p.Names(), p.Owned(vhost)
-	for _, name := range p.ReleasedQueues(nil, vhost) {
+	for _, name := range p.releasedQueues(nil, vhost) {
 		delete(going.Queues, name)
 	}
 	going = topology.Merge(going, topology.Topology{Exchanges: p.Expand().Exchanges}) // a missing exchange still has its notes
@@ -51,9 +51,9 @@ func (p Pipeline) BindingsThatGo(vhost topology.Topology) []topology.Binding {
 	})
 }
 
-// RestoresDeadLetterRoute reports whether an apply restores a missing route for dead letters or re-creates an exchange.
+// restoresRoute reports whether an apply restores a missing route for dead letters or re-creates an exchange.
 // Dead letters that waited for a route can then move again.
-func (p Pipeline) RestoresDeadLetterRoute(live topology.Topology) bool {
+func (p Pipeline) restoresRoute(live topology.Topology) bool {
 	n, changes := p.Names(), topology.Diff(p.Expand(), live)
 	missing := changes.Create
 	_, noInbox := missing.Queues[n.Inbox()]

@@ -30,7 +30,7 @@ func TestBindingsThatGo(t *testing.T) {
 		vhost := p.Expand()
 		vhost.Queues["work"] = topology.Queue{Type: topology.Quorum, Arguments: topology.Arguments{DeclaredByArgument: "orders"}}
 		vhost.Bindings = append(vhost.Bindings, toWork, toInbox, n.Notes().Of(listener, n.FailedExchange()))
-		if found := p.BindingsThatGo(vhost); !slices.EqualFunc(found, c.want, topology.Binding.Equal) {
+		if found := p.Effects(nil, vhost).Bindings; !slices.EqualFunc(found, c.want, topology.Binding.Equal) {
 			t.Errorf("%s: %v", name, found)
 		}
 	}
@@ -120,7 +120,7 @@ func TestRestoresDeadLetterRouteWhereDeadLettersMayBeHeld(t *testing.T) {
 	} {
 		live := p.Expand()
 		test.alter(live)
-		require.Equal(t, test.want, p.RestoresDeadLetterRoute(live), name)
+		require.Equal(t, test.want, p.Effects(&p, live).RestoresRoute, name)
 	}
 }
 

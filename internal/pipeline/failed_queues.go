@@ -117,12 +117,8 @@ func releasedFailedQueues(prior, next Pipeline, own func(topology.Binding) bool,
 	})
 }
 
-// StayingFailedQueues returns the failed queues that a change drops but that others still park messages in. Each value
-// lists the pipelines of those others. If the pipeline is destroyed, next is nil.
-func (p Pipeline) StayingFailedQueues(next *Pipeline, vhost topology.Topology) map[string][]string {
-	return stayingFailedQueues(p, orNone(next), p.Names().OwnsBinding, vhost)
-}
-
+// stayingFailedQueues returns the failed queues that a change drops but that others still park messages in. Each value
+// lists the pipelines of those others.
 func stayingFailedQueues(prior, next Pipeline, own func(topology.Binding) bool, vhost topology.Topology) map[string][]string {
 	names := prior.DeclaredFailedQueues()
 	if len(names) == 0 {

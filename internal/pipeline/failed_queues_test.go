@@ -81,10 +81,10 @@ func TestReleasedFailedQueues(t *testing.T) {
 	}
 	live := liveVhost(prior)
 	live.Queues["theirs"] = topology.Queue{Type: topology.Classic}
-	require.Contains(t, prior.ReleasedQueues(&next, live), "given-up", "a queue that is released would be deleted")
+	require.Contains(t, prior.Effects(&next, live).Released, "given-up", "a queue that is released would be deleted")
 	without := orders()
-	require.NotContains(t, prior.ReleasedQueues(&without, live), "given-up", "a queue that no work queue names stays")
-	require.NotContains(t, prior.ReleasedQueues(nil, live), "given-up", "a destroy leaves the queue behind")
+	require.NotContains(t, prior.Effects(&without, live).Released, "given-up", "a queue that no work queue names stays")
+	require.NotContains(t, prior.Effects(nil, live).Released, "given-up", "a destroy leaves the queue behind")
 	changed := topology.Merge(live.Without(prior.Owned(live)), next.Expand())
 	changed.Queues = live.Queues
 	recovered, err := Recover("orders", "/", changed)
@@ -93,7 +93,7 @@ func TestReleasedFailedQueues(t *testing.T) {
 		t.Errorf("recovered %+v", w)
 	}
 	live.Queues["given-up"] = topology.Queue{Type: topology.Quorum}
-	require.Contains(t, prior.ReleasedQueues(nil, live), "given-up", "a queue that somebody re-created would be deleted")
+	require.Contains(t, prior.Effects(nil, live).Released, "given-up", "a queue that somebody re-created would be deleted")
 }
 
 func TestAttachmentWithFailedQueue(t *testing.T) {
@@ -154,7 +154,7 @@ func TestStayingFailedQueues(t *testing.T) {
 	none, uses, declares := one, one, one
 	none.WorkQueues = map[string]WorkQueue{"a": {Type: topology.Quorum}}
 	uses.WorkQueues = map[string]WorkQueue{"a": {Type: topology.Quorum, FailedQueue: "f", ForeignFailedQueue: true}}
-	require.Empty(t, one.StayingFailedQueues(&none, vhost), "no other pipeline uses it")
+	require.Empty(t, one.Effects(&none, vhost).FailedQueues, "no other pipeline uses it")
 	vhost.Bindings = append(vhost.Bindings, Names("two").FailedBinding("b", "f", false))
 	for name, c := range map[string]struct {
 		next *Pipeline
@@ -163,7 +163,7 @@ func TestStayingFailedQueues(t *testing.T) {
 		"left out": {&none, map[string][]string{"f": {"two"}}}, "destroyed": {nil, map[string][]string{"f": {"two"}}},
 		"still used": {&uses, map[string][]string{}}, "still declared": {&declares, map[string][]string{}},
 	} {
-		require.Empty(t, cmp.Diff(c.want, one.StayingFailedQueues(c.next, vhost)), name)
-		require.Equal(t, name != "still declared", slices.Contains(one.ReleasedQueues(c.next, vhost), "f"), name)
+		require.Empty(t, cmp.Diff(c.want, one.Effects(c.next, vhost).FailedQueues), name)
+		require.Equal(t, name != "still declared", slices.Contains(one.Effects(c.next, vhost).Released, "f"), name)
 	}
 }

@@ -205,7 +205,7 @@ func TestDisowned(t *testing.T) {
 	t.Parallel()
 	prior := orders()
 	live := prior.Owned(liveVhost(prior))
-	released := func(next *Pipeline) []string { return prior.ReleasedQueues(next, live) }
+	released := func(next *Pipeline) []string { return prior.Effects(next, live).Released }
 	next := orders()
 	next.WorkQueues = map[string]WorkQueue{"paid": {Type: topology.Quorum}}
 	require.Contains(t, released(&next), "paid", "it is attached but no longer declared")

@@ -59,9 +59,31 @@ func (p Pipeline) retiredQueues() []string {
 	return names
 }
 
-// DetachedQueues lists the work queues that a change detaches. If the pipeline is destroyed, next is nil, and the list
+// Effects are what a change or a destroy does, if next is nil.
+func (p Pipeline) Effects(next *Pipeline, vhost topology.Topology) stored.Effects {
+	return stored.Effects{
+		Released: p.releasedQueues(next, vhost), Detached: p.detachedQueues(next, vhost),
+		FailedQueues: stayingFailedQueues(p, orNone(next), p.Names().OwnsBinding, vhost),
+		Bindings:     p.bindingsThatGo(vhost), RestoresRoute: next != nil && p.restoresRoute(vhost),
+	}
+}
+
+// Effects are what a change or a destroy does, if next is nil. Any other change that detaches the queue is a replacement.
+func (a Attachment) Effects(next *Attachment, vhost topology.Topology) stored.Effects {
+	after := next.orNone()
+	effects := stored.Effects{
+		Released:     releasedFailedQueues(a.AsPipeline(), after, a.parks, vhost),
+		FailedQueues: stayingFailedQueues(a.AsPipeline(), after, a.parks, vhost),
+	}
+	if next == nil {
+		effects.Detached = []string{a.Queue}
+	}
+	return effects
+}
+
+// detachedQueues lists the work queues that a change detaches. If the pipeline is destroyed, next is nil, and the list
 // also has queues outside the pipeline whose own arguments dead-letter to it.
-func (p Pipeline) DetachedQueues(next *Pipeline, vhost topology.Topology) []string {
+func (p Pipeline) detachedQueues(next *Pipeline, vhost topology.Topology) []string {
 	queues := slices.Collect(maps.Keys(p.WorkQueues))
 	if next != nil {
 		queues = slices.DeleteFunc(queues, func(name string) bool { _, stays := next.WorkQueues[name]; return stays })
@@ -75,21 +97,6 @@ func (p Pipeline) DetachedQueues(next *Pipeline, vhost topology.Topology) []stri
 	}
 	return topology.Distinct(queues)
 }
-
-// DetachedQueues returns the queue of an attachment that is destroyed; next is nil then. Any other change that detaches
-// it is a replacement.
-func (a Attachment) DetachedQueues(next *Attachment, _ topology.Topology) []string {
-	if next != nil {
-		return nil
-	}
-	return []string{a.Queue}
-}
-
-// BindingsThatGo returns nil: no bindings of others depend on an attachment.
-func (Attachment) BindingsThatGo(topology.Topology) []topology.Binding { return nil }
-
-// RestoresDeadLetterRoute returns false: an attachment is no route for dead letters.
-func (Attachment) RestoresDeadLetterRoute(topology.Topology) bool { return false }
 
 // SameQueue reports whether both attach the same queue.
 func (a Attachment) SameQueue(b Attachment) bool { return a.Queue == b.Queue && a.Vhost == b.Vhost }

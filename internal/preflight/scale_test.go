@@ -127,7 +127,7 @@ func TestNothingIsOverlookedNearAPipeline(t *testing.T) {
 	destroyed := func(vhost topology.Vhost) []any {
 		live := first.Owned(vhost.Topology)
 		return []any{
-			pipeline.Attached("p000", vhost.Topology), first.BindingsThatGo(vhost.Topology),
+			pipeline.Attached("p000", vhost.Topology), first.Effects(nil, vhost.Topology).Bindings,
 			topology.DeadLettersAtRisk(live, topology.New(), vhost, nil),
 			topology.DroppedDeadLetters([]string{"work.p000", "work.p001"}, live, topology.New(), vhost),
 		}

@@ -38,3 +38,17 @@ type Owner struct {
 	// ForceTakesBindings says that a forced removal also deletes bindings of others to the queues.
 	ForceTakesBindings bool
 }
+
+// Effects are what a change does besides making the owner's objects as wanted.
+type Effects struct {
+	// Released are queues that the owner has and, instead of deleting them, leaves to others.
+	Released []string
+	// Detached are the work queues that the change detaches.
+	Detached []string
+	// FailedQueues are the failed queues that stay because other pipelines use them, with these pipelines.
+	FailedQueues map[string][]string
+	// Bindings are the bindings of others that a destroy deletes.
+	Bindings []topology.Binding
+	// RestoresRoute says that pending dead letters get a route, since the change restores missing objects.
+	RestoresRoute bool
+}

@@ -54,7 +54,7 @@ func (o owned[M, S, P]) delete(ctx context.Context, vhost string, spec S, lifecy
 	var bound *apply.BoundError
 	switch {
 	case err == nil:
-		diags.Append(o.warnOfReleased(ctx, change, spec.DetachedQueues(nil, all.Topology))...)
+		diags.Append(o.warnOfReleased(ctx, change, spec.Effects(nil, all.Topology).Detached)...)
 	case errors.As(err, &refused):
 		diags.AddError(o.destroyLosesMessages(spec, refused.Queues))
 	case errors.As(err, &bound):

@@ -56,7 +56,7 @@ type Kind[S any] struct {
 	UsedThrough func(S) string
 }
 
-// Spec is a specification: a model with known inputs, as plain values. If next is nil, the change is a destroy.
+// Spec is a specification: a model with known inputs, as plain values.
 type Spec[S any] interface {
 	// Expand returns every object that the resource wants.
 	Expand() topology.Topology
@@ -64,16 +64,8 @@ type Spec[S any] interface {
 	Owned(vhost topology.Topology) topology.Topology
 	// Owner says what a change must know of the resource.
 	Owner() stored.Owner
-	// ReleasedQueues are queues that the resource owns and, instead of deleting them, leaves to others.
-	ReleasedQueues(next *S, vhost topology.Topology) []string
-	// DetachedQueues are the work queues that a change detaches.
-	DetachedQueues(next *S, vhost topology.Topology) []string
-	// StayingFailedQueues are the failed queues that a change keeps because other pipelines use them, with these pipelines.
-	StayingFailedQueues(next *S, vhost topology.Topology) map[string][]string
-	// BindingsThatGo are bindings of others that a destroy deletes.
-	BindingsThatGo(vhost topology.Topology) []topology.Binding
-	// RestoresDeadLetterRoute reports whether restoring missing objects gives pending dead letters a route.
-	RestoresDeadLetterRoute(live topology.Topology) bool
+	// Effects are what a change to the next specification does, or a destroy, if next is nil.
+	Effects(next *S, vhost topology.Topology) stored.Effects
 }
 
 // Model is the resource in Terraform's configuration, plan and state.
@@ -151,7 +143,9 @@ func (o owned[M, S, P]) change(prior, next *S, vhost topology.Vhost) apply.Chang
 		}
 	}
 	if prior != nil {
-		for _, queue := range (*prior).ReleasedQueues(next, vhost.Topology) {
+		effects := (*prior).Effects(next, vhost.Topology)
+		change.RestoresDeadLetterRoute = effects.RestoresRoute
+		for _, queue := range effects.Released {
 			delete(change.Live.Queues, queue)
 		}
 	}
@@ -166,9 +160,6 @@ func (o owned[M, S, P]) change(prior, next *S, vhost topology.Vhost) apply.Chang
 	}
 	if o.Shares {
 		change.Joined = change.Shared
-	}
-	if prior != nil {
-		change.RestoresDeadLetterRoute = (*prior).RestoresDeadLetterRoute(vhost.Topology)
 	}
 	return change
 }

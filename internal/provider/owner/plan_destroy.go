@@ -85,7 +85,7 @@ func (o owned[M, S, P]) warnOfReplacement(ctx context.Context, goes M) diag.Diag
 // warnOfBindings names other owners' bindings that prevent a destroy, and those that are deleted with the resource.
 func (o owned[M, S, P]) warnOfBindings(spec S, change apply.Change, force bool) (diags diag.Diagnostics) {
 	change.Forced = force
-	going := spec.BindingsThatGo(change.All.Topology)
+	going := spec.Effects(nil, change.All.Topology).Bindings
 	if bound := change.Bound(); bound != nil {
 		diags.Append(queuesBound(bound))
 		going = slices.DeleteFunc(going, func(b topology.Binding) bool { return slices.ContainsFunc(bound.Bindings, b.Equal) })
@@ -100,7 +100,8 @@ func (o owned[M, S, P]) warnOfBindings(spec S, change apply.Change, force bool) 
 // lost from then on, and failed queues that stay without an owner.
 func (o owned[M, S, P]) warnOfLost(change apply.Change, prior S, next *S) diag.Diagnostics {
 	var diags diag.Diagnostics
-	dropped := droppedDeadLetters(o.run, change, prior.DetachedQueues(next, change.All.Topology))
+	effects := prior.Effects(next, change.All.Topology)
+	dropped := droppedDeadLetters(o.run, change, effects.Detached)
 	switch warning := report.DeadLettersDropped(dropped); {
 	case len(dropped) == 0:
 	case next == nil: // a destroy has no configuration to point to
@@ -108,7 +109,7 @@ func (o owned[M, S, P]) warnOfLost(change apply.Change, prior S, next *S) diag.D
 	default:
 		diags.Append(diag.WithPath(o.WorkQueues, warning))
 	}
-	return append(diags, report.FailedQueuesStay(prior.StayingFailedQueues(next, change.All.Topology))...)
+	return append(diags, report.FailedQueuesStay(effects.FailedQueues)...)
 }
 
 // droppedDeadLetters lists the queues whose rejected messages are lost after a change that detaches them. It ignores other

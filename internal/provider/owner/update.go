@@ -52,7 +52,7 @@ func (o owned[M, S, P]) update(ctx context.Context, vhost string, next S, prior 
 	var bound *apply.BoundError
 	switch {
 	case err == nil && prior != nil:
-		diags.Append(o.warnOfReleased(ctx, change, (*prior).DetachedQueues(&next, all.Topology))...)
+		diags.Append(o.warnOfReleased(ctx, change, (*prior).Effects(&next, all.Topology).Detached)...)
 	case errors.As(err, &refused):
 		diags.Append(o.changeLosesMessages(*prior, refused.Queues))
 	case errors.As(err, &bound) && o.asBefore(ctx, prior, next, change):
