@@ -51,11 +51,11 @@ func (o orders) publishRaw(t *testing.T, publishings ...failed.Publishing) {
 func (o orders) contents(t *testing.T) map[string]failed.Message {
 	t.Helper()
 	messages := map[string]failed.Message{}
-	_, err := transfer.Run(t.Context(), o.queue("orders.failed"), transfer.Job{Decide: func(e *failed.Entry) transfer.Verdict {
+	_, err := transfer.Run(t.Context(), o.queue("orders.failed"), transfer.Job{Decide: func(e *failed.Entry) transfer.Choice {
 		m := e.Message
 		m.Body, m.Properties = bytes.Clone(m.Body), bytes.Clone(m.Properties)
 		messages[e.ID] = m
-		return transfer.Verdict{}
+		return transfer.Choice{}
 	}})
 	require.NoError(t, err)
 	return messages

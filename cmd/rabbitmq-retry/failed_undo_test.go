@@ -83,11 +83,11 @@ func parkedMessage(t *testing.T, n int, reason, problem string, compressed bool)
 func (o orders) bodies(t *testing.T) (byMessageID map[string]string, byID map[string]int) {
 	t.Helper()
 	byMessageID, byID = map[string]string{}, map[string]int{}
-	_, err := transfer.Run(t.Context(), o.queue("orders.failed"), transfer.Job{Decide: func(e *failed.Entry) transfer.Verdict {
+	_, err := transfer.Run(t.Context(), o.queue("orders.failed"), transfer.Job{Decide: func(e *failed.Entry) transfer.Choice {
 		plain, _ := e.Plain()
 		byMessageID[e.MessageID] = string(plain)
 		byID[e.ID]++
-		return transfer.Verdict{}
+		return transfer.Choice{}
 	}})
 	require.NoError(t, err)
 	return byMessageID, byID

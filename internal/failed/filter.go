@@ -151,7 +151,7 @@ func (e *Entry) hasError(text string) bool {
 // isIn reports whether the message belongs to the group with the id.
 func (e *Entry) isIn(group string) bool {
 	columns := columnsOf(group)
-	return KindOf(e, columns).id(columns) == group
+	return TraitsOf(e, columns).id(columns) == group
 }
 
 func among(list []string, text string) bool { return len(list) == 0 || slices.Contains(list, text) }

@@ -29,43 +29,43 @@ const (
 	maxName = 255
 )
 
-// Kind has the columns that all messages of a group share. A column that is not grouped by is empty.
-type Kind struct {
+// Traits are the columns that all messages of a group share. A column that is not grouped by is empty.
+type Traits struct {
 	Reason    string `json:"reason"`
 	WorkQueue string `json:"work_queue"`
 	Error     string `json:"error"`
 	Run       string `json:"run,omitempty"`
 }
 
-// KindOf is the message's kind, with these columns.
-func KindOf(e *Entry, columns []string) (k Kind) {
+// TraitsOf are the message's traits in these columns.
+func TraitsOf(e *Entry, columns []string) (t Traits) {
 	for _, column := range columns {
 		switch column {
 		case ByReason:
-			k.Reason = shortened(e.Reason, maxErrorText)
+			t.Reason = shortened(e.Reason, maxErrorText)
 		case ByWorkQueue:
-			k.WorkQueue = shortened(e.WorkQueue, maxName)
+			t.WorkQueue = shortened(e.WorkQueue, maxName)
 		case ByError:
-			k.Error = e.Failure()
+			t.Error = e.Failure()
 		case ByRun:
-			k.Run = shortened(e.Run, maxErrorText)
+			t.Run = shortened(e.Run, maxErrorText)
 		}
 	}
-	return k
+	return t
 }
 
 // groupDigits is the length of a group's id.
 const groupDigits = 12
 
-// id identifies the kind. The first digit tells the columns, a bit for each of [Columns].
-func (k Kind) id(columns []string) string {
+// id identifies the traits. The first digit tells the columns, a bit for each of [Columns].
+func (t Traits) id(columns []string) string {
 	bits := 0
 	for i, column := range Columns() {
 		if slices.Contains(columns, column) {
 			bits |= 1 << i
 		}
 	}
-	return fmt.Sprintf("%x%x", bits, sha256.Sum256(fmt.Appendf(nil, "%q", k)))[:groupDigits]
+	return fmt.Sprintf("%x%x", bits, sha256.Sum256(fmt.Appendf(nil, "%q", t)))[:groupDigits]
 }
 
 // columnsOf are the columns of a group by its id, none if the text is not an id.
@@ -89,7 +89,7 @@ func IsGroup(text string) bool { return columnsOf(text) != nil }
 type Group struct {
 	// ID selects the group's messages in a [Filter].
 	ID string `json:"group"`
-	Kind
+	Traits
 	Count int `json:"count"`
 	// Oldest and Newest are when the group's first and last message failed, zero if no message has a time.
 	Oldest time.Time `json:"oldest,omitzero"`
@@ -100,7 +100,7 @@ type Group struct {
 type Groups struct {
 	// Columns are the columns to group by.
 	Columns []string
-	groups  map[Kind]*Group
+	groups  map[Traits]*Group
 }
 
 // NewGroups groups by these columns. It returns an error for an unknown column.
@@ -110,16 +110,16 @@ func NewGroups(columns []string) (*Groups, error) {
 			return nil, fmt.Errorf("%q: must be one of %s", column, strings.Join(Columns(), ", "))
 		}
 	}
-	return &Groups{Columns: columns, groups: make(map[Kind]*Group)}, nil
+	return &Groups{Columns: columns, groups: make(map[Traits]*Group)}, nil
 }
 
 // Add counts a message, and returns its group.
 func (g *Groups) Add(e *Entry) *Group {
-	kind := KindOf(e, g.Columns)
-	group := g.groups[kind]
+	traits := TraitsOf(e, g.Columns)
+	group := g.groups[traits]
 	if group == nil {
-		group = &Group{ID: kind.id(g.Columns), Kind: kind}
-		g.groups[kind] = group
+		group = &Group{ID: traits.id(g.Columns), Traits: traits}
+		g.groups[traits] = group
 	}
 	group.Count++
 	if at := e.FailedAt; !at.IsZero() {

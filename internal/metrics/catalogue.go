@@ -36,7 +36,7 @@ func workQueueCounter(name, help string, labels ...string) metric {
 const (
 	prefix = "rabbitmq_retry_"
 
-	labelKind  = "kind" // a [rules.Kind]
+	labelKind  = "kind" // a [rules.FlowKind]
 	labelName  = "name"
 	labelVhost = "vhost"
 )

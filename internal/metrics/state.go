@@ -84,11 +84,11 @@ func (f *Flow) Report(r Report) {
 
 // Status says whether the worker runs a pipeline or a delayed exchange.
 type Status struct {
-	Kind  rules.Kind `json:"-"`
-	Name  string     `json:"name"`
-	Vhost string     `json:"vhost"`
-	Ready bool       `json:"ready"`
-	State string     `json:"state"`
+	Kind  rules.FlowKind `json:"-"`
+	Name  string         `json:"name"`
+	Vhost string         `json:"vhost"`
+	Ready bool           `json:"ready"`
+	State string         `json:"state"`
 	// Problem is why it is not ready.
 	Problem string `json:"problem,omitempty"`
 }

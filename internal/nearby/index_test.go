@@ -272,7 +272,7 @@ func aboutDelayed(e delayed.Exchange) questions {
 }
 
 func foreignAnswers(f pipeline.Foreign, queues []string) any {
-	owners := map[string][]pipeline.Owner{}
+	owners := map[string][]pipeline.QueueOwner{}
 	for _, queue := range queues {
 		owners[queue] = f.OwnersOf(queue)
 	}

@@ -98,7 +98,7 @@ func leftToOthers(prior, next Pipeline, vhost topology.Vhost) []string {
 	others := ForeignTo(vhost, []string{prior.Name, next.Name})
 	for _, name := range slices.AppendSeq(slices.Clone(next.Detached), maps.Keys(prior.WorkQueues)) {
 		_, stays := next.WorkQueues[name]
-		if !stays && slices.ContainsFunc(others.OwnersOf(name), func(o Owner) bool { return o.AsWorkQueue }) {
+		if !stays && slices.ContainsFunc(others.OwnersOf(name), func(o QueueOwner) bool { return o.AsWorkQueue }) {
 			gone = append(gone, name)
 		}
 	}

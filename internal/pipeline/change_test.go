@@ -140,7 +140,7 @@ func TestTakenOverQueue(t *testing.T) {
 	if err != nil || recovered.WorkQueues["work"].TakeOverFrom != "bills" || recovered.PolicyPriority != p.PolicyPriority {
 		t.Errorf("recovered %+v, %v", recovered, err)
 	}
-	want := []Owner{{Pipeline: "orders", AsWorkQueue: true, TakesOverFrom: "bills"}}
+	want := []QueueOwner{{Pipeline: "orders", AsWorkQueue: true, TakesOverFrom: "bills"}}
 	require.Equal(t, want, ForeignTo(topology.Vhost{Topology: vhost}, []string{"bills"}).OwnersOf("work"))
 	matching, _ := topology.NewMatcher(vhost.Policies).Queue("work", topology.Quorum, topology.Version{})
 	if policy, found := StrongestPolicy("orders", matching); !found || policy.Name != "retry/orders/queue/work" {

@@ -13,7 +13,7 @@ type Foreign struct {
 	// pipelines are the names of the other pipelines in the vhost, including those without a definition.
 	pipelines []Names
 	// returning maps each of their work queues to the pipelines that return messages to it.
-	returning map[string][]Owner
+	returning map[string][]QueueOwner
 	// Policies belong to no pipeline, or remain from a deleted one.
 	Policies map[string]topology.Policy
 }
@@ -58,8 +58,8 @@ func undefined(defined map[string]bool, vhost topology.Topology) []string {
 	return names
 }
 
-// Owner is a pipeline that has a queue.
-type Owner struct {
+// QueueOwner is a pipeline that has a queue.
+type QueueOwner struct {
 	Pipeline Names
 	// AsWorkQueue says that the queue is a work queue of the pipeline. Otherwise only the pipeline's policy covers it.
 	AsWorkQueue bool
@@ -70,8 +70,8 @@ type Owner struct {
 }
 
 // returning finds the work queues of these pipelines in one pass, because a vhost has many of both.
-func returning(pipelines []Names, defined map[string]bool, vhost topology.Topology) map[string][]Owner {
-	exchanges, found := map[string]Names{}, map[string][]Owner{}
+func returning(pipelines []Names, defined map[string]bool, vhost topology.Topology) map[string][]QueueOwner {
+	exchanges, found := map[string]Names{}, map[string][]QueueOwner{}
 	for _, n := range pipelines {
 		exchanges[n.ReturnExchange()] = n
 	}
@@ -79,7 +79,7 @@ func returning(pipelines []Names, defined map[string]bool, vhost topology.Topolo
 		n, returns := exchanges[b.Source]
 		if returns && b.RoutingKey == ReturnKey(b.Destination) && !b.Equal(n.detachedBinding(b.Destination)) {
 			from, _ := takenOverFrom(b)
-			found[b.Destination] = append(found[b.Destination], Owner{
+			found[b.Destination] = append(found[b.Destination], QueueOwner{
 				Pipeline: n, AsWorkQueue: true, TakesOverFrom: from, Undefined: !defined[string(n)],
 			})
 		}
@@ -112,14 +112,14 @@ func OwnerOfPolicy(name string, policy topology.Policy) string {
 
 // OwnersOf returns the other pipelines that a queue belongs to, ordered by name. A pipeline is listed twice if it has
 // the queue both as a work queue and by an attachment.
-func (o Foreign) OwnersOf(queue string) []Owner {
+func (o Foreign) OwnersOf(queue string) []QueueOwner {
 	for _, n := range o.pipelines {
 		if n.CoversQueue(queue) {
-			return []Owner{{Pipeline: n}}
+			return []QueueOwner{{Pipeline: n}}
 		}
 	}
 	owners := slices.Clone(o.returning[queue])
-	slices.SortFunc(owners, func(a, b Owner) int {
+	slices.SortFunc(owners, func(a, b QueueOwner) int {
 		return cmp.Or(cmp.Compare(a.Pipeline, b.Pipeline), cmp.Compare(a.TakesOverFrom, b.TakesOverFrom))
 	})
 	return slices.Compact(owners)

@@ -175,27 +175,27 @@ func (p Pipeline) OwnQueues() map[string]topology.Queue {
 // policyPrefix begins the name of every policy of a pipeline or an attachment.
 const policyPrefix = "retry"
 
-// policyKind is the third part of a policy's name.
-type policyKind string
+// policyScope is the third part of a policy's name.
+type policyScope string
 
 const (
 	// queuesPolicy covers the pipeline's own queues and the work queues that need the same content.
-	queuesPolicy policyKind = "queues"
+	queuesPolicy policyScope = "queues"
 	// quorumPolicy and classicPolicy cover the work queues of a type that share another content.
-	quorumPolicy  policyKind = topology.Quorum + "-queues"
-	classicPolicy policyKind = topology.Classic + "-queues"
+	quorumPolicy  policyScope = topology.Quorum + "-queues"
+	classicPolicy policyScope = topology.Classic + "-queues"
 	// failedQueuesPolicy covers the failed queues of work queues.
-	failedQueuesPolicy policyKind = "failed-queues"
+	failedQueuesPolicy policyScope = "failed-queues"
 	// queuePolicy covers one work queue with its own content.
-	queuePolicy policyKind = "queue"
+	queuePolicy policyScope = "queue"
 	// attachmentPolicy covers an attached queue.
-	attachmentPolicy policyKind = "attachment"
+	attachmentPolicy policyScope = "attachment"
 	// attachmentFailedPolicy covers the failed queue of an attached queue.
-	attachmentFailedPolicy policyKind = "attachment-failed-queue"
+	attachmentFailedPolicy policyScope = "attachment-failed-queue"
 )
 
 // coversSeveral says of each kind whether its policies cover several queues or one.
-var coversSeveral = map[policyKind]bool{
+var coversSeveral = map[policyScope]bool{
 	queuesPolicy: true, quorumPolicy: true, classicPolicy: true, failedQueuesPolicy: true,
 	queuePolicy: false, attachmentPolicy: false, attachmentFailedPolicy: false,
 }
@@ -203,7 +203,7 @@ var coversSeveral = map[policyKind]bool{
 // policyName holds the parts of a policy's name: retry/<pipeline>/<kind>/<queue or number>. Number 0 is left out.
 type policyName struct {
 	pipeline Names
-	kind     policyKind
+	kind     policyScope
 	object   string
 	number   int
 }
@@ -225,7 +225,7 @@ func parsePolicyName(name string) (policyName, bool) {
 	if len(parts) < 3 || parts[0] != policyPrefix {
 		return policyName{}, false
 	}
-	parsed, rest := policyName{pipeline: Names(parts[1]), kind: policyKind(parts[2])}, ""
+	parsed, rest := policyName{pipeline: Names(parts[1]), kind: policyScope(parts[2])}, ""
 	if len(parts) == 4 {
 		rest = parts[3]
 	}
@@ -251,7 +251,7 @@ func (n Names) QueuesPolicy(number int) string {
 // TypePolicy names the policy for work queues of a type that share a content other than the own queues'. If one pattern
 // cannot hold them all, there are several numbers.
 func (n Names) TypePolicy(queueType string, number int) string {
-	return policyName{pipeline: n, kind: policyKind(queueType + "-queues"), number: number}.String()
+	return policyName{pipeline: n, kind: policyScope(queueType + "-queues"), number: number}.String()
 }
 
 // QueuePolicy names the policy of a work queue with its own content.

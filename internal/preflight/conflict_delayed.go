@@ -33,10 +33,10 @@ func CheckLiveDelayedExchange(e delayed.Exchange, prior *delayed.Exchange, vhost
 
 // ownerOfDelayed returns a delayed exchange as the owner of its objects. Its exchanges without an alternate exchange
 // must stay so, because a message that a level cannot route must stay above the level.
-func ownerOfDelayed(e delayed.Exchange, vhost topology.Vhost) owner {
+func ownerOfDelayed(e delayed.Exchange, vhost topology.Vhost) ownObjects {
 	n, expanded, others := e.Names(), e.Expand(), maps.Clone(vhost.Policies)
 	delete(others, n.QueuesPolicy())
-	o := owner{
+	o := ownObjects{
 		kind: delayedExchange, queues: expanded.Queues, priority: e.PolicyPriority,
 		others: topology.NewMatcher(others), operator: topology.NewMatcher(vhost.OperatorPolicies), alike: "levels",
 		covers: func(name string, queue topology.Queue) bool {

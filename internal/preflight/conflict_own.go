@@ -36,8 +36,8 @@ func unreachable(maxLength any) bool {
 	return isNumber && length >= topology.UnreachableLength
 }
 
-// owner has its own objects in a vhost, which other policies must not affect.
-type owner struct {
+// ownObjects are the objects of an owner in a vhost, which other policies must not affect.
+type ownObjects struct {
 	// kind is the owner's kind in messages.
 	kind string
 	// queues are its own queues, with a policy of this priority.
@@ -56,9 +56,9 @@ type owner struct {
 // ownerOf returns a pipeline as the owner of its objects. Its exchanges have no alternate exchange, so the broker
 // returns unroutable messages to the worker. An inbox that remains from another engine does not count as covered,
 // because the change deletes it.
-func ownerOf(p pipeline.Pipeline, vhost liveVhost) owner {
+func ownerOf(p pipeline.Pipeline, vhost liveVhost) ownObjects {
 	n := p.Names()
-	o := owner{
+	o := ownObjects{
 		kind: "pipeline", queues: p.OwnQueues(), priority: p.PolicyPriority, others: vhost.policies, operator: vhost.operator,
 		exchanges: []string{n.FailedExchange()}, alike: "retry queues",
 		covers: func(name string, queue topology.Queue) bool {
@@ -72,7 +72,7 @@ func ownerOf(p pipeline.Pipeline, vhost liveVhost) owner {
 }
 
 // checkOwnQueues finds harmful policies that apply to the owner's own queues.
-func checkOwnQueues(f *Findings, o owner, vhost topology.Vhost) {
+func checkOwnQueues(f *Findings, o ownObjects, vhost topology.Vhost) {
 	reached, doubtful := map[string]topology.NamedPolicy{}, map[string]topology.NamedPolicy{}
 	doubt := func(kind string, unread []topology.NamedPolicy, spoils func(topology.NamedPolicy) bool) {
 		for _, policy := range unread {
@@ -123,7 +123,7 @@ func strongest(policies []topology.NamedPolicy) []topology.NamedPolicy {
 }
 
 // checkCoveredQueues finds queues of others with similar names, which the owner's policy would apply to.
-func checkCoveredQueues(f *Findings, o owner, vhost topology.Vhost) {
+func checkCoveredQueues(f *Findings, o ownObjects, vhost topology.Vhost) {
 	covered := slices.Collect(maps.Keys(vhost.Queues))
 	covered = slices.DeleteFunc(covered, func(name string) bool {
 		_, isOwn := o.queues[name]
@@ -144,7 +144,7 @@ func isHarmful(policy topology.NamedPolicy) bool { return len(harmful(policy.Def
 
 // checkAlternateExchanges finds policies that set an alternate exchange, because the publisher must learn of unroutable
 // messages. Exchanges with an alternate exchange as an argument are safe: the argument takes precedence.
-func checkAlternateExchanges(f *Findings, o owner, vhost topology.Vhost) {
+func checkAlternateExchanges(f *Findings, o ownObjects, vhost topology.Vhost) {
 	ofExchanges := maps.Clone(vhost.Policies)
 	maps.DeleteFunc(ofExchanges, func(_ string, policy topology.Policy) bool { return !policy.MeantForExchanges() })
 	lookup := topology.NewLookup(topology.Vhost{Topology: topology.Topology{Policies: ofExchanges}})

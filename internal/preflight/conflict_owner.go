@@ -51,9 +51,9 @@ func (q liveWorkQueue) ofAnybody() []topology.NamedPolicy {
 }
 
 // moveAmong finds a move of the queue between two other pipelines.
-func moveAmong(owners []pipeline.Owner) (giver, taker pipeline.Names, moves bool) {
+func moveAmong(owners []pipeline.QueueOwner) (giver, taker pipeline.Names, moves bool) {
 	for _, owner := range owners {
-		if slices.ContainsFunc(owners, func(o pipeline.Owner) bool { return string(o.Pipeline) == owner.TakesOverFrom }) {
+		if slices.ContainsFunc(owners, func(o pipeline.QueueOwner) bool { return string(o.Pipeline) == owner.TakesOverFrom }) {
 			return pipeline.Names(owner.TakesOverFrom), owner.Pipeline, true
 		}
 	}
@@ -71,7 +71,7 @@ func (q liveWorkQueue) orNotice(cause Cause) Cause {
 
 // checkTakeOver finds conflicts with the pipeline that has the queue. Its policy can take precedence, or have keys that
 // would no longer apply. If it declares the queue, it deletes the queue when it releases it.
-func (q liveWorkQueue) checkTakeOver(f *Findings, owner pipeline.Owner) {
+func (q liveWorkQueue) checkTakeOver(f *Findings, owner pipeline.QueueOwner) {
 	bound := topology.Topology{Queues: q.vhost.Queues, Bindings: q.vhost.bindings[q.name]}
 	if owner.Pipeline.Declares(q.name, bound) {
 		f.add(Owned, q.at("take_over_from"), "The other pipeline declares the queue",
@@ -100,7 +100,7 @@ func (q liveWorkQueue) checkTakeOver(f *Findings, owner pipeline.Owner) {
 
 // refusePriority refuses a policy of the other pipeline that would take precedence. Usually the other pipeline took the
 // queue over itself.
-func (q liveWorkQueue) refusePriority(f *Findings, owner pipeline.Owner, theirs topology.NamedPolicy, ours int) {
+func (q liveWorkQueue) refusePriority(f *Findings, owner pipeline.QueueOwner, theirs topology.NamedPolicy, ours int) {
 	switch {
 	case owner.TakesOverFrom == q.pipeline.Name && q.attachedBefore:
 		f.add(Owned, q.at("take_over_from"), "Queue is being taken over", takenOverBoth, owner.Pipeline, q.name, owner.Pipeline, owner.Pipeline)

@@ -98,10 +98,10 @@ type readiness struct {
 
 // refusal is an element that the worker cannot run. It runs as before, or is off since the start.
 type refusal struct {
-	Kind    rules.Kind `json:"kind"`
-	Name    string     `json:"name"`
-	Vhost   string     `json:"vhost"`
-	Problem string     `json:"problem"`
+	Kind    rules.FlowKind `json:"kind"`
+	Name    string         `json:"name"`
+	Vhost   string         `json:"vhost"`
+	Problem string         `json:"problem"`
 }
 
 func judge(stopping bool, statuses []metrics.Status, refused []workerconfig.Refused) readiness {

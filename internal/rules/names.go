@@ -9,17 +9,17 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/problem"
 )
 
-// Kind is a kind of object that the sidecar works on.
-type Kind string
+// FlowKind is a kind of object that the sidecar works on.
+type FlowKind string
 
 // Kinds, spelled as in logs, metrics and readiness.
 const (
-	Pipeline        Kind = "pipeline"
-	DelayedExchange Kind = "delayed_exchange"
+	Pipeline        FlowKind = "pipeline"
+	DelayedExchange FlowKind = "delayed_exchange"
 )
 
 // Words returns the kind as it appears in sentences.
-func (k Kind) Words() string {
+func (k FlowKind) Words() string {
 	if k == DelayedExchange {
 		return "delayed exchange"
 	}
@@ -52,7 +52,7 @@ func CheckDelayedExchangeName(name string) []problem.Problem { return checkName(
 // CheckName checks a pipeline's name by itself.
 func CheckName(name string) []problem.Problem { return checkName(Pipeline, name) }
 
-func checkName(kind Kind, name string) []problem.Problem {
+func checkName(kind FlowKind, name string) []problem.Problem {
 	at := problem.Path{"name"}
 	switch {
 	case name == "":
@@ -83,13 +83,13 @@ func checkName(kind Kind, name string) []problem.Problem {
 var likeRetryQueue = regexp.MustCompile(`^(.+)\.retry\.\d`)
 
 // NameTooLong describes a name whose longest expanded name is too long.
-func NameTooLong(kind Kind, expanded, why string) problem.Problem {
+func NameTooLong(kind FlowKind, expanded, why string) problem.Problem {
 	return problem.New(problem.Path{"name"}, "Name too long",
 		"The %s's name expands to %q, and %s. Choose a shorter name.", kind.Words(), expanded, why)
 }
 
 // CheckLengths finds the first expanded name that is too long.
-func CheckLengths(kind Kind, expanded ...string) []problem.Problem {
+func CheckLengths(kind FlowKind, expanded ...string) []problem.Problem {
 	for _, name := range expanded {
 		if len(name) > MaxName {
 			return []problem.Problem{NameTooLong(kind, name, NamesAreShort)}

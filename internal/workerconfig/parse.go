@@ -72,7 +72,7 @@ func Parse(data []byte) (Config, error) {
 }
 
 // elements reads a list. It refuses elements with mistakes, and fails if it has an unknown version.
-func elements[W any](config *Config, kind rules.Kind, version int, target *[]W, parse func(value) (W, error)) func(value) error {
+func elements[W any](config *Config, kind rules.FlowKind, version int, target *[]W, parse func(value) (W, error)) func(value) error {
 	return func(v value) error {
 		list, err := v.list()
 		if err != nil {
@@ -111,7 +111,7 @@ func elements[W any](config *Config, kind rules.Kind, version int, target *[]W, 
 }
 
 // id identifies an element as far as it has a name and a vhost.
-func (v value) id(kind rules.Kind) ID {
+func (v value) id(kind rules.FlowKind) ID {
 	members, _ := v.members()
 	id := ID{Kind: kind}
 	_ = json.Unmarshal(members["name"], &id.Name)

@@ -13,7 +13,7 @@ import (
 
 // ID identifies an element of a configuration.
 type ID struct {
-	Kind        rules.Kind
+	Kind        rules.FlowKind
 	Name, Vhost string
 }
 

@@ -18,13 +18,13 @@ import (
 
 // act goes over the queue until it has found all chosen messages, since messages that were put back can lie behind others. It
 // stops at a message that was put back too often.
-func (r *Run) act(ctx context.Context, job transfer.Job, chosen Chosen, do func(*failed.Entry) transfer.Verdict) (transfer.Result, error) {
+func (r *Run) act(ctx context.Context, job transfer.Job, chosen Chosen, do func(*failed.Entry) transfer.Choice) (transfer.Result, error) {
 	job.Limit = cmp.Or(job.Limit, chosen.Total())
-	job.Decide = func(e *failed.Entry) transfer.Verdict {
+	job.Decide = func(e *failed.Entry) transfer.Choice {
 		if chosen.take(e) {
 			return do(e)
 		}
-		return transfer.Verdict{Last: r.Limited && e.DeliveryCount >= mostLooks+r.looks}
+		return transfer.Choice{Last: r.Limited && e.DeliveryCount >= mostLooks+r.looks}
 	}
 	return r.goOver(ctx, job)
 }
@@ -35,8 +35,8 @@ func (r *Run) Remove(ctx context.Context, chosen Chosen, to *Sink) (transfer.Res
 	if to != nil {
 		job.Keep = to.Keep
 	}
-	return r.act(ctx, job, chosen, func(e *failed.Entry) transfer.Verdict {
-		return transfer.Verdict{Drop: to == nil || to.Write(e)}
+	return r.act(ctx, job, chosen, func(e *failed.Entry) transfer.Choice {
+		return transfer.Choice{Drop: to == nil || to.Write(e)}
 	})
 }
 

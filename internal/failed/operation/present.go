@@ -181,17 +181,17 @@ func (i *Import) RemoveReplaced(ctx context.Context) (transfer.Result, error) {
 	if len(done) == 0 {
 		return transfer.Result{}, nil
 	}
-	job := transfer.Job{Drops: true, Decide: func(e *failed.Entry) transfer.Verdict {
+	job := transfer.Job{Drops: true, Decide: func(e *failed.Entry) transfer.Choice {
 		s := done[e.ID]
 		if s == nil {
-			return transfer.Verdict{}
+			return transfer.Choice{}
 		}
 		c := s.of(failed.Digest(i.how.Content(e.Message)))
 		if c.old == 0 { // true for all imported messages
-			return transfer.Verdict{}
+			return transfer.Choice{}
 		}
 		c.old--
-		return transfer.Verdict{Drop: true}
+		return transfer.Choice{Drop: true}
 	}}
 	return i.goOver(ctx, job)
 }

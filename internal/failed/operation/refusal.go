@@ -67,14 +67,14 @@ func (r *Replay) send(ctx context.Context, before transfer.Result, most int) (re
 		}
 	}
 	job := transfer.Job{Publishes: true, Rate: r.rate, Before: before, Limit: before.Confirmed + most, Done: r.done}
-	result, err = r.act(sending, job, r.chosen, func(e *failed.Entry) transfer.Verdict {
+	result, err = r.act(sending, job, r.chosen, func(e *failed.Entry) transfer.Choice {
 		publishing, err := r.how.Publishing(e, time.Now())
 		if err != nil {
 			r.Skipped[err.Error()]++
-			return transfer.Verdict{}
+			return transfer.Choice{}
 		}
 		publishing.Of = e.Digest
-		return transfer.Verdict{Publish: &publishing}
+		return transfer.Choice{Publish: &publishing}
 	})
 	halted = result.Interrupted && ctx.Err() == nil
 	result.Interrupted = ctx.Err() != nil

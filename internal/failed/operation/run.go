@@ -116,18 +116,18 @@ func (r *Run) Look(ctx context.Context, filter failed.Filter, visit func(*failed
 	selector := filter.Selector()
 	var look Look
 	var refused error
-	job := transfer.Job{Scan: r.Scan, OneFirst: r.Limited, Decide: func(e *failed.Entry) transfer.Verdict {
+	job := transfer.Job{Scan: r.Scan, OneFirst: r.Limited, Decide: func(e *failed.Entry) transfer.Choice {
 		if r.Limited && e.DeliveryCount >= mostLooks+r.looks { // if it is the first message, no other one was delivered
 			refused = fmt.Errorf("a message of %q was put back %d times already, and %w. AMQP does not tell the delivery limit; "+
 				"%d, the default of RabbitMQ 4, leaves %d looks. Set delivery-limit to -1 in a policy (RabbitMQ 4)",
 				r.Name, e.DeliveryCount, ErrTooOften, usualLimit, max(0, usualLimit-e.DeliveryCount-1))
-			return transfer.Verdict{Last: true}
+			return transfer.Choice{Last: true}
 		}
 		if !selector.Selects(e) {
-			return transfer.Verdict{}
+			return transfer.Choice{}
 		}
 		look.Selected++
-		return transfer.Verdict{Last: visit(e)}
+		return transfer.Choice{Last: visit(e)}
 	}}
 	result, err := r.goOver(ctx, job)
 	if refused != nil {

@@ -167,9 +167,9 @@ func (q *QueueStatus) look(ctx context.Context, queue transfer.Queue) error {
 		return nil
 	}
 	queue.Name = q.Queue
-	_, err := transfer.Run(ctx, queue, transfer.Job{Scan: 1, Decide: func(e *failed.Entry) transfer.Verdict {
+	_, err := transfer.Run(ctx, queue, transfer.Job{Scan: 1, Decide: func(e *failed.Entry) transfer.Choice {
 		q.Oldest = e.FailedAt
-		return transfer.Verdict{Last: true}
+		return transfer.Choice{Last: true}
 	}})
 	var unreadable *transfer.UnreadableError
 	switch {

@@ -66,7 +66,7 @@ type Command struct{ Name, Line string }
 
 // sample has the group's columns without masked values, and its first messages as markup.
 type sample struct {
-	failed.Kind
+	failed.Traits
 	messages []string
 }
 
@@ -82,7 +82,7 @@ func (p *Incident) Collect(e *failed.Entry) {
 	}
 	e = p.Mask.entry(e)
 	if s == nil {
-		s = &sample{Kind: failed.KindOf(e, p.Groups.Columns)}
+		s = &sample{Traits: failed.TraitsOf(e, p.Groups.Columns)}
 		p.shown[g] = s
 	}
 	if !full {

@@ -140,7 +140,7 @@ func (b *bench) replayCut(t *testing.T, job transfer.Job, after int) (transfer.R
 	b.through(t, x, "consume")
 	decide := job.Decide
 	job.Publishes = true
-	job.Decide = func(e *failed.Entry) transfer.Verdict {
+	job.Decide = func(e *failed.Entry) transfer.Choice {
 		x.muted.Store(n < after)
 		return decide(e)
 	}

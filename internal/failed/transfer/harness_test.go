@@ -112,17 +112,17 @@ func numbered(prefix string, n int) []string {
 }
 
 // move publishes a message to the target.
-func move(e *failed.Entry) transfer.Verdict { return moveTo("", target, e) }
+func move(e *failed.Entry) transfer.Choice { return moveTo("", target, e) }
 
-func moveTo(exchange, key string, e *failed.Entry) transfer.Verdict {
-	return transfer.Verdict{Publish: &failed.Publishing{Exchange: exchange, RoutingKey: key, Properties: noProperties, Body: e.Body}}
+func moveTo(exchange, key string, e *failed.Entry) transfer.Choice {
+	return transfer.Choice{Publish: &failed.Publishing{Exchange: exchange, RoutingKey: key, Properties: noProperties, Body: e.Body}}
 }
 
 // only publishes messages whose bodies contain this part.
-func only(part string) func(*failed.Entry) transfer.Verdict {
-	return func(e *failed.Entry) transfer.Verdict {
+func only(part string) func(*failed.Entry) transfer.Choice {
+	return func(e *failed.Entry) transfer.Choice {
 		if !strings.Contains(string(e.Body), part) {
-			return transfer.Verdict{}
+			return transfer.Choice{}
 		}
 		return move(e)
 	}
@@ -131,7 +131,7 @@ func only(part string) func(*failed.Entry) transfer.Verdict {
 // look goes over the queue without any change.
 func (b *bench) look(ctx context.Context, t *testing.T) transfer.Result {
 	t.Helper()
-	result, err := transfer.Run(ctx, b.Queue, transfer.Job{Decide: func(*failed.Entry) transfer.Verdict { return transfer.Verdict{} }})
+	result, err := transfer.Run(ctx, b.Queue, transfer.Job{Decide: func(*failed.Entry) transfer.Choice { return transfer.Choice{} }})
 	require.NoError(t, err)
 	return result
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 )
 
-// Verdict is the job's decision about a message.
-type Verdict struct {
+// Choice is the job's decision about a message.
+type Choice struct {
 	// Publish is the message to publish in its place, nil for none.
 	Publish *failed.Publishing
 	// Drop acknowledges the message without a copy.
@@ -28,8 +28,8 @@ type Verdict struct {
 
 // Job describes a run. Without Publishes and Drops it only reads.
 type Job struct {
-	// Decide returns the verdict on each message. A zero verdict leaves the message, and the next round asks about it again.
-	Decide func(e *failed.Entry) Verdict
+	// Decide returns the choice on each message. A zero choice leaves the message, and the next round asks about it again.
+	Decide func(e *failed.Entry) Choice
 	// Done learns of each publish whether the message is in a queue; it can be nil.
 	Done func(p failed.Publishing, confirmed bool)
 	// Publishes allows Decide to publish.

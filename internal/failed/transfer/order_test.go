@@ -19,9 +19,9 @@ import (
 // seen goes over the queue without any change, up to this many messages, and returns their bodies.
 func (b *bench) seen(t *testing.T, atMost int) (bodies []string) {
 	t.Helper()
-	_, err := transfer.Run(t.Context(), b.Queue, transfer.Job{Decide: func(e *failed.Entry) transfer.Verdict {
+	_, err := transfer.Run(t.Context(), b.Queue, transfer.Job{Decide: func(e *failed.Entry) transfer.Choice {
 		bodies = append(bodies, string(e.Body))
-		return transfer.Verdict{Last: len(bodies) == atMost}
+		return transfer.Choice{Last: len(bodies) == atMost}
 	}})
 	require.NoError(t, err)
 	return bodies

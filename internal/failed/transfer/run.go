@@ -28,7 +28,7 @@ type run struct {
 	out    *publisher
 	// next is the earliest time of the next publish.
 	next time.Time
-	// ended says that the job's verdict on a message was the last one.
+	// ended says that the job's choice on a message was the last one.
 	ended bool
 	// shown is when progress was last reported.
 	shown time.Time
@@ -131,27 +131,27 @@ func (r *run) over() bool {
 // mayTake reports whether the run can take another message now.
 func (r *run) mayTake() bool { return !r.out.full() && !time.Now().Before(r.next) }
 
-// take carries out the job's verdict on a message.
+// take carries out the job's choice on a message.
 func (r *run) take(ctx context.Context, a arrival) error {
 	entry := failed.Read(a.Message)
 	r.in.conn.Release(a.size())
 	r.last, r.empty, r.zeros = time.Now(), false, 0
 	r.seen++
 	s := selected{arrival: a, id: entry.ID, messageID: entry.MessageID, position: r.seen}
-	verdict := r.job.Decide(&entry)
-	r.ended = verdict.Last
-	if verdict.Publish == nil && !verdict.Drop {
+	choice := r.job.Decide(&entry)
+	r.ended = choice.Last
+	if choice.Publish == nil && !choice.Drop {
 		r.hold(ctx)
 		return nil
 	}
 	r.result.Selected++
 	s.Body, s.Properties = nil, nil // otherwise they would stay in memory
 	switch {
-	case verdict.Publish == nil:
+	case choice.Publish == nil:
 		if r.dropped = append(r.dropped, s); len(r.dropped) >= Window {
 			return r.drop()
 		}
-	case r.out.publish(*verdict.Publish, s):
+	case r.out.publish(*choice.Publish, s):
 		r.pace()
 	default:
 		r.hold(ctx)

@@ -29,9 +29,9 @@ func TestLook(t *testing.T) {
 		b.fill(t, bodies...)
 		for range 3 {
 			seen := map[string]bool{}
-			result, err := transfer.Run(t.Context(), b.Queue, transfer.Job{Decide: func(e *failed.Entry) transfer.Verdict {
+			result, err := transfer.Run(t.Context(), b.Queue, transfer.Job{Decide: func(e *failed.Entry) transfer.Choice {
 				seen[string(e.Body)] = true
-				return transfer.Verdict{}
+				return transfer.Choice{}
 			}})
 			assert.Truef(t, err == nil && result.Seen == len(bodies) && len(seen) == len(bodies) && result.Consumers == 0,
 				"saw %d messages: %+v, %v", len(seen), result, err)
@@ -121,7 +121,7 @@ func interrupted(t *testing.T, b bench, n int) {
 	b.fill(t, bodies...)
 	ctx, cancel := context.WithCancel(t.Context())
 	count := 0
-	result, err := b.replay(ctx, t, transfer.Job{Decide: func(e *failed.Entry) transfer.Verdict {
+	result, err := b.replay(ctx, t, transfer.Job{Decide: func(e *failed.Entry) transfer.Choice {
 		if count++; count == n/3 {
 			cancel()
 		}
@@ -154,7 +154,7 @@ func TestReturned(t *testing.T) {
 		b.fill(t, "lost", "kept", "lost")
 		outcomes := map[bool]int{}
 		result, err := b.replay(t.Context(), t, transfer.Job{
-			Decide: func(e *failed.Entry) transfer.Verdict {
+			Decide: func(e *failed.Entry) transfer.Choice {
 				if string(e.Body) == "lost" {
 					return moveTo("", "nowhere", e)
 				}
@@ -175,9 +175,9 @@ func TestDrop(t *testing.T) {
 	types(t, func(t *testing.T, b bench) {
 		b.fill(t, numbered("m", 1200)...)
 		waiting, kept := 0, 0
-		job := transfer.Job{Drops: true, Limit: 1100, Decide: func(*failed.Entry) transfer.Verdict {
+		job := transfer.Job{Drops: true, Limit: 1100, Decide: func(*failed.Entry) transfer.Choice {
 			waiting++
-			return transfer.Verdict{Drop: true}
+			return transfer.Choice{Drop: true}
 		}, Keep: func() error {
 			kept, waiting = kept+waiting, 0
 			return nil
@@ -234,7 +234,7 @@ func TestMissingExchange(t *testing.T) {
 	t.Parallel()
 	types(t, func(t *testing.T, b bench) {
 		b.fill(t, numbered("m", 100)...)
-		result, err := b.replay(t.Context(), t, transfer.Job{Decide: func(e *failed.Entry) transfer.Verdict {
+		result, err := b.replay(t.Context(), t, transfer.Job{Decide: func(e *failed.Entry) transfer.Choice {
 			return moveTo("gone", target, e)
 		}})
 		assert.Truef(t, err != nil && strings.Contains(err.Error(), `exchange "gone" does not exist`) && result.Uncertain == 0,
@@ -267,7 +267,7 @@ func TestPurgedMeanwhile(t *testing.T) {
 			b.fill(t, numbered("m", c.messages)...)
 			seen := 0
 			var purged time.Time
-			result, err := transfer.Run(t.Context(), b.Queue, transfer.Job{Publishes: true, Rate: c.rate, Decide: func(e *failed.Entry) transfer.Verdict {
+			result, err := transfer.Run(t.Context(), b.Queue, transfer.Job{Publishes: true, Rate: c.rate, Decide: func(e *failed.Entry) transfer.Choice {
 				if seen++; seen == c.before {
 					b.purge(t)
 					purged = time.Now()
@@ -299,15 +299,15 @@ func TestOversized(t *testing.T) {
 		limit := b.maxMessageSize()
 		large := make([]byte, limit+1)
 		meant := []string{"m-00010", "m-00150", "m-00151"}
-		result, err := b.replay(t.Context(), t, transfer.Job{Decide: func(e *failed.Entry) transfer.Verdict {
-			verdict := move(e)
+		result, err := b.replay(t.Context(), t, transfer.Job{Decide: func(e *failed.Entry) transfer.Choice {
+			choice := move(e)
 			switch {
 			case slices.Contains(meant, string(e.Body)):
-				verdict.Publish.Body = large
+				choice.Publish.Body = large
 			case string(e.Body) == "m-00100":
-				verdict.Publish.Body = append(slices.Clone(e.Body), large[:1<<20]...)
+				choice.Publish.Body = append(slices.Clone(e.Body), large[:1<<20]...)
 			}
-			return verdict
+			return choice
 		}})
 		assert.Truef(t, err == nil && result.Confirmed == 297 && result.Uncertain+result.Returned+result.Refused == 0 && !result.Unverified,
 			"result %+v, %v", result, err)

@@ -20,10 +20,10 @@ import (
 )
 
 // Resource is rabbitmq_binding.
-var Resource = entity.Definition[model]{Kind: kind.Kind, Of: of}
+var Resource = entity.Definition[model]{ResourceType: kind.ResourceType, Of: of}
 
-var kind = plain.Kind[topology.Binding]{
-	Kind: entity.Kind{
+var kind = plain.ResourceType[topology.Binding]{
+	ResourceType: entity.ResourceType{
 		Type: "binding", Name: configured.Binding, Common: true,
 		Parts: []entity.Part{
 			entity.VhostPart,
@@ -49,7 +49,7 @@ var kind = plain.Kind[topology.Binding]{
 }
 
 func of(run *configured.Provider) entity.Resource[model] {
-	return bindings{plain.Resource[model, topology.Binding, *model]{Kind: kind, Run: run}}
+	return bindings{plain.Resource[model, topology.Binding, *model]{ResourceType: kind, Run: run}}
 }
 
 // bindings is the resource during one call from Terraform.

@@ -49,10 +49,10 @@ type operation struct {
 	// nothing else.
 	plannedBefore map[Key]bool
 
-	going              map[Key][]string
-	remembered         map[string]*remembered
-	claimed            map[string]string
-	wrote              bool
+	going      map[Key][]string
+	remembered map[string]*remembered
+	claimed    map[string]string
+	wrote      bool
 	// ownersWrite says that a resource that owns many objects is being changed.
 	ownersWrite bool
 	// found has the names of exchanges, queues and policies, by vhost, that were there before the first write.

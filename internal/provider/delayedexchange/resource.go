@@ -18,9 +18,9 @@ import (
 // Resource is rabbitmq_delayed_exchange.
 var Resource = owner.Define[model](kind())
 
-func kind() owner.Kind[delayed.Exchange] {
-	return owner.Kind[delayed.Exchange]{
-		Kind: entity.Kind{
+func kind() owner.ResourceType[delayed.Exchange] {
+	return owner.ResourceType[delayed.Exchange]{
+		ResourceType: entity.ResourceType{
 			Type: "delayed_exchange",
 			Name: configured.DelayedExchange,
 			Parts: []entity.Part{

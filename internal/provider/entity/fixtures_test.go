@@ -25,9 +25,9 @@ type box struct {
 	Label types.String `tfsdk:"label"`
 }
 
-func boxKind() Kind {
+func boxType() ResourceType {
 	text := schema.StringAttribute{Optional: true, Computed: true}
-	return Kind{
+	return ResourceType{
 		Type:  "box",
 		Name:  "box",
 		Parts: []Part{VhostPart, {Name: "shelf"}, {Name: "name", Check: refusing("a/b", "Slash")}},
@@ -66,10 +66,10 @@ type called struct {
 
 func newBox(t *testing.T) called {
 	t.Helper()
-	e := Definition[box]{boxKind(), func(*configured.Provider) Resource[box] { return boxes{} }}.entity()
+	e := Definition[box]{boxType(), func(*configured.Provider) Resource[box] { return boxes{} }}.entity()
 	var response resource.IdentitySchemaResponse
 	e.IdentitySchema(t.Context(), resource.IdentitySchemaRequest{}, &response)
-	return called{e, e.Kind.Schema(t.Context()), response.IdentitySchema}
+	return called{e, e.ResourceType.Schema(t.Context()), response.IdentitySchema}
 }
 
 // object is a plan or a state, null for nil.

@@ -53,7 +53,7 @@ type attributes interface {
 	SetAttribute(ctx context.Context, at path.Path, value any) diag.Diagnostics
 }
 
-func (k Kind) setParts(ctx context.Context, to attributes, values []types.String) diag.Diagnostics {
+func (k ResourceType) setParts(ctx context.Context, to attributes, values []types.String) diag.Diagnostics {
 	var diags diag.Diagnostics
 	for i, part := range k.Parts {
 		diags.Append(to.SetAttribute(ctx, path.Root(part.Name), values[i])...)

@@ -1,7 +1,7 @@
 // Package entity implements the common part of all resources, data sources and lists. It handles Terraform's calls,
 // identities, imports, and messages about the connection and the virtual host.
 //
-// A resource provides a [Kind] and a [Resource], a data source a [View].
+// A resource provides a [ResourceType] and a [Resource], a data source a [View].
 package entity
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 )
 
-// Kind is a kind of resource.
-type Kind struct {
+// ResourceType describes a type of resource.
+type ResourceType struct {
 	// Type is the resource's type without the provider's name, such as "retry_pipeline".
 	Type string
 	// Name is the kind's name, in messages and in [configured.Key].
@@ -85,23 +85,23 @@ type ImportChecker interface {
 }
 
 // Title is the kind's name with a capital letter, as at the beginning of a sentence.
-func (k Kind) Title() string { return strings.ToUpper(string(k.Name[:1])) + string(k.Name[1:]) }
+func (k ResourceType) Title() string { return strings.ToUpper(string(k.Name[:1])) + string(k.Name[1:]) }
 
 // ResourceType is the type's name in configurations.
-func (k Kind) ResourceType() string { return "rabbitmq_" + k.Type }
+func (k ResourceType) TypeName() string { return "rabbitmq_" + k.Type }
 
 // LastPath is the attribute that messages name a resource by.
-func (k Kind) LastPath() path.Path { return path.Root(k.Parts[len(k.Parts)-1].Name) }
+func (k ResourceType) LastPath() path.Path { return path.Root(k.Parts[len(k.Parts)-1].Name) }
 
 // Replacing are the attributes whose change replaces the resource.
-func (k Kind) Replacing() attribute.Inputs {
+func (k ResourceType) Replacing() attribute.Inputs {
 	if k.MutableIdentity {
 		return k.Fixed
 	}
 	return append(k.partNames(), k.Fixed...)
 }
 
-func (k Kind) partNames() []string {
+func (k ResourceType) partNames() []string {
 	names := make([]string, len(k.Parts))
 	for i, part := range k.Parts {
 		names[i] = part.Name
@@ -110,10 +110,10 @@ func (k Kind) partNames() []string {
 }
 
 // InVhost reports whether resources of this kind are in a virtual host.
-func (k Kind) InVhost() bool { return k.Parts[0].Name == VhostPart.Name }
+func (k ResourceType) InVhost() bool { return k.Parts[0].Name == VhostPart.Name }
 
 // key is the resource's key in package configured.
-func (k Kind) key(identity []types.String) configured.Key {
+func (k ResourceType) key(identity []types.String) configured.Key {
 	key := configured.Key{Kind: k.Name}
 	if k.InVhost() {
 		key.Vhost, identity = identity[0].ValueString(), identity[1:]
@@ -127,7 +127,7 @@ func (k Kind) key(identity []types.String) configured.Key {
 }
 
 // Describe names a resource and its vhost.
-func (k Kind) Describe(identity []types.String) string {
+func (k ResourceType) Describe(identity []types.String) string {
 	name := identity[len(identity)-1].ValueString()
 	if k.Named != nil {
 		name = k.Named(identity)
@@ -140,23 +140,23 @@ func (k Kind) Describe(identity []types.String) string {
 }
 
 // NotDeleted is the error of a deletion after the creation of the same object failed in the same apply.
-func (k Kind) NotDeleted(identity []types.String) diag.Diagnostic {
+func (k ResourceType) NotDeleted(identity []types.String) diag.Diagnostic {
 	return k.Cannot("delete", k.Describe(identity)+" was not deleted, since this apply failed to create it for another resource. "+
 		"If the resource has another address now, add a moved block. Otherwise apply again.")
 }
 
-func (k Kind) destroyedAndCreated(identity []types.String) diag.Diagnostic {
+func (k ResourceType) destroyedAndCreated(identity []types.String) diag.Diagnostic {
 	return diag.NewErrorDiagnostic(k.Title()+" is destroyed and created", k.Describe(identity)+" has another address in this configuration "+
 		"than in the state. So this plan destroys it at one address, and creates or imports it at the other. What others have there would be "+
 		"lost: contents, bindings, permissions. Add a moved block from the address in the state to the new one.")
 }
 
 // Cannot is the error of a failed action, such as "create".
-func (k Kind) Cannot(action, detail string) diag.Diagnostic {
+func (k ResourceType) Cannot(action, detail string) diag.Diagnostic {
 	return diag.NewErrorDiagnostic(fmt.Sprintf("Cannot %s the %s", action, k.Name), detail)
 }
 
 // CannotImport is the error if a resource cannot be recovered from the broker.
-func (k Kind) CannotImport(identity []types.String, err error) diag.Diagnostic {
+func (k ResourceType) CannotImport(identity []types.String, err error) diag.Diagnostic {
 	return k.Cannot("import", fmt.Sprintf("%s: %s.", k.Describe(identity), err))
 }

@@ -19,7 +19,7 @@ import (
 // lookup is a data source that finds one resource by its parts.
 type lookup[M any] struct {
 	source
-	Kind
+	ResourceType
 	of func(*configured.Provider) Resource[M]
 }
 
@@ -27,7 +27,7 @@ var _ datasource.DataSourceWithConfigure = (*lookup[int])(nil)
 
 // NewLookup makes the data source. It has the parts of the identity and the attributes Shown.
 func (d Definition[M]) NewLookup() datasource.DataSource {
-	return &lookup[M]{sourceOf(d.Kind.Type), d.Kind, d.Of}
+	return &lookup[M]{sourceOf(d.ResourceType.Type), d.ResourceType, d.Of}
 }
 
 // Schema describes the data source as the resource is described.
@@ -39,7 +39,7 @@ func (l *lookup[M]) Schema(ctx context.Context, _ datasource.SchemaRequest, resp
 			Required: !optional, Optional: optional, Computed: optional, MarkdownDescription: part.Description,
 		}
 	}
-	described := l.Kind.Schema(ctx).Attributes
+	described := l.ResourceType.Schema(ctx).Attributes
 	for _, name := range l.Shown {
 		attributes[name] = computed(described[name].GetType(), described[name].GetMarkdownDescription())
 	}
@@ -81,7 +81,7 @@ func (l *lookup[M]) Read(ctx context.Context, req datasource.ReadRequest, resp *
 		return
 	}
 	l.provider.LooksUp(l.key(values))
-	of := l.Kind.Schema(ctx)
+	of := l.ResourceType.Schema(ctx)
 	state := tfsdk.State{Schema: of, Raw: tftypes.NewValue(of.Type().TerraformType(ctx), nil)}
 	resp.Diagnostics.Append(l.setParts(ctx, &state, values)...)
 	var m M

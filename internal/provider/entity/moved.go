@@ -50,7 +50,7 @@ func (e *entity[M]) MoveState(ctx context.Context) []resource.StateMover {
 	}
 	return []resource.StateMover{{
 		StateMover: func(_ context.Context, req resource.MoveStateRequest, resp *resource.MoveStateResponse) {
-			if req.SourceTypeName == e.ResourceType() && slices.Contains(otherVersions, req.SourceSchemaVersion) {
+			if req.SourceTypeName == e.TypeName() && slices.Contains(otherVersions, req.SourceSchemaVersion) {
 				resp.Diagnostics.Append(e.moved(ctx, req.SourceRawState, &resp.TargetState)...)
 			}
 		},
@@ -59,7 +59,7 @@ func (e *entity[M]) MoveState(ctx context.Context) []resource.StateMover {
 
 // moved sets a state to what another provider has stored. It has no id, so that Read completes it as after an import.
 func (e *entity[M]) moved(ctx context.Context, from *tfprotov6.RawState, state *tfsdk.State) diag.Diagnostics {
-	of := e.Kind.Schema(ctx)
+	of := e.ResourceType.Schema(ctx)
 	text, err := readable(ctx, from.JSON, of)
 	if err == nil {
 		state.Raw, err = tfprotov6.RawState{JSON: text}.Unmarshal(of.Type().TerraformType(ctx))

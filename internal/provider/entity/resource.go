@@ -17,7 +17,7 @@ import (
 
 // entity is a resource of a kind.
 type entity[M any] struct {
-	Kind
+	ResourceType
 	provider *configured.Provider
 	of       func(*configured.Provider) Resource[M]
 }
@@ -32,7 +32,7 @@ var (
 
 // Definition defines a resource, with its list and its data source. None of them has a connection until Configure.
 type Definition[M any] struct {
-	Kind Kind
+	ResourceType ResourceType
 	// Of makes the handler of each call from a configured provider.
 	Of func(*configured.Provider) Resource[M]
 }
@@ -40,7 +40,9 @@ type Definition[M any] struct {
 // New makes the resource.
 func (d Definition[M]) New() resource.Resource { return d.entity() }
 
-func (d Definition[M]) entity() *entity[M] { return &entity[M]{d.Kind, configured.Unconnected(), d.Of} }
+func (d Definition[M]) entity() *entity[M] {
+	return &entity[M]{d.ResourceType, configured.Unconnected(), d.Of}
+}
 
 // particular is the handler of a call.
 func (e *entity[M]) particular() Resource[M] { return e.of(e.provider) }
@@ -53,7 +55,7 @@ func (e *entity[M]) Metadata(_ context.Context, req resource.MetadataRequest, re
 
 // Schema describes the resource.
 func (e *entity[M]) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
-	resp.Schema = e.Kind.Schema(ctx)
+	resp.Schema = e.ResourceType.Schema(ctx)
 	if e.Common {
 		resp.Schema.Version = commonVersion
 	}

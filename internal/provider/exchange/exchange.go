@@ -20,10 +20,10 @@ import (
 )
 
 // Resource is rabbitmq_exchange.
-var Resource = entity.Definition[model]{Kind: kind.Kind, Of: of}
+var Resource = entity.Definition[model]{ResourceType: kind.ResourceType, Of: of}
 
-var kind = plain.Kind[topology.Exchange]{
-	Kind: entity.Kind{
+var kind = plain.ResourceType[topology.Exchange]{
+	ResourceType: entity.ResourceType{
 		Type: "exchange", Name: configured.Exchange, Common: true,
 		Parts:  []entity.Part{entity.VhostPart, {Name: "name", Description: "Name of the exchange."}},
 		Shown:  []string{"type", "durable", "auto_delete", "internal", "arguments"},
@@ -44,7 +44,7 @@ var kind = plain.Kind[topology.Exchange]{
 
 func of(run *configured.Provider) entity.Resource[model] {
 	return exchanges{plain.Recreated[model, topology.Exchange, *model]{
-		Resource: plain.Resource[model, topology.Exchange, *model]{Kind: kind, Run: run}, Want: want,
+		Resource: plain.Resource[model, topology.Exchange, *model]{ResourceType: kind, Run: run}, Want: want,
 		Interrupt: func(state *model) { state.ID = types.StringNull() },
 	}}
 }

@@ -127,7 +127,7 @@ func (o owned[M, S, P]) createdTwice(plan M, inService []string, forcible bool) 
 		"    If it is managed already, an earlier apply has left it as a deposed object. Then run terraform state rm first.\n"+
 		"    That also forgets the object which took its place: import that one at another address.\n"+
 		"  - To destroy it, run terraform destroy -refresh=false, whose plan says what is lost.",
-		o.Describe(P(&plan).Identity()), preflight.Bullets(inService), o.ResourceType(), o.importID(plan))
+		o.Describe(P(&plan).Identity()), preflight.Bullets(inService), o.TypeName(), o.importID(plan))
 	if forcible {
 		detail += "\n\nIf these messages can be lost, set force_destroy = true."
 	}

@@ -1,7 +1,7 @@
 // Package owner implements resources that own many objects of a virtual host and must not lose messages: pipelines,
 // attachments and delayed exchanges. It plans, creates, changes and removes them. Package entity connects it to Terraform.
 //
-// A resource provides a [Kind], the methods of its [Model], and the methods of its specification, a [Spec].
+// A resource provides a [ResourceType], the methods of its [Model], and the methods of its specification, a [Spec].
 package owner
 
 import (
@@ -24,10 +24,10 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Kind describes one kind of resource, besides its model and its specification S. Its functions are pure unless they take a
+// ResourceType describes one type of resource, besides its model and its specification S. Its functions are pure unless they take a
 // configured provider.
-type Kind[S any] struct {
-	entity.Kind
+type ResourceType[S any] struct {
+	entity.ResourceType
 	// WorkQueues is the attribute that names work queues, empty if the kind has none.
 	WorkQueues path.Path
 	// Policies explains to a user who may not write policies why the kind needs them.
@@ -97,13 +97,13 @@ type Model[M, S any] interface {
 }
 
 // Define defines the resource of a kind.
-func Define[M any, S Spec[S], P Model[M, S]](kind Kind[S]) entity.Definition[M] {
-	return entity.Definition[M]{Kind: kind.Kind, Of: func(run *configured.Provider) entity.Resource[M] { return owned[M, S, P]{kind, run} }}
+func Define[M any, S Spec[S], P Model[M, S]](kind ResourceType[S]) entity.Definition[M] {
+	return entity.Definition[M]{ResourceType: kind.ResourceType, Of: func(run *configured.Provider) entity.Resource[M] { return owned[M, S, P]{kind, run} }}
 }
 
 // owned is a resource of a kind during one call from Terraform.
 type owned[M any, S Spec[S], P Model[M, S]] struct {
-	Kind[S]
+	ResourceType[S]
 	run *configured.Provider
 }
 

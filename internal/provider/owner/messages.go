@@ -170,5 +170,5 @@ func (o owned[M, S, P]) leftoversImportable(id string) diag.Diagnostic {
 		"Import them, even if you do not want to keep them. "+
 			"The next plan then shows what is missing, and a destroy fails while messages would be lost:\n\n"+
 			"  terraform import %s.<name> '%s'",
-		o.ResourceType(), id))
+		o.TypeName(), id))
 }

@@ -27,10 +27,10 @@ type definedModel[M any] interface {
 	definition() *types.List
 }
 
-// definedKind is a kind of parameters of one component.
-func definedKind(name string, kind configured.Kind, b block, of func(context.Context) schema.Schema) plain.Kind[any] {
-	return plain.Kind[any]{
-		Kind: entity.Kind{
+// definedType is a kind of parameters of one component.
+func definedType(name string, kind configured.Kind, b block, of func(context.Context) schema.Schema) plain.ResourceType[any] {
+	return plain.ResourceType[any]{
+		ResourceType: entity.ResourceType{
 			Type: name, Name: kind, Common: true, Schema: of,
 			Parts: []entity.Part{entity.VhostPart, {Name: "name", Description: "Name of the " + string(kind) + "."}},
 		},

@@ -17,7 +17,7 @@ import (
 )
 
 // FederationUpstream is rabbitmq_federation_upstream.
-var FederationUpstream = entity.Definition[upstream]{Kind: upstreams.Kind, Of: ofUpstream}
+var FederationUpstream = entity.Definition[upstream]{ResourceType: upstreams.ResourceType, Of: ofUpstream}
 
 var upstreamBlock = block{
 	name: "definition", component: broker.FederationUpstreamComponent, ends: []string{""},
@@ -27,10 +27,10 @@ var upstreamBlock = block{
 	},
 }
 
-var upstreams = definedKind("federation_upstream", configured.FederationUpstream, upstreamBlock, upstreamSchema)
+var upstreams = definedType("federation_upstream", configured.FederationUpstream, upstreamBlock, upstreamSchema)
 
 func ofUpstream(run *configured.Provider) entity.Resource[upstream] {
-	return defined[upstream, *upstream]{plain.Resource[upstream, any, *upstream]{Kind: upstreams, Run: run}, upstreamBlock}
+	return defined[upstream, *upstream]{plain.Resource[upstream, any, *upstream]{ResourceType: upstreams, Run: run}, upstreamBlock}
 }
 
 func upstreamSchema(context.Context) schema.Schema {

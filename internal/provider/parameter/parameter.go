@@ -22,10 +22,10 @@ import (
 )
 
 // Resource is rabbitmq_parameter.
-var Resource = entity.Definition[model]{Kind: kind.Kind, Of: of}
+var Resource = entity.Definition[model]{ResourceType: kind.ResourceType, Of: of}
 
-var kind = plain.Kind[any]{
-	Kind: entity.Kind{
+var kind = plain.ResourceType[any]{
+	ResourceType: entity.ResourceType{
 		Type: "parameter", Name: configured.Parameter,
 		Parts: []entity.Part{
 			entity.VhostPart,
@@ -42,7 +42,7 @@ var kind = plain.Kind[any]{
 }
 
 func of(run *configured.Provider) entity.Resource[model] {
-	return plain.Resource[model, any, *model]{Kind: kind, Run: run}
+	return plain.Resource[model, any, *model]{ResourceType: kind, Run: run}
 }
 
 func parameterOf(id []string) broker.ParameterID {

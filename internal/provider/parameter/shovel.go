@@ -17,7 +17,7 @@ import (
 )
 
 // Shovel is rabbitmq_shovel.
-var Shovel = entity.Definition[shovel]{Kind: shovels.Kind, Of: ofShovel}
+var Shovel = entity.Definition[shovel]{ResourceType: shovels.ResourceType, Of: ofShovel}
 
 var shovelBlock = block{
 	name: "info", component: broker.ShovelComponent, ends: []string{"source_", "destination_"}, key: shovelKey,
@@ -27,10 +27,10 @@ var shovelBlock = block{
 	},
 }
 
-var shovels = definedKind("shovel", configured.Shovel, shovelBlock, shovelSchema)
+var shovels = definedType("shovel", configured.Shovel, shovelBlock, shovelSchema)
 
 func ofShovel(run *configured.Provider) entity.Resource[shovel] {
-	return defined[shovel, *shovel]{plain.Resource[shovel, any, *shovel]{Kind: shovels, Run: run}, shovelBlock}
+	return defined[shovel, *shovel]{plain.Resource[shovel, any, *shovel]{ResourceType: shovels, Run: run}, shovelBlock}
 }
 
 var shovelWords = strings.NewReplacer("source_", "src-", "destination_", "dest-", "_arguments", "-args", "_", "-")

@@ -19,10 +19,10 @@ import (
 )
 
 // Resource is rabbitmq_permissions.
-var Resource = entity.Definition[model]{Kind: kind.Kind, Of: of}
+var Resource = entity.Definition[model]{ResourceType: kind.ResourceType, Of: of}
 
-var kind = plain.Kind[broker.Permission]{
-	Kind: entity.Kind{Type: "permissions", Name: configured.Permissions, Common: true, Parts: parts, Schema: permissionsSchema},
+var kind = plain.ResourceType[broker.Permission]{
+	ResourceType: entity.ResourceType{Type: "permissions", Name: configured.Permissions, Common: true, Parts: parts, Schema: permissionsSchema},
 	Existed: func(ctx context.Context, run *configured.Provider, id []string) (bool, error) {
 		_, exists, err := run.Client.Permission(ctx, grant(id))
 		return exists, err
@@ -34,7 +34,7 @@ var kind = plain.Kind[broker.Permission]{
 var parts = []entity.Part{entity.VhostPart, {Name: "user", Description: "Name of the user."}}
 
 func of(run *configured.Provider) entity.Resource[model] {
-	return resources{plain.Resource[model, broker.Permission, *model]{Kind: kind, Run: run}}
+	return resources{plain.Resource[model, broker.Permission, *model]{ResourceType: kind, Run: run}}
 }
 
 // resources is the resource during one call from Terraform.

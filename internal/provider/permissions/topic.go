@@ -26,10 +26,10 @@ import (
 type byExchange = map[string]broker.TopicPermission
 
 // Topic is rabbitmq_topic_permissions.
-var Topic = entity.Definition[topicModel]{Kind: topicKind.Kind, Of: ofTopic}
+var Topic = entity.Definition[topicModel]{ResourceType: topicKind.ResourceType, Of: ofTopic}
 
-var topicKind = plain.Kind[byExchange]{
-	Kind: entity.Kind{Type: "topic_permissions", Name: configured.TopicPermissions, Common: true, Parts: parts, Schema: topicSchema},
+var topicKind = plain.ResourceType[byExchange]{
+	ResourceType: entity.ResourceType{Type: "topic_permissions", Name: configured.TopicPermissions, Common: true, Parts: parts, Schema: topicSchema},
 	Existed: func(ctx context.Context, run *configured.Provider, id []string) (bool, error) {
 		live, err := run.Client.TopicPermissionsOf(ctx, grant(id))
 		return len(live) > 0, err
@@ -39,7 +39,7 @@ var topicKind = plain.Kind[byExchange]{
 }
 
 func ofTopic(run *configured.Provider) entity.Resource[topicModel] {
-	return plain.Resource[topicModel, byExchange, *topicModel]{Kind: topicKind, Run: run}
+	return plain.Resource[topicModel, byExchange, *topicModel]{ResourceType: topicKind, Run: run}
 }
 
 func topicSchema(context.Context) schema.Schema {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -49,6 +50,9 @@ func TestAcc_QueueThatAPipelineReleasedGoes(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, status)
 }
 
+// counts are the statistics of a queue's messages.
+var counts = regexp.MustCompile(`"(messages\w*)":\d+`)
+
 func TestAccEveryRelease_QueueWithMessagesStays(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"quorum", "classic"} {
@@ -82,9 +86,12 @@ func TestAccEveryRelease_QueueWithMessagesStays(t *testing.T) {
 				require.Equal(t, want, got)
 			}
 			unbind(t, b, "amq.direct", "key")
-			acctest.AwaitCount(t, b, "q", 0) // so that the counts lack the next message for a while
 			b.Publish(t, "", "q", amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("unbound")})
+			c.Endpoint = b.After(t, func(_ *http.Request, answer *httptest.ResponseRecorder) { // statistics lag behind
+				answer.Body = bytes.NewBuffer(counts.ReplaceAll(answer.Body.Bytes(), []byte(`"$1":0`)))
+			})
 			require.ErrorContains(t, c.Destroy(t.Context()), "would lose messages")
+			c.Endpoint = ""
 			m, _ := b.Get(t, "q")
 			require.Equal(t, "unbound", string(m.Body))
 			brokertest.Eventually(t, func() error { return c.Destroy(t.Context()) }) // a busy broker still counts it

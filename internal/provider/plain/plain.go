@@ -1,7 +1,7 @@
 // Package plain implements resources that are one object on the broker each, such as a queue or a user. Package entity connects
 // them to Terraform.
 //
-// A resource provides a [Kind], the methods of its [Model], and a [Store] for its objects. If it needs more, it embeds
+// A resource provides a [ResourceType], the methods of its [Model], and a [Store] for its objects. If it needs more, it embeds
 // [Resource] and replaces methods.
 package plain
 
@@ -24,9 +24,9 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Kind describes one kind of object O.
-type Kind[O any] struct {
-	entity.Kind
+// ResourceType describes one type of object O.
+type ResourceType[O any] struct {
+	entity.ResourceType
 	// Existed reports whether an object is on the broker before its creation, which would overwrite it. Nil means that the broker itself
 	// says whether an object is new.
 	Existed func(ctx context.Context, run *configured.Provider, id []string) (bool, error)
@@ -132,7 +132,7 @@ func (n *NamedInVhost) Compute() { n.ID = entity.ID(n.Identity()) }
 
 // Resource is a resource of a kind during one call from Terraform.
 type Resource[M, O any, P Model[M, O]] struct {
-	Kind[O]
+	ResourceType[O]
 	Run *configured.Provider
 }
 
@@ -366,5 +366,5 @@ func (r Resource[M, O, P]) Exists(m M) diag.Diagnostic {
 
 // Importing is the command that imports the object.
 func (r Resource[M, O, P]) Importing(m M) string {
-	return fmt.Sprintf("terraform import %s.NAME '%s'", r.ResourceType(), entity.ID(P(&m).Identity()).ValueString())
+	return fmt.Sprintf("terraform import %s.NAME '%s'", r.TypeName(), entity.ID(P(&m).Identity()).ValueString())
 }

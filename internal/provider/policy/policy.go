@@ -26,9 +26,9 @@ var Resource = define(policies)
 var Operator = define(operatorPolicies)
 
 var (
-	policies = plain.Kind[topology.Policy]{
-		Kind:  kind("policy", configured.Policy, policySchema),
-		Equal: topology.Policy.Equal, Refusals: refusals,
+	policies = plain.ResourceType[topology.Policy]{
+		ResourceType: kind("policy", configured.Policy, policySchema),
+		Equal:        topology.Policy.Equal, Refusals: refusals,
 		Owned: func(id []string, _ topology.Policy, all topology.Vhost) preflight.Findings {
 			return preflight.CheckPolicy(id[1], all)
 		},
@@ -39,9 +39,9 @@ var (
 			}
 		},
 	}
-	operatorPolicies = plain.Kind[topology.Policy]{
-		Kind:  kind("operator_policy", configured.OperatorPolicy, operatorPolicySchema),
-		Equal: topology.Policy.Equal, Refusals: refusals,
+	operatorPolicies = plain.ResourceType[topology.Policy]{
+		ResourceType: kind("operator_policy", configured.OperatorPolicy, operatorPolicySchema),
+		Equal:        topology.Policy.Equal, Refusals: refusals,
 		Store: func(run *configured.Provider) plain.Store[topology.Policy] {
 			return plain.InVhost[topology.Policy]{
 				Run: run, Of: func(vhost topology.Vhost) map[string]topology.Policy { return vhost.OperatorPolicies },
@@ -51,17 +51,17 @@ var (
 	}
 )
 
-func kind(name string, kind configured.Kind, describe func(context.Context) schema.Schema) entity.Kind {
-	return entity.Kind{
+func kind(name string, kind configured.Kind, describe func(context.Context) schema.Schema) entity.ResourceType {
+	return entity.ResourceType{
 		Type: name, Name: kind, Common: true,
 		Parts:  []entity.Part{entity.VhostPart, {Name: "name", Description: "Name of the " + string(kind) + "."}},
 		Schema: describe,
 	}
 }
 
-func define(kind plain.Kind[topology.Policy]) entity.Definition[model] {
-	return entity.Definition[model]{Kind: kind.Kind, Of: func(run *configured.Provider) entity.Resource[model] {
-		return resources{plain.Resource[model, topology.Policy, *model]{Kind: kind, Run: run}}
+func define(kind plain.ResourceType[topology.Policy]) entity.Definition[model] {
+	return entity.Definition[model]{ResourceType: kind.ResourceType, Of: func(run *configured.Provider) entity.Resource[model] {
+		return resources{plain.Resource[model, topology.Policy, *model]{ResourceType: kind, Run: run}}
 	}}
 }
 

@@ -24,10 +24,10 @@ import (
 )
 
 // Resource is rabbitmq_queue.
-var Resource = entity.Definition[model]{Kind: kind.Kind, Of: of}
+var Resource = entity.Definition[model]{ResourceType: kind.ResourceType, Of: of}
 
-var kind = plain.Kind[topology.Queue]{
-	Kind: entity.Kind{
+var kind = plain.ResourceType[topology.Queue]{
+	ResourceType: entity.ResourceType{
 		Type: "queue", Name: configured.Queue, Common: true,
 		Parts:  []entity.Part{entity.VhostPart, {Name: "name", Description: "Name of the queue."}},
 		Shown:  []string{"type", "durable", "auto_delete", "arguments"},
@@ -58,7 +58,7 @@ func equal(wanted, live topology.Queue) bool {
 
 func of(run *configured.Provider) entity.Resource[model] {
 	return queues{plain.Recreated[model, topology.Queue, *model]{
-		Resource: plain.Resource[model, topology.Queue, *model]{Kind: kind, Run: run}, Want: want, Kept: changeWouldLose,
+		Resource: plain.Resource[model, topology.Queue, *model]{ResourceType: kind, Run: run}, Want: want, Kept: changeWouldLose,
 		Interrupt: func(state *model) { state.ID = types.StringNull() },
 	}}
 }

@@ -19,9 +19,9 @@ import (
 // Resource is rabbitmq_retry_attachment.
 var Resource = owner.Define[model](kind())
 
-func kind() owner.Kind[pipeline.Attachment] {
-	return owner.Kind[pipeline.Attachment]{
-		Kind: entity.Kind{
+func kind() owner.ResourceType[pipeline.Attachment] {
+	return owner.ResourceType[pipeline.Attachment]{
+		ResourceType: entity.ResourceType{
 			Type: "retry_attachment",
 			Name: configured.Attachment,
 			Parts: []entity.Part{

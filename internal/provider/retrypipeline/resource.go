@@ -19,9 +19,9 @@ import (
 // Resource is rabbitmq_retry_pipeline.
 var Resource = owner.Define[model](kind())
 
-func kind() owner.Kind[pipeline.Pipeline] {
-	return owner.Kind[pipeline.Pipeline]{
-		Kind: entity.Kind{
+func kind() owner.ResourceType[pipeline.Pipeline] {
+	return owner.ResourceType[pipeline.Pipeline]{
+		ResourceType: entity.ResourceType{
 			Type: "retry_pipeline",
 			Name: configured.Pipeline,
 			Parts: []entity.Part{

@@ -22,10 +22,10 @@ import (
 )
 
 // Resource is rabbitmq_user.
-var Resource = entity.Definition[model]{Kind: kind.Kind, Of: of}
+var Resource = entity.Definition[model]{ResourceType: kind.ResourceType, Of: of}
 
-var kind = plain.Kind[user]{
-	Kind: entity.Kind{
+var kind = plain.ResourceType[user]{
+	ResourceType: entity.ResourceType{
 		Type: "user", Name: configured.User, Common: true,
 		Parts:  []entity.Part{{Name: "name", Description: "Name of the user."}},
 		Shown:  []string{"tags"},
@@ -40,7 +40,7 @@ var kind = plain.Kind[user]{
 }
 
 func of(run *configured.Provider) entity.Resource[model] {
-	return users{plain.Resource[model, user, *model]{Kind: kind, Run: run}}
+	return users{plain.Resource[model, user, *model]{ResourceType: kind, Run: run}}
 }
 
 // users is the resource during one call from Terraform.

@@ -19,10 +19,10 @@ import (
 )
 
 // Resource is rabbitmq_vhost.
-var Resource = entity.Definition[model]{Kind: kind.Kind, Of: of}
+var Resource = entity.Definition[model]{ResourceType: kind.ResourceType, Of: of}
 
-var kind = plain.Kind[broker.VhostSettings]{
-	Kind: entity.Kind{
+var kind = plain.ResourceType[broker.VhostSettings]{
+	ResourceType: entity.ResourceType{
 		Type: "vhost", Name: configured.Vhost, Common: true,
 		Parts:  []entity.Part{{Name: "name", Description: "Name of the virtual host."}},
 		Shown:  []string{"description", "tags", "default_queue_type", "tracing", "max_connections", "max_queues"},
@@ -37,7 +37,7 @@ var kind = plain.Kind[broker.VhostSettings]{
 }
 
 func of(run *configured.Provider) entity.Resource[model] {
-	return vhosts{plain.Resource[model, broker.VhostSettings, *model]{Kind: kind, Run: run}}
+	return vhosts{plain.Resource[model, broker.VhostSettings, *model]{ResourceType: kind, Run: run}}
 }
 
 // vhosts is the resource during one call from Terraform.
