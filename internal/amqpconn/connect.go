@@ -161,14 +161,12 @@ func (u URI) sasl() amqp10.SASLType {
 
 // OpenChannel opens a channel.
 func OpenChannel(ctx context.Context, conn *amqp.Connection) (*amqp.Channel, error) {
-	// A late channel is closed together with its connection.
-	return Await(ctx, "open a channel", conn.Channel, func(*amqp.Channel) {})
+	return Await(ctx, "open a channel", conn.Channel, func(late *amqp.Channel) { _ = late.Close() })
 }
 
 // Confirming is a channel in confirm mode. The broker closes it over a publish that it does not accept.
 //
-// The broker sends a basic.return before the confirm of the same message, and the library's reader keeps that order. So
-// a caller that has a confirm finds the return in its Go channel already.
+// The broker sends a basic.return before the confirm of the same message, and the library's reader keeps that order.
 type Confirming struct {
 	*amqp.Channel
 	Returns chan amqp.Return
@@ -185,6 +183,9 @@ func OpenConfirming(ctx context.Context, conn *amqp.Connection, window int) (Con
 	}
 	c := Confirming{channel, channel.NotifyReturn(make(chan amqp.Return, window)), channel.NotifyClose(make(chan *amqp.Error, 1))}
 	_, err = Await(ctx, "turn publisher confirms on", func() (any, error) { return nil, channel.Confirm(false) }, func(any) {})
+	if err != nil {
+		go func() { _ = channel.Close() }()
+	}
 	return c, err
 }
 

@@ -147,6 +147,8 @@ func TestClosedConnectionIsRenewed(t *testing.T) {
 	t.Parallel()
 	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
 	r := p.work(t)
+	p.closeConnection(t, "rabbitmq-retry orders publish") // which has no channel yet
+	r.Log.Await(t, "session ended", 1)
 	p.consume(t, "orders.created", nil)
 	for _, purpose := range []string{"publish", "consume"} {
 		p.Publish(t, "", "orders.created", amqp.Publishing{})
@@ -155,8 +157,8 @@ func TestClosedConnectionIsRenewed(t *testing.T) {
 		p.Publish(t, "", "orders.created", amqp.Publishing{})
 		p.awaitFailed(t, "exhausted")
 	}
-	r.Log.Await(t, "session ended", 2)
-	require.Equal(t, 2, r.Log.Count("session ended"))
+	r.Log.Await(t, "session ended", 3)
+	require.Equal(t, 3, r.Log.Count("session ended"))
 	if strings.Contains(r.Log.String(), p.Password+"@") {
 		t.Error("the log has the password")
 	}

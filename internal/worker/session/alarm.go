@@ -25,9 +25,7 @@ func (a alarm) waited(then, now time.Time) time.Duration {
 // alarmChanged notes the start of an alarm. When the alarm clears, it resumes the work.
 func (s *Session) alarmChanged(b amqp.Blocking, ok bool) error {
 	if !ok {
-		// The connection is closed. The publishers are closed, too, and they know why.
-		s.alarm.notices = nil
-		return nil
+		return closedError("publishing", <-s.publishingClosed)
 	}
 	s.alarm.active = b.Active
 	if b.Active {
@@ -40,6 +38,7 @@ func (s *Session) alarmChanged(b amqp.Blocking, ok bool) error {
 	}
 	s.alarm.clearedAt = time.Now()
 	for _, l := range s.lanes.all {
+		s.renew(l)
 		if err := s.release(l); err != nil {
 			return err
 		}

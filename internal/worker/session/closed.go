@@ -30,22 +30,22 @@ func (s *Session) channelClosed(l *lane) error {
 
 // exchangeShut keeps the messages to an exchange that is missing or forbidden, unless they have another way.
 func (s *Session) exchangeShut(l *lane, reason *amqp.Error) error {
-	text := deferredMissing
+	text, parks := deferredMissing, false
 	switch {
 	case reason.Code == amqp.AccessRefused && l.exchange == "":
-		text = parkedForbidden
+		text, parks = parkedForbidden, true
 	case reason.Code == amqp.AccessRefused:
 		text = deferredForbidden
 	}
-	if !s.lanes.shut(l.exchange) {
+	if !s.lanes.shut[l.exchange] {
 		s.Log.Warn(text, "exchange", l.exchange, "error", reason)
 	}
-	l.condition = shut
+	s.lanes.shut[l.exchange] = true
 	s.reopen(l)
 	if !s.Flow.shut(l.exchange, reason) {
 		return s.aimWaiting()
 	}
-	if text == parkedForbidden {
+	if parks {
 		l.channelState = forbidden
 	}
 	return s.forgo(l)
@@ -54,10 +54,10 @@ func (s *Session) exchangeShut(l *lane, reason *amqp.Error) error {
 // isolate finds the message that the broker refuses, which need not be the oldest. It publishes each message alone, and
 // leaves the refused one to the broker.
 func (s *Session) isolate(l *lane, reason *amqp.Error) error {
-	if len(l.outstanding) == 1 && l.outstanding[0].sent.tag != 0 {
+	if len(l.outstanding) == 1 && l.outstanding[0].sent.tag != 0 && l.silence.tag == 0 {
 		culprit := l.outstanding[0]
 		l.outstanding = nil
-		l.judged(false)
+		s.judged(l, culprit)
 		l.isolation.answered()
 		l.isolation.found(s.Prefetch)
 		if err := s.reject(culprit, reason); err != nil {
@@ -82,8 +82,11 @@ func (s *Session) forgo(l *lane) error {
 
 // aimWaiting publishes the messages that wait for closed channels again, since their route can differ by now.
 func (s *Session) aimWaiting() error {
+	if s.alarm.active {
+		return nil
+	}
 	for _, l := range s.lanes.all {
-		if !l.closed() || s.alarm.active {
+		if !l.closed() {
 			continue
 		}
 		waiting := l.waiting

@@ -52,6 +52,10 @@ func (s *Session) publish(m *message) error {
 	if m.undecodable != nil {
 		return s.reject(m, m.undecodable)
 	}
+	if s.alarm.active { // a write could block the loop
+		s.keep(m)
+		return nil
+	}
 	var kept bool
 	now := time.Now()
 	m.route, kept = m.verdict.aim(m, s.alarm, now)
@@ -135,8 +139,8 @@ func (s *Session) report() {
 	}
 	count(s.backlog.messages, func(*message) bool { return true })
 	for _, l := range s.lanes.all {
-		count(l.outstanding, func(m *message) bool { return l.condition == shut || s.unanswered(m, now) })
-		count(l.waiting, func(*message) bool { return l.condition == shut })
+		count(l.outstanding, func(m *message) bool { return s.lanes.shut[l.exchange] || s.unanswered(m, now) })
+		count(l.waiting, func(*message) bool { return s.lanes.shut[l.exchange] })
 	}
 	s.watch.Report(r)
 }

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -68,11 +67,9 @@ func (d *detours) avoidRefusing(p *deadletter.Pipeline, a alarm, now time.Time) 
 	}
 }
 
-// avoidSilent begins detours around queues that have not answered for too long, although the broker accepted later
-// messages. It then returns an error to renew the session, so that the messages that wait for the queue take another
-// delay. If no message is answered, the first one can be the reason.
-func (d *detours) avoidSilent(p *deadletter.Pipeline, ls lanes, a alarm, now time.Time) error {
-	silent := false
+// avoidSilent begins detours around queues that have not answered for too long. It returns their lanes if the broker accepted later
+// messages. If no message is answered, the first one can be the reason.
+func (d *detours) avoidSilent(p *deadletter.Pipeline, ls lanes, a alarm, now time.Time) (silent []*lane) {
 	for _, l := range ls.all {
 		if len(l.outstanding) == 0 || l.outstanding[0].sent.tag == 0 {
 			continue
@@ -81,14 +78,13 @@ func (d *detours) avoidSilent(p *deadletter.Pipeline, ls lanes, a alarm, now tim
 		v := m.verdict.(*retried).sent //nolint:forcetypeassert // only a pipeline has delays
 		waits, acceptedLater := a.waited(m.sent.at, now), ls.heardOf.After(m.sent.at)
 		if v.Waits() && (acceptedLater && waits > detourAfter || waits > confirmTimeout) {
-			silent = silent || acceptedLater
 			d.avoid(p, v.Delay, now.Add(probePeriod))
+			if acceptedLater {
+				silent = append(silent, l)
+			}
 		}
 	}
-	if silent {
-		return fmt.Errorf("the queue of a delay has not answered for %s", detourAfter)
-	}
-	return nil
+	return silent
 }
 
 // avoid begins a detour. The first message from the given time on tries the delay again.

@@ -52,8 +52,8 @@ type Flow interface {
 	// shut notes that the broker closed the channel to an exchange. It reports whether messages that wait for the
 	// exchange count as returned.
 	shut(exchange string, reason *amqp.Error) (forgo bool)
-	// observe learns how time passes. It returns an error if the session must be renewed.
-	observe(ls lanes, a alarm, now time.Time) error
+	// observe learns how time passes. It returns the lanes whose messages wait too long for answers, and have another way.
+	observe(ls lanes, a alarm, now time.Time) (silent []*lane)
 }
 
 // common is what all flows have.

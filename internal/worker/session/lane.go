@@ -65,9 +65,7 @@ type condition int
 
 const (
 	available condition = iota
-	// shut: the broker closes the channel, since the exchange is missing or the user must not publish to it.
-	shut
-	// unbound: the exchange has no queue for messages that can go nowhere else.
+	// unboundExchange: the exchange has no queue for messages that can go nowhere else.
 	unboundExchange
 	// full: the only queue of the exchange refuses messages.
 	full
@@ -78,8 +76,8 @@ type confirmChannel struct {
 	amqpconn.Confirming
 	confirms chan amqp.Confirmation
 	returned *returned
-	// published is the delivery tag of the latest message.
-	published uint64
+	// published and confirmed are the delivery tags of the latest message and of the latest confirm.
+	published, confirmed uint64
 }
 
 // returned knows which messages of a channel the broker returned. The goroutine that reads the channel's answers notes them.
@@ -138,10 +136,9 @@ func (r *returned) take(id string) bool {
 	return r.ids[id]
 }
 
-// free reports whether a lane can serve another address.
+// free reports whether a lane can serve another address. A channel that owes a confirm would hold back later ones.
 func (l *lane) free() bool {
-	return l.channelState == open && l.condition == available && len(l.outstanding)+len(l.waiting) == 0 &&
-		l.isolation.left == 0 && l.silence.tag == 0
+	return l.channelState == open && l.condition == available && l.confirmed == l.published && len(l.waiting) == 0 && l.isolation.left == 0
 }
 
 // ready reports whether the message can be published now.
@@ -167,7 +164,7 @@ func (l *lane) outdateRarely(now time.Time) {
 
 // obstructed reports whether a message should not try the target now.
 func (l *lane) obstructed(now time.Time) bool {
-	return !l.nextProbe.IsZero() && (now.Before(l.nextProbe) || len(l.outstanding) > 0)
+	return !l.nextProbe.IsZero() && (now.Before(l.nextProbe) || len(l.outstanding)+len(l.waiting) > 0)
 }
 
 // publish sends a message. After an error, the channel's state is unknown, so the session must end. A closed channel is no error here:
@@ -192,8 +189,9 @@ func (l *lane) publish(m *message, route deadletter.Route, publishing amqp.Publi
 	return nil
 }
 
-// confirmed removes and returns the message that a confirm is for. It returns nil if the message is settled.
-func (l *lane) confirmed(tag uint64) *message {
+// confirm removes and returns the message that a confirm is for. It returns nil if the message is settled.
+func (l *lane) confirm(tag uint64) *message {
+	l.confirmed = tag
 	l.returned.identify(l.outstanding)
 	if len(l.outstanding) == 0 || l.outstanding[0].sent.tag != tag {
 		return nil
@@ -234,9 +232,6 @@ func (l *lane) settled(m *message) (returned bool) {
 	returned = l.returned.take(m.sent.id)
 	l.watch.Answered(time.Since(m.sent.at), m.accepted(), returned)
 	l.isolation.answered()
-	if !returned {
-		l.judged(m.accepted())
-	}
 	return returned
 }
 

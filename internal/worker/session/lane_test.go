@@ -49,7 +49,7 @@ func TestConfirmOfAnUnknownTagIsIgnored(t *testing.T) {
 		tag  uint64
 		want bool
 	}{{0, false}, {1, false}, {3, false}, {2, true}, {3, false}} {
-		if m := p.confirmed(step.tag); (m != nil) != step.want {
+		if m := p.confirm(step.tag); (m != nil) != step.want {
 			t.Errorf("tag %d is taken: %t", step.tag, m != nil)
 		}
 	}
@@ -100,7 +100,7 @@ func TestReturnOfNobodyKnowsWhatConcernsAll(t *testing.T) {
 	}}
 	p.returned.note(amqp.Return{Headers: amqp.Table{"retry-undecodable": "x"}})
 	for tag := range uint64(2) {
-		if m := p.confirmed(tag + 1); m == nil || !p.settled(m) {
+		if m := p.confirm(tag + 1); m == nil || !p.settled(m) {
 			t.Errorf("message %d is not returned", tag+1)
 		}
 	}

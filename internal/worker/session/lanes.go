@@ -1,6 +1,7 @@
 package session
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -23,6 +24,8 @@ type lanes struct {
 	most    int
 	open    func() (confirmChannel, error)
 	answers chan answer
+	// shut are the exchanges that are missing, or that the user must not publish to.
+	shut map[string]bool
 	// heardOf is the latest publishing time among the messages that the broker has accepted.
 	heardOf time.Time
 	// sweep fires when it is time to look for messages without an answer.
@@ -52,6 +55,7 @@ func (s *Session) lane(route deadletter.Route) *lane {
 	if len(s.lanes.all) >= s.lanes.most {
 		if l := s.lanes.free(); l != nil {
 			delete(s.lanes.all, l.address)
+			*l = lane{channelState: open, confirmChannel: l.confirmChannel}
 			return s.assign(l, at)
 		}
 		if at.target != "" {
@@ -74,17 +78,23 @@ func (ls lanes) free() *lane {
 }
 
 func (s *Session) assign(l *lane, at address) *lane {
-	l.address, l.watch, l.setsAside, l.silence = at, s.watch.Exchange(at.exchange), s.Flow.setsAside(at.exchange), silence{}
+	l.address, l.watch, l.setsAside = at, s.watch.Exchange(at.exchange), s.Flow.setsAside(at.exchange)
 	s.lanes.all[at] = l
 	return l
 }
 
-// openSoon opens a lane's channel while the loop goes on. It then publishes the messages that waited for the channel.
+// openSoon opens a lane's channel while the loop goes on. It then publishes the messages that waited for the channel. During an alarm,
+// the broker answers nothing. Renewed channels can take the last numbers for a while.
 func (s *Session) openSoon(l *lane, after time.Duration) {
 	time.AfterFunc(after, func() {
 		channel, err := s.lanes.open()
 		s.complete(func() error {
-			if err != nil {
+			switch {
+			case err != nil && !s.publishing.IsClosed() && (s.alarm.active || errors.Is(err, amqp.ErrChannelMax)):
+				s.openSoon(l, pause(l.closures))
+				l.closures++
+				return nil
+			case err != nil:
 				return err
 			}
 			channel.returned = newReturned(s.Flow.Config().PublishIDHeader())
@@ -130,6 +140,7 @@ func (s *Session) read(l *lane, c confirmChannel) {
 			answers, confirms = nil, c.confirms
 		case <-c.returned.looks:
 		case <-s.ended: // the library still waits until all is read
+			c.returned.note(amqp.Return{})
 			go drain(c.Returns)
 			go drain(c.confirms)
 			return
@@ -149,25 +160,6 @@ func (ls lanes) outstanding() (n int) {
 	return n
 }
 
-// shut reports whether the log says that an exchange is missing or forbidden.
-func (ls lanes) shut(exchange string) bool {
-	for at, l := range ls.all {
-		if at.exchange == exchange && l.condition == shut {
-			return true
-		}
-	}
-	return false
-}
-
-// reached notes that an exchange takes messages.
-func (ls lanes) reached(exchange string) {
-	for at, l := range ls.all {
-		if at.exchange == exchange && l.condition == shut {
-			l.condition = available
-		}
-	}
-}
-
 // bindingDeferrals is how often, in nine seconds, a publish is deferred after a missing exchange is back without a binding for the
 // message. Bindings often come a moment after the exchange.
 const bindingDeferrals = 8
@@ -181,7 +173,7 @@ func (s *Session) confirm(a answer) error {
 	if !a.ok {
 		return s.channelClosed(l)
 	}
-	m := l.confirmed(a.DeliveryTag)
+	m := l.confirm(a.DeliveryTag)
 	if m == nil {
 		l.silence.late(a.Confirmation, time.Now())
 		return nil
@@ -195,11 +187,9 @@ func (s *Session) confirm(a answer) error {
 
 // answered handles the broker's answer to a message.
 func (s *Session) answered(l *lane, m *message) error {
-	before := l.condition
 	returned := l.settled(m)
-	if before != available && l.condition == available {
-		s.lanes.reached(l.exchange)
-		s.Log.Info("the exchange is available again", "exchange", l.exchange)
+	if !returned {
+		s.judged(l, m)
 	}
 	if !m.accepted() {
 		return s.proceed(l, m, m.verdict.nacked(m))
@@ -209,13 +199,23 @@ func (s *Session) answered(l *lane, m *message) error {
 		s.lanes.heardOf = m.sent.at
 	}
 	switch {
-	case returned && l.condition == shut && l.exchange != "" && m.deferrals < bindingDeferrals: // the default exchange needs no bindings
+	case returned && s.lanes.shut[l.exchange] && l.exchange != "" && m.deferrals < bindingDeferrals: // the default exchange needs no bindings
 		s.keep(m)
 		return nil
 	case returned:
 		return s.proceed(l, m, m.verdict.returned(m))
 	}
 	return s.finish(m)
+}
+
+// judged notes that the broker has judged a message itself, so the exchange is there and bound.
+func (s *Session) judged(l *lane, m *message) {
+	before := l.condition
+	l.judged(m.accepted())
+	if s.lanes.shut[l.exchange] || before != available && l.condition == available {
+		delete(s.lanes.shut, l.exchange)
+		s.Log.Info("the exchange is available again", "exchange", l.exchange)
+	}
 }
 
 // unrouted notes that the exchange has no queue for a message, which can go nowhere else.
@@ -240,7 +240,7 @@ const (
 // renew replaces a channel that can itself be the cause of refusals. On RabbitMQ 3.10, a channel that a full quorum queue has refused
 // stays refused, even when the queue has room again. renew waits until no message is outstanding.
 func (s *Session) renew(l *lane) {
-	if l.closed() || l.channelState == open && !l.crowded(time.Now()) || len(l.outstanding) > 0 {
+	if s.alarm.active || l.closed() || l.channelState == open && !l.crowded(time.Now()) || len(l.outstanding) > 0 {
 		return
 	}
 	old := l.Channel

@@ -53,13 +53,18 @@ func (s *Session) reject(m *message, reason error) error {
 	if len(s.rejections.waiting) > 1 {
 		return nil // a look is under way
 	}
+	s.lookForLast()
+	return nil
+}
+
+// lookForLast looks for the last exchange and its queue.
+func (s *Session) lookForLast() {
 	look := s.rejections.look
 	exchange, queue := s.Flow.Config().Last()
 	go func() {
 		err := look(exchange, queue)
 		s.complete(func() error { return s.looked(err) })
 	}()
-	return nil
 }
 
 // replace publishes a copy of a message whose x-death the broker cannot read. Before RabbitMQ 3.13, a rejection would
@@ -81,6 +86,10 @@ func (s *Session) replace(m *message, reason error) error {
 // looked continues with the messages that waited for the look.
 func (s *Session) looked(err error) error {
 	if err != nil && !amqpconn.IsCode(err, amqp.NotFound) {
+		if s.alarm.active && !s.publishing.IsClosed() { // the broker answers nothing
+			s.lookForLast()
+			return nil
+		}
 		return err
 	}
 	if err != nil && !s.rejections.missing {
@@ -99,7 +108,7 @@ func (s *Session) looked(err error) error {
 
 func (s *Session) leaveOrKeep(m *message) error {
 	last, _ := s.Flow.Config().Last()
-	if l := s.lanes.all[address{exchange: last}]; !s.rejections.safe(time.Now()) || l != nil && l.condition != available {
+	if l := s.lanes.all[address{exchange: last}]; !s.rejections.safe(time.Now()) || s.lanes.shut[last] || l != nil && l.condition != available {
 		s.keep(m)
 		return nil
 	}

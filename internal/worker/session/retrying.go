@@ -73,7 +73,7 @@ func (f *Retrying) shut(exchange string, reason *amqp.Error) (forgo bool) {
 	return exchange == "" && reason.Code == amqp.AccessRefused
 }
 
-func (f *Retrying) observe(ls lanes, a alarm, now time.Time) error {
+func (f *Retrying) observe(ls lanes, a alarm, now time.Time) (silent []*lane) {
 	f.parked.observe(now)
 	f.detours.avoidRefusing(f.config, a, now)
 	return f.detours.avoidSilent(f.config, ls, a, now)

@@ -76,8 +76,8 @@ type Session struct {
 type connections struct {
 	consuming  amqpconn.Bounded
 	publishing *amqp.Connection
-	// consumingClosed has the broker's reason for closing the consuming connection.
-	consumingClosed chan *amqp.Error
+	// consumingClosed and publishingClosed have the broker's reason for closing a connection.
+	consumingClosed, publishingClosed chan *amqp.Error
 	// end closes ended when the session is closed.
 	ended <-chan struct{}
 	end   context.CancelFunc
@@ -126,6 +126,7 @@ func (s *Session) open(ctx, living context.Context, uri amqpconn.URI) (err error
 	if name := amqpconn.Product(s.publishing); name != product.RabbitMQ {
 		s.Unfamiliar.Do(func() { s.Log.Warn(product.Unfamiliar(name)) })
 	}
+	s.publishingClosed = s.publishing.NotifyClose(make(chan *amqp.Error, 1))
 	s.alarm.notices = s.publishing.NotifyBlocked(make(chan amqp.Blocking, 16))
 	// A flow also publishes to the default exchange, and one to the refused queue or the unrouted queue alone.
 	most, err := lanesWithin(len(config.Exchanges())+2, int(s.publishing.Config.ChannelMax))
@@ -133,13 +134,13 @@ func (s *Session) open(ctx, living context.Context, uri amqpconn.URI) (err error
 		return err
 	}
 	s.lanes = lanes{
-		all: map[address]*lane{}, most: most, sweep: time.NewTimer(tick), answers: make(chan answer, min(s.Prefetch, mostAnswers)),
+		all: map[address]*lane{}, shut: map[string]bool{}, most: most, sweep: time.NewTimer(tick), answers: make(chan answer, min(s.Prefetch, mostAnswers)),
 		open: func() (confirmChannel, error) {
 			channel, err := amqpconn.OpenConfirming(living, s.publishing, 0)
 			if err != nil {
 				return confirmChannel{}, err
 			}
-			return confirmChannel{Confirming: channel, confirms: channel.NotifyPublish(make(chan amqp.Confirmation, s.Prefetch))}, nil
+			return confirmChannel{Confirming: channel, confirms: channel.NotifyPublish(make(chan amqp.Confirmation, s.Prefetch+mostUnheard))}, nil
 		},
 	}
 	client, limit := Client(config, "consume", s.Version), WindowBytes(s.Prefetch)

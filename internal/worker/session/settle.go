@@ -54,7 +54,7 @@ func (s *Session) settleOne(a answer) (done bool) {
 		l.outstanding = nil
 		return err != nil
 	}
-	m := l.confirmed(a.DeliveryTag)
+	m := l.confirm(a.DeliveryTag)
 	return m != nil && m.accepted() && !l.settled(m) && s.finish(m) != nil
 }
 

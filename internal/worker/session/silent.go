@@ -73,17 +73,15 @@ func (s *Session) sweep(now time.Time) error {
 		if !l.setsAside {
 			continue
 		}
-		if err := s.settleSilent(l, now); err != nil {
+		if err := s.settleSilent(l, s.isSilent, now); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// settleSilent settles messages whose confirms the library holds back after an unanswered message. A message counts as refused if the
-// broker accepts messages that were published long after it. The queues that answer have the message, and the refused queue keeps it
-// for the silent one.
-func (s *Session) settleSilent(l *lane, now time.Time) error {
+// settleSilent settles messages whose confirms the library holds back after an unanswered message. Silent messages count as refused.
+func (s *Session) settleSilent(l *lane, isSilent func(l *lane, m *message, oldest bool, now time.Time) bool, now time.Time) error {
 	var oldest *message
 	if len(l.outstanding) > 0 {
 		oldest = l.outstanding[0]
@@ -92,7 +90,7 @@ func (s *Session) settleSilent(l *lane, now time.Time) error {
 	var silent, rest []*message
 	for _, m := range l.outstanding {
 		// Without a tag, the channel is closed.
-		if m.sent.tag != 0 && s.isSilent(l, m, m == oldest, now) {
+		if m.sent.tag != 0 && isSilent(l, m, m == oldest, now) {
 			silent = append(silent, m)
 		} else {
 			rest = append(rest, m)
@@ -105,7 +103,9 @@ func (s *Session) settleSilent(l *lane, now time.Time) error {
 		}
 	}
 	for _, m := range silent {
-		s.Patience.GiveUp(now)
+		if l.setsAside {
+			s.Patience.GiveUp(now)
+		}
 		l.silence.gaveUp(m.sent.tag, now)
 		l.settled(m)
 		if err := s.proceed(l, m, m.verdict.nacked(m)); err != nil {
@@ -116,8 +116,9 @@ func (s *Session) settleSilent(l *lane, now time.Time) error {
 	return s.release(l)
 }
 
-// isSilent reports whether a message has waited too long. If the broker accepts no later message, the oldest one is given up, to test
-// whether the broker would.
+// isSilent reports whether a message has waited too long, since the broker accepts messages that were published long after it. The
+// queues that answer have the message, and the refused queue keeps it for the silent one. If the broker accepts no later message, the
+// oldest one is given up, to test whether the broker would.
 func (s *Session) isSilent(l *lane, m *message, oldest bool, now time.Time) bool {
 	patience := l.silence.patience(s.Patience.At(now))
 	return s.alarm.waited(m.sent.at, s.lanes.heardOf) > patience ||
@@ -147,8 +148,10 @@ func (s *Session) stalled(now time.Time) error {
 		return s.inbox.lost() // no delivery shows this during an alarm
 	}
 	s.inbox.observe(now)
-	if err := s.Flow.observe(s.lanes, s.alarm, now); err != nil {
-		return err
+	for _, l := range s.Flow.observe(s.lanes, s.alarm, now) {
+		if err := s.settleSilent(l, func(*lane, *message, bool, time.Time) bool { return true }, now); err != nil {
+			return err
+		}
 	}
 	for _, l := range s.lanes.all {
 		if len(l.outstanding) > 0 && s.alarm.waited(l.outstanding[0].sent.at, now) > confirmTimeout {

@@ -69,7 +69,7 @@ func TestSilentTarget(t *testing.T) {
 	fresh := &message{sent: publish{tag: 2, at: now, confirmation: answered(false)}, verdict: failing()}
 	l.outstanding = []*message{m, fresh}
 	s.lanes.heardOf = now
-	require.NoError(t, s.settleSilent(l, now))
+	require.NoError(t, s.settleSilent(l, s.isSilent, now))
 	require.True(t, m.verdict.(*retried).Refused)
 	require.Equal(t, []*message{fresh}, l.outstanding)
 	require.Equal(t, stale, l.channelState, "no other channel is asked for")
@@ -115,13 +115,13 @@ func TestLanes(t *testing.T) {
 	if shared == a || shared == b || to("x", "d") != shared || to("y", "") == shared {
 		t.Error("while no lane is idle, further targets must have the lane of their exchange")
 	}
-	b.channelState = open
-	if to("y", "e") != b || s.lanes.all[address{"x", "b"}] != nil {
-		t.Error("an idle lane does not serve another target")
+	b.channelState, b.nextProbe = open, time.Now()
+	if to("y", "e") != b || s.lanes.all[address{"x", "b"}] != nil || !b.nextProbe.IsZero() {
+		t.Error("an idle lane does not serve another target as a new one would")
 	}
 	for _, busy := range []func(*lane){
-		func(l *lane) { l.waiting = []*message{{}} }, func(l *lane) { l.outstanding = []*message{{}} }, func(l *lane) { l.silence.tag = 1 },
-		func(l *lane) { l.channelState = stale }, func(l *lane) { l.condition = shut }, func(l *lane) { l.isolation.left = 1 },
+		func(l *lane) { l.waiting = []*message{{}} }, func(l *lane) { l.published = 1 },
+		func(l *lane) { l.channelState = stale }, func(l *lane) { l.condition = full }, func(l *lane) { l.isolation.left = 1 },
 	} {
 		l := lane{channelState: open}
 		require.True(t, l.free())
@@ -177,7 +177,7 @@ func TestAcceptedBehindASilentMessage(t *testing.T) {
 		})
 	}
 	p.returned.note(amqp.Return{Headers: amqp.Table{deadletter.HeaderPublishID: "b"}})
-	require.NoError(t, s.settleSilent(p, now))
+	require.NoError(t, s.settleSilent(p, s.isSilent, now))
 	if !slices.Equal(acks, []uint64{3}) || len(p.outstanding) != 1 || len(s.backlog.messages) != 1 {
 		t.Errorf("acknowledged %d, outstanding %d, kept %d", acks, len(p.outstanding), len(s.backlog.messages))
 	}
