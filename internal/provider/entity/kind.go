@@ -84,10 +84,10 @@ type ImportChecker interface {
 	CheckImport(ctx context.Context, id []string) diag.Diagnostics
 }
 
-// Title is the kind's name with a capital letter, as at the beginning of a sentence.
+// Title is the type's name with a capital letter, as at the beginning of a sentence.
 func (k ResourceType) Title() string { return strings.ToUpper(string(k.Name[:1])) + string(k.Name[1:]) }
 
-// ResourceType is the type's name in configurations.
+// TypeName is the type's name in configurations.
 func (k ResourceType) TypeName() string { return "rabbitmq_" + k.Type }
 
 // LastPath is the attribute that messages name a resource by.

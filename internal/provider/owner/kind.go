@@ -98,7 +98,8 @@ type Model[M, S any] interface {
 
 // Define defines the resource of a kind.
 func Define[M any, S Spec[S], P Model[M, S]](kind ResourceType[S]) entity.Definition[M] {
-	return entity.Definition[M]{ResourceType: kind.ResourceType, Of: func(run *configured.Provider) entity.Resource[M] { return owned[M, S, P]{kind, run} }}
+	of := func(run *configured.Provider) entity.Resource[M] { return owned[M, S, P]{kind, run} }
+	return entity.Definition[M]{ResourceType: kind.ResourceType, Of: of}
 }
 
 // owned is a resource of a kind during one call from Terraform.

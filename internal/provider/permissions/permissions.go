@@ -22,7 +22,9 @@ import (
 var Resource = entity.Definition[model]{ResourceType: kind.ResourceType, Of: of}
 
 var kind = plain.ResourceType[broker.Permission]{
-	ResourceType: entity.ResourceType{Type: "permissions", Name: configured.Permissions, Common: true, Parts: parts, Schema: permissionsSchema},
+	ResourceType: entity.ResourceType{
+		Type: "permissions", Name: configured.Permissions, Common: true, Parts: parts, Schema: permissionsSchema,
+	},
 	Existed: func(ctx context.Context, run *configured.Provider, id []string) (bool, error) {
 		_, exists, err := run.Client.Permission(ctx, grant(id))
 		return exists, err

@@ -29,7 +29,9 @@ type byExchange = map[string]broker.TopicPermission
 var Topic = entity.Definition[topicModel]{ResourceType: topicKind.ResourceType, Of: ofTopic}
 
 var topicKind = plain.ResourceType[byExchange]{
-	ResourceType: entity.ResourceType{Type: "topic_permissions", Name: configured.TopicPermissions, Common: true, Parts: parts, Schema: topicSchema},
+	ResourceType: entity.ResourceType{
+		Type: "topic_permissions", Name: configured.TopicPermissions, Common: true, Parts: parts, Schema: topicSchema,
+	},
 	Existed: func(ctx context.Context, run *configured.Provider, id []string) (bool, error) {
 		live, err := run.Client.TopicPermissionsOf(ctx, grant(id))
 		return len(live) > 0, err

@@ -46,6 +46,7 @@ func (f *Delaying) shut(exchange string, _ *amqp.Error) (forgo bool) {
 	return exchange == f.config.Names.Refused() || exchange == f.config.Names.OnlyUnrouted()
 }
 
+//nolint:unparam // the flow of a pipeline can return lanes
 func (f *Delaying) observe(_ lanes, _ alarm, now time.Time) (silent []*lane) {
 	f.parked.observe(now)
 	return nil

@@ -149,7 +149,7 @@ func (s *Session) read(l *lane, c confirmChannel) {
 }
 
 func drain[T any](from <-chan T) {
-	for range from { //nolint:revive // nothing is done with it
+	for range from {
 	}
 }
 

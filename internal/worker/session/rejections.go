@@ -108,7 +108,8 @@ func (s *Session) looked(err error) error {
 
 func (s *Session) leaveOrKeep(m *message) error {
 	last, _ := s.Flow.Config().Last()
-	if l := s.lanes.all[address{exchange: last}]; !s.rejections.safe(time.Now()) || s.lanes.shut[last] || l != nil && l.condition != available {
+	l := s.lanes.all[address{exchange: last}]
+	if !s.rejections.safe(time.Now()) || s.lanes.shut[last] || l != nil && l.condition != available {
 		s.keep(m)
 		return nil
 	}

@@ -134,7 +134,8 @@ func (s *Session) open(ctx, living context.Context, uri amqpconn.URI) (err error
 		return err
 	}
 	s.lanes = lanes{
-		all: map[address]*lane{}, shut: map[string]bool{}, most: most, sweep: time.NewTimer(tick), answers: make(chan answer, min(s.Prefetch, mostAnswers)),
+		all: map[address]*lane{}, shut: map[string]bool{}, most: most,
+		sweep: time.NewTimer(tick), answers: make(chan answer, min(s.Prefetch, mostAnswers)),
 		open: func() (confirmChannel, error) {
 			channel, err := amqpconn.OpenConfirming(living, s.publishing, 0)
 			if err != nil {
