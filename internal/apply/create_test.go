@@ -8,9 +8,11 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -66,6 +68,34 @@ func TestFailedCreateRemovesPoliciesToo(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	requireLive(t, c, p, topology.Topology{})
+}
+
+// If another policy would then drop messages, the policy that keeps it off stays.
+func TestFailedCreateKeepsThePolicyThatKeepsALimitOff(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	p := refusedInTheMiddle(t, b)
+	b.Call(t, http.MethodPut, b.Path("policies", "limit"), map[string]any{
+		"pattern": "^work$", "apply-to": "queues", "priority": 0, "definition": map[string]any{"max-length": 1},
+	}, nil)
+	const messages = 3
+	a := newApplier(t, b, b.Before(t, func(r *http.Request) {
+		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/retry/orders/queues") {
+			for range messages {
+				b.Publish(t, "", "work", amqp.Publishing{DeliveryMode: amqp.Persistent})
+			}
+		}
+	}))
+	err := create(t, a, p)
+	var left *NotUndoneError
+	var kept *KeptError
+	if !errors.As(err, &left) || !errors.As(left, &kept) || kept.Queues["work"] == "" {
+		t.Errorf("got %v", err)
+	}
+	for range messages {
+		_, there := b.Get(t, "work")
+		require.True(t, there, "a message was dropped")
+	}
 }
 
 // refusedInTheMiddle returns a pipeline with a policy that the broker accepts, and then one that it refuses.
@@ -330,12 +360,10 @@ func TestQueueThatTwoAttachAtOnce(t *testing.T) {
 			b.DeclareQueue(t, "work", "quorum", nil)
 			b.Call(t, http.MethodPut, b.Path("exchanges", "bills.return"), map[string]any{"type": "direct"}, nil)
 			theirs := pipeline.Names("bills").ReturnBinding("work")
-			var once sync.Once
+			var attached atomic.Int32
 			a := newApplier(t, b, b.Before(t, func(r *http.Request) {
-				if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/e/orders.return/q/work") {
-					once.Do(func() {
-						b.Call(t, http.MethodPost, b.Path("bindings", "e", theirs.Source, "q", "work"), map[string]any{"routing_key": theirs.RoutingKey}, nil)
-					})
+				if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/e/orders.return/q/work") && attached.Add(1) == 1 {
+					b.Call(t, http.MethodPost, b.Path("bindings", "e", theirs.Source, "q", "work"), map[string]any{"routing_key": theirs.RoutingKey}, nil)
 				}
 			}))
 			err := attach(t, a, b)
@@ -350,6 +378,7 @@ func TestQueueThatTwoAttachAtOnce(t *testing.T) {
 			if policies, doubtful := topology.NewMatcher(now.Policies).Queue("work", topology.Quorum, now.Version); len(policies)+len(doubtful) > 0 {
 				t.Errorf("policies apply to the queue: %v, %v", policies, doubtful)
 			}
+			require.EqualValues(t, 1, attached.Load(), "the queue was attached again, and the other one would give way, too")
 		})
 	}
 }

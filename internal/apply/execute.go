@@ -133,7 +133,9 @@ func (e *execution) deleteAll(ctx context.Context, s step) error {
 		return err
 	}
 	return eachNamed(ctx, s.exchanges, func(ctx context.Context, name string, exchange topology.Exchange) error {
-		return e.tolerated(s, e.delete(ctx, exchangeOf(name, exchange)))
+		o := exchangeOf(name, exchange)
+		e.undo.add("restore exchange "+name, e.declare(o))
+		return e.tolerated(s, e.delete(ctx, o))
 	})
 }
 

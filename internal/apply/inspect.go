@@ -214,6 +214,12 @@ func (a *Applier) Refused(ctx context.Context, change Change) (map[string]string
 	return found, err
 }
 
+// RefusedRemoval describes the contents of each queue that prevents a removal, by one inspection.
+func (a *Applier) RefusedRemoval(ctx context.Context, change Change) (map[string]string, error) {
+	found, _, err := a.visible(ctx, change.Vhost, change.allChecks())
+	return found, err
+}
+
 // visible describes the visible contents of each queue, by one inspection. It also lists the stuck queues of others.
 func (a *Applier) visible(ctx context.Context, vhost string, checks emptinessChecks) (found map[string]string, stuck []string, err error) {
 	found = map[string]string{}

@@ -135,6 +135,26 @@ func TestFailedCreateIsUndoneUnderTheGuard(t *testing.T) {
 	requireSame(t, c.All.Topology, list(t, a, b.Vhost).Topology)
 }
 
+func TestFailedRemovalRestoresExchanges(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	p := created(t, b)
+	a := newApplier(t, b, b.Behind(t, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
+		if r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, "/orders.return") {
+			http.Error(w, `{"error":"bad_request","reason":"refused"}`, http.StatusBadRequest)
+			return
+		}
+		api.ServeHTTP(w, r)
+	}))
+	before := list(t, a, b.Vhost)
+	err := a.Remove(t.Context(), changeTo(t, a, p, nil))
+	var left *NotUndoneError
+	if err == nil || errors.As(err, &left) {
+		t.Fatalf("got %v", err)
+	}
+	requireSame(t, before.Topology, list(t, a, b.Vhost).Topology)
+}
+
 // If a removal is refused after the work queues are detached, it attaches them again.
 func TestRefusedRemovalGivesTheGuardItsLiveForm(t *testing.T) {
 	t.Parallel()

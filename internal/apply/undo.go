@@ -61,7 +61,7 @@ func (e *execution) removeMade(ctx context.Context) error {
 	}
 	removal := e.Change
 	// A policy can still appear if its write was not answered.
-	removal.All, removal.Live = all, e.made
+	removal.All, removal.Live, removal.Wanted = all, e.made, topology.New()
 	removal.All.Topology = topology.Merge(all.Topology, topology.Topology{Policies: e.made.Policies})
 	undo := e.execution(removal)
 	err = undo.removeAll(ctx, goOn)

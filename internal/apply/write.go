@@ -155,10 +155,14 @@ func (e *execution) confirm(ctx context.Context, s step) error {
 		if rival < 0 {
 			return nil
 		}
+		left := e.client.Unbind(context.WithoutCancel(ctx), e.Vhost, own)
+		if left == nil { // else the removal of what was made would check that it can be restored, and so restore it
+			e.remember(func(made *topology.Topology) { made.Bindings = slices.DeleteFunc(made.Bindings, own.Equal) })
+		}
 		return errors.Join(
 			fmt.Errorf("queue %q was attached to the pipeline %q at the same time. A queue belongs to one pipeline: remove it from one of the two",
 				own.Destination, e.AttachedBy(now[rival])),
-			notUndone(e.client.Unbind(context.WithoutCancel(ctx), e.Vhost, own)),
+			notUndone(left),
 		)
 	})
 }

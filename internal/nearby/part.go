@@ -34,7 +34,7 @@ func (c Center) With(objects topology.Topology) Center {
 
 // Near returns the part of the vhost that can matter to these owners and queues. Every check of them finds the same there as in the
 // whole vhost. A plan of pipelines leaves out other pipelines with a definition, so the part has only the objects of those that touch
-// the center, and their definitions. Callers must not change the result, except for its maps and its list of bindings.
+// the center, and their definitions. Callers must not change the result.
 func (x *Index) Near(c Center) topology.Vhost {
 	p := part{
 		Index: x, owners: map[string]bool{}, center: map[end]bool{}, throughPipelines: len(c.DelayedExchanges) > 0,

@@ -1,7 +1,6 @@
 package configured
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"sync"
@@ -23,8 +22,14 @@ const (
 )
 
 // Changes returns the changes with a name. A write ends all but [Lasting] ones.
-func (s *Provider) Changes(ctx context.Context, name string) *Changes {
-	changes, _ := Once(ctx, s, name, func(context.Context) (*Changes, error) { return &Changes{}, nil })
+func (s *Provider) Changes(name string) *Changes {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	changes := s.operation.changes[name]
+	if changes == nil {
+		changes = &Changes{}
+		s.operation.changes[name] = changes
+	}
 	return changes
 }
 

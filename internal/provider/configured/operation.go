@@ -51,6 +51,7 @@ type operation struct {
 
 	going      map[Key][]string
 	remembered map[string]*remembered
+	changes    map[string]*Changes
 	claimed    map[string]string
 	wrote      bool
 	// ownersWrite says that a resource that owns many objects is being changed.
@@ -66,7 +67,7 @@ func newOperation() *operation {
 	return &operation{
 		begun:     time.Now(),
 		refreshed: map[Key]bool{}, planned: map[Key]bool{}, lookedUp: map[Key]bool{},
-		going: map[Key][]string{}, remembered: map[string]*remembered{}, claimed: map[string]string{},
+		going: map[Key][]string{}, remembered: map[string]*remembered{}, changes: map[string]*Changes{}, claimed: map[string]string{},
 		found: map[string]map[Key]bool{}, told: map[string]bool{},
 	}
 }
@@ -129,19 +130,20 @@ func (s *Provider) Plans(key Key) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	o := s.operation
-	if o.planned[key] || o.wrote && len(o.plannedBefore) > 0 && !o.plannedBefore[key] {
+	another := len(o.refreshed) > 0 || len(o.plannedBefore) > 0 && !o.plannedBefore[key]
+	if o.planned[key] || o.wrote && another {
 		s.operation = newOperation()
 		s.operation.plannedBefore = o.planned
 	}
 	s.operation.planned[key] = true
 }
 
-// LooksUp notes that a data source reads an object, once in an operation. If two data sources read one object, the second costs
-// another listing.
+// LooksUp notes that a data source reads an object, once in an operation. During an apply, each reads what the apply has done so far.
+// If two data sources read one object, the second costs another listing.
 func (s *Provider) LooksUp(key Key) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if s.operation.lookedUp[key] {
+	if s.operation.wrote || s.operation.lookedUp[key] {
 		s.operation.forget()
 	}
 	s.operation.lookedUp[key] = true
@@ -208,6 +210,7 @@ func (s *Provider) MarkWritten(by Kind, deletes bool) {
 		s.operation.ownersWrite = true
 	}
 	clear(s.fates)
+	maps.DeleteFunc(s.operation.changes, func(name string, _ *Changes) bool { return !strings.HasPrefix(name, Lasting) })
 	s.operation.forget()
 }
 

@@ -3,6 +3,7 @@ package configured
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -99,6 +100,35 @@ func TestPlanAfterAnApplyIsAnotherOperation(t *testing.T) {
 	}
 	if s.Plans(Key{Pipeline, "/", "later"}); s.HasWritten() {
 		t.Error("the apply goes on with what was not planned before")
+	}
+	s.Refreshes(orders)
+	s.MarkWritten(Pipeline, true)
+	if s.Plans(orders); s.HasWritten() {
+		t.Error("a destroy after a refresh goes on with a plan")
+	}
+}
+
+// A look-up during an apply sees what the apply has done, and takes nothing from what the plan knows.
+func TestLookUpForgetsOnlyAnswers(t *testing.T) {
+	t.Parallel()
+	var listings atomic.Int32
+	s := counting(&listings)
+	orders := Key{Queue, "/", "orders"}
+	s.Changes(PlannedPolicies + "/").Add(func(*topology.Vhost) {})
+	s.LooksUp(orders)
+	s.LooksUp(orders)
+	if len(s.Changes(PlannedPolicies+"/").Now().all) != 1 {
+		t.Error("the planned policies are gone")
+	}
+	s.MarkWritten(Pipeline, false)
+	for want := range 2 {
+		s.LooksUp(Key{Queue, "/", fmt.Sprint(want)})
+		if got, _ := s.Listed(t.Context(), "/"); got.Nodes != want+1 {
+			t.Errorf("listing %d, want %d", got.Nodes, want+1)
+		}
+	}
+	if len(s.Changes(PlannedPolicies+"/").Now().all) != 0 {
+		t.Error("a write ends no plan")
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/nearby"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
@@ -61,17 +62,14 @@ func (o owned[M, S, P]) checkPlan(ctx context.Context, plan M, priorModel *M) di
 	}
 	diags.Append(o.checkUser(*user, next)...)
 	name := o.vhost(plan)
-	center := o.center(models...).With(next.Expand())
-	nothing := topology.Vhost{Topology: topology.New(), OperatorPolicies: map[string]topology.Policy{}}
-	center.Policies = o.plannedPolicies(ctx, name).In(nothing).Policies
-	vhost, err := o.run.Near(ctx, name, center)
+	_, err := o.run.Listed(ctx, name)
 	switch {
 	case broker.IsNotFound(err):
 		diags.Append(entity.VhostNotThereYet(ctx, o.run, name)...)
 	case err != nil:
 		diags.Append(entity.CannotList(name, " to check the plan", err))
 	default:
-		diags.Append(o.compare(ctx, plan, next, prior, vhost, lifecycle.Force, over)...)
+		diags.Append(o.compare(ctx, plan, next, prior, o.center(models...), lifecycle.Force, over)...)
 	}
 	return diags
 }
@@ -79,12 +77,21 @@ func (o owned[M, S, P]) checkPlan(ctx context.Context, plan M, priorModel *M) di
 // comparisons limits the comparisons at the same time: each has its own copies of what can be a large vhost.
 var comparisons = make(chan struct{}, runtime.GOMAXPROCS(0))
 
-// compare compares a plan with the vhost.
+// compare compares a plan with what matters to it in the listed vhost, and with the policies of the same plan.
 func (o owned[M, S, P]) compare(
-	ctx context.Context, plan M, next S, prior *S, vhost topology.Vhost, force bool, over attribute.Inputs,
+	ctx context.Context, plan M, next S, prior *S, center nearby.Center, force bool, over attribute.Inputs,
 ) diag.Diagnostics {
 	comparisons <- struct{}{}
 	defer func() { <-comparisons }()
+	name := o.vhost(plan)
+	o.run.Changes(configured.PlannedObjects + name).Add(brings(next)) // first, so that a policy that is planned from now on sees them
+	policies := o.run.Changes(configured.PlannedPolicies + name).Now()
+	nothing := topology.Vhost{Topology: topology.New(), OperatorPolicies: map[string]topology.Policy{}}
+	center.Policies = policies.In(nothing).Policies
+	vhost, err := o.run.Near(ctx, name, center.With(next.Expand()))
+	if err != nil {
+		return diag.Diagnostics{entity.CannotList(name, " to check the plan", err)}
+	}
 	if prior == nil {
 		if diags := o.checkInService(ctx, plan, vhost.Topology); diags.HasError() {
 			return diags
@@ -95,20 +102,13 @@ func (o owned[M, S, P]) compare(
 		change := o.change(prior, &next, vhost)
 		diags, lost = o.warnOfRefusal(ctx, change, *prior), o.warnOfLost(change, *prior, &next)
 	}
-	o.run.Changes(ctx, configured.PlannedObjects+o.vhost(plan)).Add(brings(next))
-	vhost = o.plannedPolicies(ctx, o.vhost(plan)).In(vhost)
-	diags.Append(o.CheckPlan(o.run, next, prior, vhost, force, over)...)
+	diags.Append(o.CheckPlan(o.run, next, prior, policies.In(vhost), force, over)...)
 	diags.Append(lost...)
 	// A plan that only repairs objects can be the first one of a destroy.
 	if diags.HasError() && prior != nil && topology.Diff((*prior).Expand(), next.Expand()).Empty() {
 		diags.Append(o.destroyWithoutRefresh())
 	}
 	return diags
-}
-
-// plannedPolicies are the policies that this plan has had in the vhost so far.
-func (o owned[M, S, P]) plannedPolicies(ctx context.Context, vhost string) *configured.Changes {
-	return o.run.Changes(ctx, configured.PlannedPolicies+vhost).Now()
 }
 
 // brings adds the wanted objects to a vhost, in place. It leaves out queues that others use, too: a new pipeline accepts some policies of

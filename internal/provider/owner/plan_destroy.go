@@ -41,20 +41,24 @@ func (o owned[M, S, P]) warnOfDestroy(ctx context.Context, spec S, change apply.
 		diags.AddWarning(use.Summary, use.Planned)
 	}
 	diags.Append(o.warnOfBindings(spec, change, lifecycle.Force)...)
-	queues := append(slices.Collect(maps.Keys(spec.Expand().Queues)), change.Exposed()...)
-	if len(queues) == 0 {
-		return diags
+	if lifecycle.Force {
+		return append(diags, o.warnOfForce(ctx, change)...)
 	}
-	atRisk := topology.DeadLettersAtRisk(change.Live, change.Wanted, change.All, change.SharedQueues)
-	contents, err := o.run.Applier.Contents(ctx, change.Vhost, queues, atRisk)
-	switch {
-	case err != nil || len(contents) == 0:
-	case lifecycle.Force:
-		diags.Append(o.destroyDeletesMessages(contents))
-	default:
+	if contents, err := o.run.Applier.RefusedRemoval(ctx, change); err == nil && len(contents) > 0 {
 		diags.AddWarning(o.destroyLosesMessages(spec, contents))
 	}
 	return diags
+}
+
+// warnOfForce names the queues whose messages a forced destroy deletes.
+func (o owned[M, S, P]) warnOfForce(ctx context.Context, change apply.Change) diag.Diagnostics {
+	queues := append(slices.Collect(maps.Keys(change.Live.Queues)), change.Exposed()...)
+	atRisk := topology.DeadLettersAtRisk(change.Live, change.Wanted, change.All, change.SharedQueues)
+	contents, err := o.run.Applier.Contents(ctx, change.Vhost, queues, atRisk)
+	if err != nil || len(contents) == 0 {
+		return nil
+	}
+	return diag.Diagnostics{o.destroyDeletesMessages(contents)}
 }
 
 // warnOfRefusal names in the plan of a change the queues that will make the apply fail.

@@ -38,7 +38,7 @@ func (o owned[M, S, P]) resolve(ctx context.Context, plan, priorModel *M) (next 
 // listForWrite reads the vhost just before a change and reports everything that prevents it, so that no change stops halfway. A policy
 // of the same apply is written before, or is compared with the wanted objects.
 func (o owned[M, S, P]) listForWrite(ctx context.Context, vhost string, next S, prior *S) (topology.Vhost, diag.Diagnostics) {
-	o.run.Changes(ctx, configured.Written+vhost).Add(brings(next))
+	o.run.Changes(configured.Written + vhost).Add(brings(next))
 	all, diags := entity.Fresh(ctx, o.run, vhost)
 	if diags.HasError() {
 		return all, diags

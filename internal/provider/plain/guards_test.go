@@ -118,6 +118,23 @@ func TestAcc_EmptiedQueueIsDeletedDespiteAnOldListing(t *testing.T) {
 	require.True(t, old)
 }
 
+// The state of a queue in the form of the common provider has no type. The broker's own says that it deletes only an empty one.
+func TestAcc_MessageAtTheLastMomentKeepsAClassicQueue(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	c := core("rabbitmq_queue", map[string]any{"name": "q", "vhost": b.Vhost, "settings": []any{map[string]any{"durable": true}}})
+	c.MustApply(t)
+	brokertest.Eventually(t, func() error { return hasStatistics(t, b, "q") })
+	c.Endpoint = b.Before(t, func(r *http.Request) {
+		if r.Method == http.MethodDelete {
+			b.Publish(t, "", "q", amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("late")})
+		}
+	})
+	require.ErrorContains(t, c.Destroy(t.Context()), "would lose messages")
+	m, _ := b.Get(t, "q")
+	require.Equal(t, "late", string(m.Body))
+}
+
 func TestAcc_QueueIsDeletedByForce(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)

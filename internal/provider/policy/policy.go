@@ -86,8 +86,8 @@ func (r resources) Plan(ctx context.Context, plan, prior *model) diag.Diagnostic
 func (r resources) planned(ctx context.Context, plan model) func(topology.Vhost) preflight.Findings {
 	conflicts, vhost := r.conflicts(plan, true), plan.Vhost.ValueString()
 	return func(all topology.Vhost) preflight.Findings {
-		policies := r.Run.Changes(ctx, configured.PlannedPolicies+vhost).Add(func(all *topology.Vhost) { r.change(all, plan, true) })
-		return conflicts(policies.In(r.Run.Changes(ctx, configured.PlannedObjects+vhost).Now().In(all)))
+		policies := r.Run.Changes(configured.PlannedPolicies + vhost).Add(func(all *topology.Vhost) { r.change(all, plan, true) })
+		return conflicts(policies.In(r.Run.Changes(configured.PlannedObjects + vhost).Now().In(all)))
 	}
 }
 
@@ -126,7 +126,7 @@ func (r resources) Delete(ctx context.Context, state model) diag.Diagnostics {
 // checked changes a policy if nothing speaks against it. Policies change one after the other, since two changes can be harmful together.
 // A recent listing that speaks against a change can still have what this apply has just deleted, so a fresh one decides.
 func (r resources) checked(ctx context.Context, m model, isNew, stays bool, write func() diag.Diagnostics) diag.Diagnostics {
-	vhost, done := m.Vhost.ValueString(), r.Run.Changes(ctx, configured.Written+m.Vhost.ValueString())
+	vhost, done := m.Vhost.ValueString(), r.Run.Changes(configured.Written+m.Vhost.ValueString())
 	done.Lock()
 	defer done.Unlock()
 	conflicts := r.conflicts(m, stays)

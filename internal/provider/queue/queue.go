@@ -147,13 +147,13 @@ func (q queues) Delete(ctx context.Context, state model) diag.Diagnostics {
 	vhost, name, remove := state.Vhost.ValueString(), state.Name.ValueString(), q.Run.Applier.ForceRemove
 	if !state.ForceDestroy.ValueBool() {
 		remove = q.Run.Applier.Remove
-		switch unused, err := q.unused(ctx, vhost, name); {
+		switch kind, unused, err := q.unused(ctx, vhost, name); {
 		case broker.IsNotFound(err):
 			return q.GoneWithVhost(ctx, state, vhost, err)
 		case err != nil:
 			return q.deleted(state, err)
 		case unused:
-			return q.deleted(state, q.Run.Client.DeleteQueue(ctx, vhost, name, state.Object().Type))
+			return q.deleted(state, q.Run.Client.DeleteQueue(ctx, vhost, name, kind))
 		}
 	}
 	all, err := q.Run.Fresh(ctx, vhost)
@@ -198,41 +198,41 @@ func (q queues) deleted(state model, err error) diag.Diagnostics {
 	return q.Failed("delete", state, err)
 }
 
-// unused reports whether a queue is empty, and has neither consumers nor bindings.
-func (q queues) unused(ctx context.Context, vhost, name string) (bool, error) {
+// unused reports whether a queue is empty, and has neither consumers nor bindings. It also returns its type.
+func (q queues) unused(ctx context.Context, vhost, name string) (kind string, unused bool, err error) {
 	info, err := q.Run.Client.Queue(ctx, vhost, name)
 	if err != nil {
-		return false, err
+		return "", false, err
 	}
 	switch waited, err := q.Run.AwaitCounts(ctx, q.Run.Applier.Times().Settle); {
 	case err != nil:
-		return false, err
+		return "", false, err
 	case waited:
 		if info, err = q.Run.Client.Queue(ctx, vhost, name); err != nil {
-			return false, err
+			return "", false, err
 		}
 	}
 	if !idle(info) {
-		return false, nil
+		return info.Type, false, nil
 	}
 	all, err := q.Run.RecentForDelete(ctx, vhost)
 	if err != nil {
-		return false, err
+		return info.Type, false, err
 	}
 	if bound, err := q.bound(ctx, vhost, name, all); err != nil || bound {
-		return false, err
+		return info.Type, false, err
 	}
 	if info.Type == stream {
-		return true, nil
+		return info.Type, true, nil
 	}
 	if !apply.Answers(all.Queues[name]) {
-		return false, nil
+		return info.Type, false, nil
 	}
 	holds, err := q.Run.Applier.HoldsMessage(ctx, vhost, name)
 	if holds { // a queue of engine native delays it now, so that a second question would not find it
 		err = &apply.KeptError{Queues: map[string]string{name: apply.Uncounted}}
 	}
-	return err == nil, err
+	return info.Type, err == nil, err
 }
 
 // idle reports whether the counts show neither messages nor consumers.

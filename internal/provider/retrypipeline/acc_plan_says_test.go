@@ -66,6 +66,22 @@ func TestAcc_PlansSayWhatIsDropped(t *testing.T) {
 	plan("a queue dead-letters by its arguments", taker, true)
 }
 
+// A queue with a consumer keeps its pipeline, and a failed queue that others use stays with its messages.
+func TestAcc_DestroyPlansNameWhatTheApplyRefuses(t *testing.T) {
+	t.Parallel()
+	tf := newCLI(t)
+	shares := pipelineNamed(tf.Broker, "bills", `work_queues = { bills = { declare = true, failed_queue = { name = "dead", declare = false } } }`)
+	goes := pipelineNamed(tf.Broker, "orders", `work_queues = { work = { declare = true, failed_queue = { name = "dead" } } }`)
+	tf.applied(t, goes)
+	tf.applied(t, goes+shares)
+	tf.Publish(t, "", "dead", amqp.Publishing{DeliveryMode: amqp.Persistent})
+	acctest.AwaitCount(t, tf.Broker, "dead", 1)
+	omits(t, tf.planned(t, shares), "dead: 1 message")
+	tf.Consume(t, "work", 1)
+	awaitReported(t, tf.Broker, "work", "consumers", 1.0)
+	mentions(t, tf.planned(t, shares), "work: 1 consumer")
+}
+
 // Bindings from the pipeline's exchanges are deleted with them. With force_destroy, bindings to its objects are deleted, too.
 // Each plan names the bindings that it deletes. Without force_destroy, bindings to its objects prevent the destroy, and the
 // plan gives a remedy.
