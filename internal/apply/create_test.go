@@ -33,7 +33,7 @@ func TestFailedCreateKeepsAllThatMessagesNeed(t *testing.T) {
 			b := brokertest.New(t)
 			var once sync.Once
 			c := newApplier(t, b, b.Before(t, func(r *http.Request) {
-				if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/retry/orders/queues") {
+				if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/retry/orders/quorum-queues") {
 					once.Do(func() { reject(t, b) })
 				}
 				if r.Method == http.MethodDelete {
@@ -75,12 +75,13 @@ func TestFailedCreateKeepsThePolicyThatKeepsALimitOff(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	p := refusedInTheMiddle(t, b)
+	p.PolicyPriority = 1
 	b.Call(t, http.MethodPut, b.Path("policies", "limit"), map[string]any{
 		"pattern": "^work$", "apply-to": "queues", "priority": 0, "definition": map[string]any{"max-length": 1},
 	}, nil)
 	const messages = 3
 	a := newApplier(t, b, b.Before(t, func(r *http.Request) {
-		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/retry/orders/queues") {
+		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/retry/orders/quorum-queues") {
 			for range messages {
 				b.Publish(t, "", "work", amqp.Publishing{DeliveryMode: amqp.Persistent})
 			}

@@ -113,7 +113,7 @@ func TestAcc_EmptiedQueueIsDeletedDespiteAnOldListing(t *testing.T) {
 			answer.Body = bytes.NewBufferString(body)
 		}
 	})
-	brokertest.Eventually(t, func() error { return hasStatistics(t, b, "q") })
+	brokertest.Eventually(t, func() error { return hasStatistics(t, b) })
 	require.NoError(t, c.Destroy(t.Context()))
 	require.True(t, old)
 }
@@ -124,7 +124,7 @@ func TestAcc_MessageAtTheLastMomentKeepsAClassicQueue(t *testing.T) {
 	b := brokertest.New(t)
 	c := core("rabbitmq_queue", map[string]any{"name": "q", "vhost": b.Vhost, "settings": []any{map[string]any{"durable": true}}})
 	c.MustApply(t)
-	brokertest.Eventually(t, func() error { return hasStatistics(t, b, "q") })
+	brokertest.Eventually(t, func() error { return hasStatistics(t, b) })
 	c.Endpoint = b.Before(t, func(r *http.Request) {
 		if r.Method == http.MethodDelete {
 			b.Publish(t, "", "q", amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("late")})
@@ -158,7 +158,7 @@ func TestAccEveryRelease_QueueOfASingleActiveConsumerIsDeleted(t *testing.T) {
 				"name": "q", "vhost": b.Vhost, "force_destroy": force, "arguments": map[string]any{"x-single-active-consumer": true},
 			})
 			c.MustApply(t)
-			brokertest.Eventually(t, func() error { return hasStatistics(t, b, "q") })
+			brokertest.Eventually(t, func() error { return hasStatistics(t, b) })
 			require.NoError(t, c.Destroy(t.Context()))
 		})
 	}
@@ -183,18 +183,18 @@ func TestAccEveryRelease_QueueIsDeletedByForceWithoutQuestions(t *testing.T) {
 			b := brokertest.New(t)
 			c := core("rabbitmq_queue", map[string]any{"name": "q", "vhost": b.Vhost, "force_destroy": true})
 			c.MustApply(t)
-			brokertest.Eventually(t, func() error { return hasStatistics(t, b, "q") })
+			brokertest.Eventually(t, func() error { return hasStatistics(t, b) })
 			hinder(t, b, c)
 			require.NoError(t, c.Destroy(t.Context()))
 		})
 	}
 }
 
-// hasStatistics is an error until the broker reports how many messages a queue has.
-func hasStatistics(t *testing.T, b *brokertest.Broker, queue string) error {
+// hasStatistics is an error until the broker reports how many messages the queue q has.
+func hasStatistics(t *testing.T, b *brokertest.Broker) error {
 	t.Helper()
 	var info struct{ Messages, Consumers *int }
-	b.Call(t, http.MethodGet, b.Path("queues", queue), nil, &info)
+	b.Call(t, http.MethodGet, b.Path("queues", "q"), nil, &info)
 	if info.Messages == nil || info.Consumers == nil {
 		return errors.New("the queue has no statistics yet")
 	}

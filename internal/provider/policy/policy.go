@@ -79,11 +79,11 @@ func (r resources) Plan(ctx context.Context, plan, prior *model) diag.Diagnostic
 	if prior != nil {
 		diags.Append(smaller(plan, prior)...)
 	}
-	return append(diags, plain.CheckPlan(ctx, r.Run, plan.Vhost.ValueString(), r.planned(ctx, *plan))...)
+	return append(diags, plain.CheckPlan(ctx, r.Run, plan.Vhost.ValueString(), r.planned(*plan))...)
 }
 
 // planned also compares the policy with the pipelines, delayed exchanges and policies of the same plan.
-func (r resources) planned(ctx context.Context, plan model) func(topology.Vhost) preflight.Findings {
+func (r resources) planned(plan model) func(topology.Vhost) preflight.Findings {
 	conflicts, vhost := r.conflicts(plan, true), plan.Vhost.ValueString()
 	return func(all topology.Vhost) preflight.Findings {
 		policies := r.Run.Changes(configured.PlannedPolicies + vhost).Add(func(all *topology.Vhost) { r.change(all, plan, true) })
