@@ -26,5 +26,8 @@ func (e Exchange) retiredQueues() []string {
 
 // Effects are what a change or a destroy does, if next is nil.
 func (e Exchange) Effects(next *Exchange, vhost topology.Topology) stored.Effects {
-	return stored.Effects{Bindings: e.bindingsThatGo(vhost), RestoresRoute: next != nil && e.restoresRoute(vhost)}
+	if next == nil {
+		return stored.Effects{Bindings: e.bindingsThatGo(vhost)}
+	}
+	return stored.Effects{RestoresRoute: e.restoresRoute(vhost)}
 }

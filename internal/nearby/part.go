@@ -9,8 +9,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Center is what a part of a vhost is around: owners, and objects that are theirs or can become so. Policies are planned, and decide
-// with those of the vhost what can matter.
+// Center is what a part of a vhost is around: owners, and objects that are theirs or can become so. Policies are the planned ones, which
+// can route further messages.
 type Center struct {
 	Pipelines, DelayedExchanges, Queues, Exchanges []string
 

@@ -61,11 +61,16 @@ func (p Pipeline) retiredQueues() []string {
 
 // Effects are what a change or a destroy does, if next is nil.
 func (p Pipeline) Effects(next *Pipeline, vhost topology.Topology) stored.Effects {
-	return stored.Effects{
+	effects := stored.Effects{
 		Released: p.releasedQueues(next, vhost), Detached: p.detachedQueues(next, vhost),
 		FailedQueues: stayingFailedQueues(p, orNone(next), p.Names().OwnsBinding, vhost),
-		Bindings:     p.bindingsThatGo(vhost), RestoresRoute: next != nil && p.restoresRoute(vhost),
 	}
+	if next == nil {
+		effects.Bindings = p.bindingsThatGo(vhost)
+	} else {
+		effects.RestoresRoute = p.restoresRoute(vhost)
+	}
+	return effects
 }
 
 // Effects are what a change or a destroy does, if next is nil. Any other change that detaches the queue is a replacement.

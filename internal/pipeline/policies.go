@@ -194,24 +194,24 @@ const (
 	attachmentFailedPolicy policyScope = "attachment-failed-queue"
 )
 
-// coversSeveral says of each kind whether its policies cover several queues or one.
+// coversSeveral says whether the policies of a scope cover several queues or one.
 var coversSeveral = map[policyScope]bool{
 	queuesPolicy: true, quorumPolicy: true, classicPolicy: true, failedQueuesPolicy: true,
 	queuePolicy: false, attachmentPolicy: false, attachmentFailedPolicy: false,
 }
 
-// policyName holds the parts of a policy's name: retry/<pipeline>/<kind>/<queue or number>. Number 0 is left out.
+// policyName holds the parts of a policy's name: retry/<pipeline>/<scope>/<queue or number>. Number 0 is left out.
 type policyName struct {
 	pipeline Names
-	kind     policyScope
+	scope    policyScope
 	object   string
 	number   int
 }
 
 func (n policyName) String() string {
-	parts := []string{policyPrefix, string(n.pipeline), string(n.kind)}
+	parts := []string{policyPrefix, string(n.pipeline), string(n.scope)}
 	switch {
-	case !coversSeveral[n.kind]:
+	case !coversSeveral[n.scope]:
 		parts = append(parts, n.object)
 	case n.number > 0:
 		parts = append(parts, strconv.Itoa(n.number))
@@ -225,11 +225,11 @@ func parsePolicyName(name string) (policyName, bool) {
 	if len(parts) < 3 || parts[0] != policyPrefix {
 		return policyName{}, false
 	}
-	parsed, rest := policyName{pipeline: Names(parts[1]), kind: policyScope(parts[2])}, ""
+	parsed, rest := policyName{pipeline: Names(parts[1]), scope: policyScope(parts[2])}, ""
 	if len(parts) == 4 {
 		rest = parts[3]
 	}
-	switch several, known := coversSeveral[parsed.kind]; {
+	switch several, known := coversSeveral[parsed.scope]; {
 	case !known || parsed.pipeline == "":
 		return policyName{}, false
 	case several:
@@ -245,53 +245,53 @@ func parsePolicyName(name string) (policyName, bool) {
 // QueuesPolicy names the policy of the pipeline's own queues and the work queues with the same content. If one pattern
 // cannot hold them all, number 0 covers the own queues and higher numbers cover work queues.
 func (n Names) QueuesPolicy(number int) string {
-	return policyName{pipeline: n, kind: queuesPolicy, number: number}.String()
+	return policyName{pipeline: n, scope: queuesPolicy, number: number}.String()
 }
 
 // TypePolicy names the policy for work queues of a type that share a content other than the own queues'. If one pattern
 // cannot hold them all, there are several numbers.
 func (n Names) TypePolicy(queueType string, number int) string {
-	return policyName{pipeline: n, kind: policyScope(queueType + "-queues"), number: number}.String()
+	return policyName{pipeline: n, scope: policyScope(queueType + "-queues"), number: number}.String()
 }
 
 // QueuePolicy names the policy of a work queue with its own content.
 func (n Names) QueuePolicy(workQueue string) string {
-	return policyName{pipeline: n, kind: queuePolicy, object: workQueue}.String()
+	return policyName{pipeline: n, scope: queuePolicy, object: workQueue}.String()
 }
 
 // AttachmentPolicy names the policy of an attached queue.
 func (n Names) AttachmentPolicy(queue string) string {
-	return policyName{pipeline: n, kind: attachmentPolicy, object: queue}.String()
+	return policyName{pipeline: n, scope: attachmentPolicy, object: queue}.String()
 }
 
 // FailedQueuesPolicy names the policy of the failed queues of work queues. If one pattern cannot hold them all, there
 // are several numbers.
 func (n Names) FailedQueuesPolicy(number int) string {
-	return policyName{pipeline: n, kind: failedQueuesPolicy, number: number}.String()
+	return policyName{pipeline: n, scope: failedQueuesPolicy, number: number}.String()
 }
 
 // AttachmentFailedPolicy names the policy of an attached queue's failed queue.
 func (n Names) AttachmentFailedPolicy(queue string) string {
-	return policyName{pipeline: n, kind: attachmentFailedPolicy, object: queue}.String()
+	return policyName{pipeline: n, scope: attachmentFailedPolicy, object: queue}.String()
 }
 
 // OwnerOfFailedQueues returns the pipeline whose policy covers failed queues of work queues or of attached queues. It
 // returns false for other policies.
 func OwnerOfFailedQueues(policy string) (Names, bool) {
 	parsed, is := parsePolicyName(policy)
-	return parsed.pipeline, is && (parsed.kind == failedQueuesPolicy || parsed.kind == attachmentFailedPolicy)
+	return parsed.pipeline, is && (parsed.scope == failedQueuesPolicy || parsed.scope == attachmentFailedPolicy)
 }
 
 // ownsPolicy reports whether the name belongs to a policy of the pipeline. It returns false for its attachments.
 func (n Names) ownsPolicy(policy string) bool {
 	parsed, is := parsePolicyName(policy)
-	return is && parsed.pipeline == n && parsed.kind != attachmentPolicy && parsed.kind != attachmentFailedPolicy
+	return is && parsed.pipeline == n && parsed.scope != attachmentPolicy && parsed.scope != attachmentFailedPolicy
 }
 
 // isSharedPolicy reports whether the name belongs to a policy that covers several work queues of the pipeline.
 func (n Names) isSharedPolicy(policy string) bool {
 	parsed, is := parsePolicyName(policy)
-	return is && parsed.pipeline == n && coversSeveral[parsed.kind]
+	return is && parsed.pipeline == n && coversSeveral[parsed.scope]
 }
 
 // NamesPolicy reports whether the name belongs to a policy of the pipeline or one of its attachments. A policy with

@@ -106,13 +106,13 @@ func TestDeadLettersAtRiskOnlyWhereDeadLettersWouldBeDeleted(t *testing.T) {
 func TestPolicyNamesAreReadAsTheyAreWritten(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]policyName{
-		"retry/orders/queues":             {pipeline: "orders", kind: queuesPolicy},
-		"retry/orders/queues/12":          {pipeline: "orders", kind: queuesPolicy, number: 12},
-		"retry/orders/quorum-queues/1":    {pipeline: "orders", kind: quorumPolicy, number: 1},
-		"retry/orders/classic-queues":     {pipeline: "orders", kind: classicPolicy},
-		"retry/orders/queue/a":            {pipeline: "orders", kind: queuePolicy, object: "a"},
-		"retry/orders/queue/a/b":          {pipeline: "orders", kind: queuePolicy, object: "a/b"},
-		"retry/orders/attachment/queue/a": {pipeline: "orders", kind: attachmentPolicy, object: "queue/a"},
+		"retry/orders/queues":             {pipeline: "orders", scope: queuesPolicy},
+		"retry/orders/queues/12":          {pipeline: "orders", scope: queuesPolicy, number: 12},
+		"retry/orders/quorum-queues/1":    {pipeline: "orders", scope: quorumPolicy, number: 1},
+		"retry/orders/classic-queues":     {pipeline: "orders", scope: classicPolicy},
+		"retry/orders/queue/a":            {pipeline: "orders", scope: queuePolicy, object: "a"},
+		"retry/orders/queue/a/b":          {pipeline: "orders", scope: queuePolicy, object: "a/b"},
+		"retry/orders/attachment/queue/a": {pipeline: "orders", scope: attachmentPolicy, object: "queue/a"},
 	} {
 		got, is := parsePolicyName(name)
 		if !is || got != want || got.String() != name {

@@ -56,8 +56,8 @@ func compile(text string) (*brokerPattern, error) {
 	return &brokerPattern{expression: expression, prefixes: prefixesOf(bytes), onlyASCII: t.onlyASCII}, nil
 }
 
-// prefixesOf returns texts of which one begins each name that matches. It returns an empty text if the pattern does not
-// show that simply.
+// prefixesOf returns the beginnings of all names that can match. One of them is empty if the pattern has no simple
+// beginning.
 func prefixesOf(pattern string) (prefixes [][]rune) {
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {

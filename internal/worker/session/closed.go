@@ -109,8 +109,7 @@ func (s *Session) reopen(l *lane) {
 	l.waiting = append(l.outstanding, l.waiting...)
 	l.channelState, l.confirmChannel = opening, confirmChannel{}
 	l.outstanding, l.silence.tag = nil, 0
-	s.openSoon(l, pause(l.closures))
-	l.closures++
+	s.openAgain(l)
 }
 
 // release publishes the waiting messages for as long as the lane is ready for them.

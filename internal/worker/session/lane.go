@@ -26,7 +26,7 @@ type lane struct {
 
 	channelState
 	confirmChannel
-	// closures counts how often in a row the broker closed the channel.
+	// closures counts the channels since the broker last judged a message.
 	closures int
 	// renewed is when the last new channel was requested because a queue refused a message.
 	renewed time.Time
@@ -48,7 +48,7 @@ type lane struct {
 type channelState int
 
 const (
-	// opening: the channel is closed, and another one is being opened.
+	// opening: the lane waits for a new channel.
 	opening channelState = iota
 	// forbidden: the same, and messages do not wait for it, since the user must not publish to the exchange.
 	forbidden

@@ -91,8 +91,7 @@ func (s *Session) openSoon(l *lane, after time.Duration) {
 		s.complete(func() error {
 			switch {
 			case err != nil && !s.publishing.IsClosed() && (s.alarm.active || errors.Is(err, amqp.ErrChannelMax)):
-				s.openSoon(l, pause(l.closures))
-				l.closures++
+				s.openAgain(l)
 				return nil
 			case err != nil:
 				return err
@@ -103,6 +102,12 @@ func (s *Session) openSoon(l *lane, after time.Duration) {
 			return s.release(l)
 		})
 	})
+}
+
+// openAgain opens a lane's channel after a pause, which grows while the broker judges no message.
+func (s *Session) openAgain(l *lane) {
+	s.openSoon(l, pause(l.closures))
+	l.closures++
 }
 
 // answer is the broker's answer to a publish. If ok is false, the channel has closed.
