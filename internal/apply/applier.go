@@ -213,8 +213,8 @@ func notUndone(err error) error {
 // Describe lists queues and their contents or reasons, one on each line.
 func Describe(queues map[string]string) string {
 	var lines []string
-	for _, name := range slices.Sorted(maps.Keys(queues)) {
-		lines = append(lines, fmt.Sprintf("  - %s: %s", name, queues[name]))
+	for name, found := range sorted(queues) {
+		lines = append(lines, fmt.Sprintf("  - %s: %s", name, found))
 	}
 	return strings.Join(lines, "\n")
 }

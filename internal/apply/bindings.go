@@ -26,8 +26,8 @@ func (c Change) requireReadable(bindings []topology.Binding) error {
 		if c.owns(b) {
 			continue
 		}
-		for _, key := range slices.Sorted(maps.Keys(b.Arguments)) {
-			if !isExact(b.Arguments[key]) {
+		for key, value := range sorted(b.Arguments) {
+			if !isExact(value) {
 				return fmt.Errorf("the management API does not show the exact type of the argument %q of binding %q, so the binding cannot be "+
 					"restored: remove the binding first", key, b)
 			}
@@ -203,9 +203,8 @@ func (e *execution) requireUnbound(ctx context.Context, going topology.Topology)
 		}
 		now = append(now, to...)
 	}
-	found := e.bound(going, now)
-	if found == nil {
-		return nil
+	if found := e.bound(going, now); found != nil {
+		return found
 	}
-	return found
+	return nil
 }

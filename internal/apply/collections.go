@@ -59,16 +59,6 @@ func each[T any](ctx context.Context, objects []T, call func(context.Context, T)
 	return nil
 }
 
-// eachNamed calls a function for each object in the order of the names.
-func eachNamed[T any](ctx context.Context, objects map[string]T, call func(ctx context.Context, name string, object T) error) error {
-	for name, object := range sorted(objects) {
-		if err := call(ctx, name, object); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // writesAtOnce limits the parallel writes of one change.
 const writesAtOnce = 8
 

@@ -136,7 +136,7 @@ func holdOne(t *testing.T, b *brokertest.Broker) {
 	all := list(t, c, b.Vhost)
 	targets := map[string]topology.Queue{"orders.inbox": {}, "orders.failed": {}}
 	e := c.execution(Change{Vhost: b.Vhost, All: all, Live: small(b).Owned(all.Topology)})
-	require.NoError(t, e.unbindAll(t.Context(), e.bindingsTo(targets), targets))
+	require.NoError(t, each(t.Context(), e.bindingsTo(targets), e.removeBinding))
 	rejectSlowly(t, b, "work", 1)
 	brokertest.Eventually(t, func() error {
 		if work, err := c.client.Queue(t.Context(), b.Vhost, "work"); err != nil || work.MessagesDLX == nil || *work.MessagesDLX == 0 {

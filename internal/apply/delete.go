@@ -28,17 +28,16 @@ func (e *execution) removePolicy(ctx context.Context, policy topology.NamedPolic
 }
 
 // shut deletes an exchange. If a later step fails, the exchange comes back with all its bindings.
-func (e *execution) shut(ctx context.Context, name string, exchange topology.Exchange) error {
-	o := exchangeOf(name, exchange)
+func (e *execution) shut(ctx context.Context, o object) error {
 	if err := e.requireUnbound(ctx, o.alone); err != nil {
 		return err
 	}
-	bindings, err := e.noteAll(ctx, name)
+	bindings, err := e.noteAll(ctx, o.name)
 	if err != nil {
 		return err
 	}
-	e.undo.add("restore exchange "+name, func(ctx context.Context) error {
-		return errors.Join(e.write(ctx, o), e.bindBack(ctx, name, bindings))
+	e.undo.add("restore exchange "+o.name, func(ctx context.Context) error {
+		return errors.Join(e.write(ctx, o), e.bindBack(ctx, o.name, bindings))
 	})
 	return e.delete(ctx, o)
 }
@@ -145,12 +144,6 @@ func (s step) ends(kept map[string]string) bool {
 	return len(without(s.queues, kept)) == 0 || len(kept) > 0 && s.allOrNone()
 }
 
-// without leaves out queues.
-func (s step) without(kept map[string]string) step {
-	s.queues, s.checks = without(s.queues, kept), without(s.checks, kept)
-	return s
-}
-
 // removeEmpty returns the reason for each queue that it keeps. A queue with visible messages usually stays bound. If
 // the queues have time to drain, all of them are unbound first. The sidecar learns of the new schedule only after the
 // change, and uses another delay meanwhile.
@@ -162,7 +155,7 @@ func (e *execution) removeEmpty(ctx context.Context, s step) (kept map[string]st
 	}()
 	if s.ifFails == keep && e.Drain > 0 {
 		maps.Copy(unbound, s.queues)
-		if err := e.unbindAll(ctx, s.bindings, unbound); err != nil {
+		if err := each(ctx, leading(s.bindings, unbound), e.removeBinding); err != nil {
 			return nil, err
 		}
 	}
@@ -170,7 +163,7 @@ func (e *execution) removeEmpty(ctx context.Context, s step) (kept map[string]st
 	if err != nil || s.ends(kept) {
 		return kept, err
 	}
-	s = s.without(kept)
+	s.queues, s.checks = without(s.queues, kept), without(s.checks, kept)
 	if len(s.recreated) > 0 {
 		if s.bindings, err = e.present(ctx, s.bindings, s.queues); err != nil {
 			return kept, err
@@ -212,7 +205,7 @@ func (e *execution) ask(ctx context.Context, s step, kept map[string]string) err
 // removeUnbound unbinds the queues of a step, so that no message arrives between the proof and the deletion. Then it
 // proves that they are empty and deletes them.
 func (e *execution) removeUnbound(ctx context.Context, s step) (map[string]string, error) {
-	if err := e.unbindAll(ctx, s.bindings, s.queues); err != nil {
+	if err := each(ctx, leading(s.bindings, s.queues), e.removeBinding); err != nil {
 		return nil, err
 	}
 	against, err := e.settleAndProve(ctx, s.checks, s.allOrNone())
@@ -236,11 +229,6 @@ func (e *execution) removeUnbound(ctx context.Context, s step) (map[string]strin
 		failed = append(failed, err)
 	}
 	return against, errors.Join(failed...)
-}
-
-// unbindAll deletes the bindings to the queues.
-func (e *execution) unbindAll(ctx context.Context, bindings []topology.Binding, queues map[string]topology.Queue) error {
-	return each(ctx, leading(bindings, queues), e.removeBinding)
 }
 
 // restoreAll restores bindings, even after a cancellation.

@@ -76,6 +76,8 @@ func (e *execution) attempt(ctx context.Context, s step) error {
 
 func (e *execution) clean(ctx context.Context, after failure) error {
 	switch {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTime)
+	defer cancel()
 	case after == rollBack || after == goOn:
 		return e.undo.rollback(ctx)
 	case after == removeMade && !e.contested:
@@ -115,7 +117,7 @@ func (e *execution) removeAll(ctx context.Context, ifUnanswered failure) error {
 
 // putAll creates objects in parallel, and writes policies in their order.
 func (e *execution) putAll(ctx context.Context, s step) error {
-	if err := forEachParallel(ctx, objectsOf(s.topology()), e.write); err != nil {
+	if err := forEachParallel(ctx, s.objects(), e.write); err != nil {
 		return err
 	}
 	return e.withStableLeaders(ctx, s.policies, func(ctx context.Context) error { return e.writePolicies(ctx, s.policies) })
@@ -132,9 +134,8 @@ func (e *execution) deleteAll(ctx context.Context, s step) error {
 	if err := e.tolerated(s, e.withStableLeaders(ctx, s.policies, removePolicies)); err != nil {
 		return err
 	}
-	return eachNamed(ctx, s.exchanges, func(ctx context.Context, name string, exchange topology.Exchange) error {
-		o := exchangeOf(name, exchange)
-		e.undo.add("restore exchange "+name, e.declare(o))
+	return each(ctx, objectsOf(topology.Topology{Exchanges: s.exchanges}), func(ctx context.Context, o object) error {
+		e.undo.add("restore exchange "+o.name, e.declare(o))
 		return e.tolerated(s, e.delete(ctx, o))
 	})
 }

@@ -55,16 +55,15 @@ func (c Change) contentChecks(queues map[string]topology.Queue) emptinessChecks 
 func (d delta) refusingChecks() emptinessChecks {
 	going, _ := d.split(d.Delete.Queues)
 	maps.Copy(going, d.Replace.Queues)
-	checks := checksOf(exposed, d.exposed()...)
+	checks := checksOf(exposed, d.Exposed()...)
 	maps.Copy(checks, d.contentChecks(going))
 	return checks
 }
 
 // Exposed lists the queues that stay, lose the owner's policy, and get smaller limits from policies of others. The broker applies these
 // to messages that are in the queues.
-func (c Change) Exposed() []string { return c.delta().exposed() }
-
-func (d delta) exposed() []string {
+func (c Change) Exposed() []string {
+	d := c.delta()
 	if len(d.Delete.Policies)+len(d.Update.Policies) == 0 {
 		return nil
 	}
@@ -223,15 +222,15 @@ func (a *Applier) RefusedRemoval(ctx context.Context, change Change) (map[string
 // visible describes the visible contents of each queue, by one inspection. It also lists the stuck queues of others.
 func (a *Applier) visible(ctx context.Context, vhost string, checks emptinessChecks) (found map[string]string, stuck []string, err error) {
 	found = map[string]string{}
-	for _, queue := range slices.Sorted(maps.Keys(checks)) {
-		seen, err := a.inspectQueue(ctx, vhost, queue, checks[queue])
+	for queue, check := range sorted(checks) {
+		seen, err := a.inspectQueue(ctx, vhost, queue, check)
 		if err != nil {
 			return nil, nil, err
 		}
 		if seen.Found != "" {
 			found[queue] = seen.Found
 		}
-		if seen.Stuck && checks[queue] == use {
+		if seen.Stuck && check == use {
 			stuck = append(stuck, queue)
 		}
 	}

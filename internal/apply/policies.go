@@ -107,8 +107,8 @@ func weakestFirst(policies map[string]topology.Policy) []topology.NamedPolicy {
 
 func byName(policies map[string]topology.Policy) []topology.NamedPolicy {
 	var all []topology.NamedPolicy
-	for _, name := range slices.Sorted(maps.Keys(policies)) {
-		all = append(all, topology.NamedPolicy{Name: name, Policy: policies[name]})
+	for name, policy := range sorted(policies) {
+		all = append(all, topology.NamedPolicy{Name: name, Policy: policy})
 	}
 	return all
 }

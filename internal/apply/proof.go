@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"time"
 )
@@ -86,11 +85,11 @@ func (e *execution) proveEmpty(ctx context.Context, checks emptinessChecks, pass
 			}
 		}
 		deadline := time.Now().Add(e.times.Report)
-		for _, queue := range slices.Sorted(maps.Keys(checks)) {
+		for queue, check := range sorted(checks) {
 			if against[queue] != "" {
 				continue
 			}
-			seen, err := e.awaitReport(ctx, queue, checks[queue], deadline, passing)
+			seen, err := e.awaitReport(ctx, queue, check, deadline, passing)
 			if err != nil {
 				return nil, err
 			}

@@ -70,20 +70,20 @@ func (e *execution) present(
 
 // replaceExchange replaces an exchange and restores all its bindings, including those that others made. While the exchange is
 // missing, dead letters of classic queues for it are lost, and published messages are unroutable.
-func (e *execution) replaceExchange(ctx context.Context, name string, wanted topology.Exchange) error {
-	defer e.HoldExchange(e.Vhost, name)()
-	bindings, err := e.noteAll(ctx, name)
+func (e *execution) replaceExchange(ctx context.Context, wanted object) error {
+	defer e.HoldExchange(e.Vhost, wanted.name)()
+	bindings, err := e.noteAll(ctx, wanted.name)
 	if err != nil {
 		return err
 	}
 	ctx = context.WithoutCancel(ctx)
-	old := exchangeOf(name, e.All.Exchanges[name])
+	old := exchangeOf(wanted.name, e.All.Exchanges[wanted.name])
 	err = e.delete(ctx, old)
 	if err != nil && !broker.IsUnanswered(err) {
-		return errors.Join(err, e.deleteNotes(ctx, name, bindings))
+		return errors.Join(err, e.deleteNotes(ctx, wanted.name, bindings))
 	}
 	// Without an answer, the exchange can be deleted. If it still exists, it is not created.
-	return errors.Join(err, e.createAgain(ctx, exchangeOf(name, wanted), old), e.bindBack(ctx, name, bindings))
+	return errors.Join(err, e.createAgain(ctx, wanted, old), e.bindBack(ctx, wanted.name, bindings))
 }
 
 // noteAll notes all bindings of an exchange, and lists those that are there in the end. First it checks that each one can be made: to

@@ -28,6 +28,8 @@ type step struct {
 
 // topology has the exchanges, queues and bindings.
 func (s step) topology() topology.Topology {
+func (s step) objects() []object { return objectsOf(s.topology()) }
+
 	return topology.Topology{Exchanges: s.exchanges, Queues: s.queues, Bindings: s.bindings}
 }
 
@@ -62,7 +64,7 @@ var (
 	alter   = &action{"alter", func(e *execution, ctx context.Context, s step) error { return each(ctx, s.policies, e.putChanged) }}
 	confirm = &action{"confirm", (*execution).confirm}
 	put     = &action{"put", (*execution).putAll}
-	shut    = &action{"shut", func(e *execution, ctx context.Context, s step) error { return eachNamed(ctx, s.exchanges, e.shut) }}
+	shut    = &action{"shut", func(e *execution, ctx context.Context, s step) error { return each(ctx, s.objects(), e.shut) }}
 	remove  = &action{"delete", (*execution).deleteAll}
 	// removeUnlessKept deletes exchanges, unless queues of the change were kept.
 	removeUnlessKept = &action{"delete unless kept", func(e *execution, ctx context.Context, s step) error {
@@ -75,7 +77,7 @@ var (
 	try              = &action{"try", (*execution).try}
 	replaceQueues    = &action{"replace", (*execution).replaceQueues}
 	replaceExchanges = &action{"replace", func(e *execution, ctx context.Context, s step) error {
-		return eachNamed(ctx, s.exchanges, e.replaceExchange)
+		return each(ctx, s.objects(), e.replaceExchange)
 	}}
 )
 

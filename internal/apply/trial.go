@@ -18,7 +18,7 @@ const trialSuffix = ".retry-trial"
 // arguments, missing permissions and bindings that a new type cannot have before anything is deleted.
 func (e *execution) try(ctx context.Context, s step) error {
 	var failed []error
-	for _, o := range objectsOf(s.topology()) {
+	for _, o := range s.objects() {
 		failed = append(failed, e.tryOne(ctx, o))
 	}
 	return errors.Join(failed...)
@@ -76,14 +76,11 @@ func (e *execution) tryOne(ctx context.Context, o object) error {
 
 // trialName is the name of an object's trial.
 func trialName(name string) string {
+	const maxName = 255 // bytes, of exchanges and queues
 	return strings.ToValidUTF8(name[:min(len(name), maxName-len(trialSuffix))], "") + trialSuffix
 }
 
-// maxName limits the names of exchanges and queues, in bytes.
-const maxName = 255
-
-// references are the arguments that name an exchange. To declare an object with one of them, the user needs the permissions read on the
-// object and write on the exchange.
+// references are arguments that name an exchange. They take the permissions read on the object and write on that one.
 var references = map[string]bool{"x-dead-letter-exchange": true, "alternate-exchange": true}
 
 // referred returns the exchange that the arguments name, or "".

@@ -28,8 +28,6 @@ func (j *journal) add(what string, undo func(context.Context) error) {
 
 // rollback undoes everything in reverse order, and returns the errors.
 func (j *journal) rollback(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTime)
-	defer cancel()
 	entries := *j
 	*j = nil
 	var failed []error
@@ -46,8 +44,6 @@ func (e *execution) removeMade(ctx context.Context) error {
 	if e.made.Empty() {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTime)
-	defer cancel()
 	// The broker must count the messages that were rejected since the policies were written. A removal that does not see
 	// them unbinds the inbox, and later messages go to the failed queue.
 	if len(e.made.Policies) > 0 {
