@@ -129,10 +129,7 @@ func (a answer) reason() (text string, ours bool) {
 	if text, isText := erlangText(body.Reason); isText {
 		return strings.TrimSpace(html.UnescapeString(text)), true // before 4.3, quoted text is escaped for HTML
 	}
-	list, err := json.Marshal(body.Reason)
-	if err != nil {
-		return kind, true
-	}
+	list, _ := json.Marshal(body.Reason) // it was read from JSON
 	return string(list), true
 }
 

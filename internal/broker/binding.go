@@ -2,7 +2,6 @@ package broker
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -48,7 +47,7 @@ func (c *Client) Unbind(ctx context.Context, vhost string, b topology.Binding) e
 			return nil
 		}
 	}
-	return c.delete(ctx, vhost, bindingsPath(vhost, b)+path(b.PropertiesKey)[len("/api"):])
+	return c.delete(ctx, vhost, bindingsPath(vhost, b)+"/"+url.PathEscape(b.PropertiesKey))
 }
 
 // Bindings lists the bindings of a vhost.
@@ -95,5 +94,5 @@ func bindingsPath(vhost string, b topology.Binding) string {
 	if b.ToExchange {
 		kind = "e"
 	}
-	return fmt.Sprintf("%s/%s%s", path("bindings", vhost, "e", b.Source), kind, path(b.Destination)[len("/api"):])
+	return path("bindings", vhost, "e", b.Source, kind, b.Destination)
 }

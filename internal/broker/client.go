@@ -50,8 +50,6 @@ type Client struct {
 
 	clusterTurn limiter
 	cluster     cluster
-	// exchangeTypes are known with the cluster.
-	exchangeTypes []string
 
 	// pathsKept is set when paths are known to arrive unchanged.
 	pathsKept atomic.Bool
@@ -146,14 +144,13 @@ func retryable(ctx context.Context, response *http.Response, err error) (bool, e
 	if response != nil && (response.StatusCode == http.StatusTooManyRequests || notFormed(response)) {
 		return true, nil
 	}
-	read, ok := ctx.Value(readOnly{}).(*reading)
-	if !ok {
+	timeouts, isRead := ctx.Value(readOnly{}).(*int)
+	if !isRead {
 		return false, nil
 	}
-	var unanswered net.Error
-	if errors.As(err, &unanswered) && unanswered.Timeout() {
-		read.timeouts++
-		return read.timeouts < maxTimeouts, nil
+	if unanswered, is := errors.AsType[net.Error](err); is && unanswered.Timeout() {
+		*timeouts++
+		return *timeouts < maxTimeouts, nil
 	}
 	return retryablehttp.DefaultRetryPolicy(ctx, response, err)
 }
@@ -176,9 +173,6 @@ const maxTimeouts = 2
 // readOnly marks the context of a request that can be repeated, with a [reading] as its value.
 type readOnly struct{}
 
-// reading is one read with its number of timeouts.
-type reading struct{ timeouts int }
-
 // timeoutKey is the context's key of how long the answer to a request can take.
 type timeoutKey struct{}
 
@@ -195,7 +189,7 @@ func timeoutOf(ctx context.Context) time.Duration {
 }
 
 func (c *Client) get(ctx context.Context, path string, into any) error {
-	_, err := c.do(context.WithValue(ctx, readOnly{}, &reading{}), http.MethodGet, path, nil, into)
+	_, err := c.do(context.WithValue(ctx, readOnly{}, new(int)), http.MethodGet, path, nil, into)
 	return err
 }
 
@@ -408,7 +402,7 @@ func (c *Client) requirePathsKept(ctx context.Context) error {
 	}
 	probe := path("whoami") + escapedSlash
 	var user rabbithole.WhoamiInfo
-	_, err := c.send(context.WithValue(ctx, readOnly{}, &reading{}), http.MethodGet, probe, nil, &user)
+	_, err := c.send(context.WithValue(ctx, readOnly{}, new(int)), http.MethodGet, probe, nil, &user)
 	var answer *Error
 	switch {
 	case err == nil:

@@ -128,13 +128,13 @@ func TestWaitForTheClusterCanBeCancelled(t *testing.T) {
 	}))
 	first := make(chan error)
 	go func() {
-		_, err := c.askCluster(t.Context())
+		_, err := c.askCluster(t.Context(), true)
 		first <- err
 	}()
 	<-asked
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := c.askCluster(ctx); !errors.Is(err, context.Canceled) {
+	if _, err := c.askCluster(ctx, true); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 	close(answer)

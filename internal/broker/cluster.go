@@ -12,10 +12,11 @@ import (
 
 // cluster has the facts that do not depend on the vhost: the broker's version and name, and its number of nodes.
 type cluster struct {
-	version topology.Version
-	product string
-	nodes   int
-	queues  int
+	version       topology.Version
+	product       string // "" until the broker has answered
+	exchangeTypes []string
+	queues        int
+	nodes         int
 }
 
 // overview is the management API's description of the broker. Before 2.6, LavinMQ has no product name.
@@ -42,14 +43,14 @@ func (o overview) found() string {
 	return "a broker without rabbitmq_version in its overview"
 }
 
-// askCluster asks until the number of nodes is known, and then keeps the answer. Every user of the API can send both
-// requests.
-func (c *Client) askCluster(ctx context.Context) (cluster, error) {
+// askCluster asks until the facts are known, the number of nodes only if it counts them, and then keeps the answers.
+// Every user of the API can send both requests. If the broker is not RabbitMQ, the error is *product.OtherError.
+func (c *Client) askCluster(ctx context.Context, countNodes bool) (cluster, error) {
 	if err := c.clusterTurn.acquire(ctx); err != nil {
 		return cluster{}, err
 	}
 	defer c.clusterTurn.release()
-	if err := c.askRelease(ctx); err != nil || c.cluster.nodes > 0 {
+	if err := c.askRelease(ctx); err != nil || !countNodes || c.cluster.nodes > 0 {
 		return c.cluster, err
 	}
 	vhosts, err := c.vhosts(ctx)
@@ -73,7 +74,7 @@ func (c *Client) noteNodes(ctx context.Context, vhosts vhostList) error {
 		return err
 	}
 	defer c.clusterTurn.release()
-	if c.cluster.version != (topology.Version{}) && c.cluster.nodes == 0 {
+	if c.cluster.product != "" && c.cluster.nodes == 0 {
 		c.cluster.count(vhosts)
 	}
 	return nil
@@ -81,29 +82,21 @@ func (c *Client) noteNodes(ctx context.Context, vhosts vhostList) error {
 
 // Product asks once for the broker's name. If the broker is not RabbitMQ, it returns *product.OtherError.
 func (c *Client) Product(ctx context.Context) (string, error) {
-	if err := c.clusterTurn.acquire(ctx); err != nil {
-		return "", err
-	}
-	defer c.clusterTurn.release()
-	err := c.askRelease(ctx)
-	return c.cluster.product, err
+	known, err := c.askCluster(ctx, false)
+	return known.product, err
 }
 
 // listTimeout returns how long the answer to a list can take. A broker that does not tell its number of queues fails on
 // the list, too.
 func (c *Client) listTimeout(ctx context.Context) time.Duration {
-	if c.clusterTurn.acquire(ctx) != nil {
-		return requestTimeout
-	}
-	defer c.clusterTurn.release()
-	_ = c.askRelease(ctx)
-	return min(requestTimeout+time.Duration(c.cluster.queues)*timeoutPerQueue, longestTimeout)
+	known, _ := c.askCluster(ctx, false)
+	return min(requestTimeout+time.Duration(known.queues)*timeoutPerQueue, longestTimeout)
 }
 
 // askRelease asks until the version is known. The caller must hold the turn. Some brokers imitate the management API,
 // but none reports a RabbitMQ version.
 func (c *Client) askRelease(ctx context.Context) error {
-	if c.cluster != (cluster{}) {
+	if c.cluster.product != "" {
 		return nil
 	}
 	var info overview
@@ -120,13 +113,13 @@ func (c *Client) askRelease(ctx context.Context) error {
 	}
 	c.cluster = cluster{version: version, product: cmp.Or(info.Product, product.RabbitMQ), queues: info.Totals.Queues}
 	for _, of := range info.Types {
-		c.exchangeTypes = append(c.exchangeTypes, of.Name)
+		c.cluster.exchangeTypes = append(c.cluster.exchangeTypes, of.Name)
 	}
 	return nil
 }
 
 // ExchangeTypes asks once for the types that an exchange can have.
 func (c *Client) ExchangeTypes(ctx context.Context) ([]string, error) {
-	_, err := c.Product(ctx)
-	return c.exchangeTypes, err
+	known, err := c.askCluster(ctx, false)
+	return known.exchangeTypes, err
 }

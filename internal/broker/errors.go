@@ -40,25 +40,23 @@ func (e *Error) Error() string {
 // IsNotFound reports whether the broker answered that an object does not exist. From 4.2.9 and 4.3.3 on, brokers give
 // this answer also if the user has no access to the vhost.
 func IsNotFound(err error) bool {
-	var hidden *HiddenError
+	var hidden *hiddenError
 	return hasStatus(err, http.StatusNotFound) && !errors.As(err, &hidden)
 }
 
-// HiddenError is an object that cannot be deleted, since the user has no access to its vhost. To such a user, everything looks
-// deleted.
-type HiddenError struct {
-	Vhost string
-	Err   error
+// hiddenError is an object that cannot be deleted, since the user has no access to its vhost. To such a user,
+// everything looks deleted.
+type hiddenError struct {
+	vhost string
+	err   error
 }
 
-// Error names the vhost and the remedy.
-func (e *HiddenError) Error() string {
+func (e *hiddenError) Error() string {
 	return fmt.Sprintf("the vhost %q is not accessible, so the object can still be there: give the user permissions in the vhost. "+
-		"If the vhost no longer exists, remove the resource from the state: terraform state rm (%v)", e.Vhost, e.Err)
+		"If the vhost no longer exists, remove the resource from the state: terraform state rm (%v)", e.vhost, e.err)
 }
 
-// Unwrap returns the broker's answer.
-func (e *HiddenError) Unwrap() error { return e.Err }
+func (e *hiddenError) Unwrap() error { return e.err }
 
 // IsNotEmpty reports whether the broker kept a classic queue because it has messages.
 func IsNotEmpty(err error) bool {
@@ -121,8 +119,8 @@ func (e *RefusedError) Error() string {
 // refusedAs returns the limit that refused a connection, or the error itself. RabbitMQ's answer does not name the
 // limit, but it names a missing permission.
 func (c *Client) refusedAs(ctx context.Context, vhost string, err error) error {
-	var answer *Error
-	if !errors.As(err, &answer) || answer.Status != http.StatusUnauthorized || !strings.HasPrefix(answer.Reason, "Access refused.") {
+	answer, is := errors.AsType[*Error](err)
+	if !is || answer.Status != http.StatusUnauthorized || !strings.HasPrefix(answer.Reason, "Access refused.") {
 		return err
 	}
 	var limits []string
@@ -158,32 +156,30 @@ const (
 		"in proxy of the provider block, or in RABBITMQ_PROXY, HTTPS_PROXY or HTTP_PROXY"
 )
 
-// UnreachedError is a request without an answer.
-type UnreachedError struct {
+// unreachedError is a request without an answer.
+type unreachedError struct {
 	cause  error
 	remedy string
-	// Proxy says that the proxy is the cause, rather than the endpoint.
-	Proxy bool
+	// proxys says that the proxy is the cause, rather than the endpoint.
+	proxys bool
 }
 
-// Error gives the cause and the remedy.
-func (e *UnreachedError) Error() string { return "no answer: " + e.cause.Error() + "; " + e.remedy }
+func (e *unreachedError) Error() string { return "no answer: " + e.cause.Error() + "; " + e.remedy }
 
-// Unwrap returns the cause.
-func (e *UnreachedError) Unwrap() error { return e.cause }
+func (e *unreachedError) Unwrap() error { return e.cause }
 
 // unreached finds the remedy for a request without an answer. If net/http has no error type, it looks for words.
-func (c *Client) unreached(ctx context.Context, err error) *UnreachedError {
+func (c *Client) unreached(ctx context.Context, err error) *unreachedError {
 	var dial *net.OpError
 	if errors.As(err, &dial) && dial.Op == "proxyconnect" {
-		return &UnreachedError{err, cmp.Or(certificates.Remedy(err), lookAtProxy), true}
+		return &unreachedError{err, cmp.Or(certificates.Remedy(err), lookAtProxy), true}
 	}
 	text, plain := err.Error(), strings.HasPrefix(c.base, "http://")
 	has := func(words string) bool { return strings.Contains(text, words) }
 	remedy := c.lookAt(ctx, err)
 	switch {
 	case has(http.StatusText(http.StatusProxyAuthRequired)):
-		return &UnreachedError{err, loginAtProxy, true}
+		return &unreachedError{err, loginAtProxy, true}
 	case certificates.Remedy(err) != "":
 		remedy = certificates.Remedy(err)
 	case has(`malformed HTTP response "AMQP`):
@@ -195,7 +191,7 @@ func (c *Client) unreached(ctx context.Context, err error) *UnreachedError {
 	case plain && (errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
 		remedy = maybeHTTPS + lookAtNetwork
 	}
-	return &UnreachedError{err, remedy, false}
+	return &unreachedError{err, remedy, false}
 }
 
 // lookAt says what to look at if the error itself tells nothing.
@@ -213,15 +209,15 @@ func (c *Client) lookAt(ctx context.Context, err error) string {
 // IsUnreached reports whether a request got no answer and the configuration has no known mistake. The broker can be
 // down.
 func IsUnreached(err error) bool {
-	var unreached *UnreachedError
+	var unreached *unreachedError
 	return errors.As(err, &unreached) && unreached.remedy == lookAtNetwork
 }
 
 // IsProxys reports whether a proxy is the cause of the error.
 func IsProxys(err error) bool {
-	var unreached *UnreachedError
+	var unreached *unreachedError
 	var answer *Error
-	return errors.As(err, &unreached) && unreached.Proxy ||
+	return errors.As(err, &unreached) && unreached.proxys ||
 		errors.As(err, &answer) && answer.Status == http.StatusProxyAuthRequired
 }
 

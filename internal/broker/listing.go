@@ -70,15 +70,14 @@ func (c *Client) List(ctx context.Context, vhost string) (topology.Vhost, error)
 	if err := group.Wait(); err != nil {
 		return topology.Vhost{}, err
 	}
-	known, err := c.askCluster(ctx)
+	known, err := c.askCluster(ctx, true)
 	all.Version, all.Nodes = known.version, known.nodes
 	return all, err
 }
 
 func (c *Client) listBindings(ctx context.Context, vhost string) ([]topology.Binding, error) {
 	bindings, err := c.Bindings(ctx, vhost)
-	var answer *Error
-	if !errors.As(err, &answer) || answer.Status != http.StatusInternalServerError {
+	if answer, is := errors.AsType[*Error](err); !is || answer.Status != http.StatusInternalServerError {
 		return bindings, err
 	}
 	if culprit, found := c.unlistable(ctx, vhost); found {

@@ -75,12 +75,11 @@ func (c *Client) VhostGone(ctx context.Context, vhost string) (bool, error) {
 // Absent returns nil if an object of a vhost does not exist, as the broker has answered. If the user cannot see the vhost, the
 // error is *HiddenError.
 func (c *Client) Absent(ctx context.Context, vhost string, notFound error) error {
-	seen := c.Look(ctx, vhost)
-	if seen == nil || !IsNotFound(seen) {
-		return seen
+	if err := c.Look(ctx, vhost); !IsNotFound(err) {
+		return err
 	}
 	if gone, err := c.VhostGone(ctx, vhost); err != nil || !gone {
-		return &HiddenError{Vhost: vhost, Err: errors.Join(notFound, err)}
+		return &hiddenError{vhost, errors.Join(notFound, err)}
 	}
 	return nil
 }
