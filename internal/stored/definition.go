@@ -34,32 +34,8 @@ func Fits(text string) bool {
 	return err == nil && len(text) <= MaxDefinition && len(sent) <= maxDefinitionSent
 }
 
-// Parse reads a definition of this version. With a min_reader that this release reads, it ignores unknown keys. The error says what is
-// wrong with the argument. It is a *release.NewerError if only a later release reads the definition.
-func Parse(text string, version int, definition any) error {
-	known, err := parse(text, version, definition)
-	if err == nil && !known {
-		decoder := json.NewDecoder(strings.NewReader(text))
-		decoder.UseNumber()
-		err = decoder.Decode(definition)
-	}
-	return err
-}
-
-// ParseToReplace is Parse for an owner, whose next change would drop unknown keys. They are a *release.NewerError.
-func ParseToReplace(text string, version int, definition any) error {
-	known, err := parse(text, version, definition)
-	if err == nil && !known {
-		return &release.NewerError{}
-	}
-	return err
-}
-
-// parser is [Parse] or [ParseToReplace].
-type parser func(text string, version int, definition any) error
-
-// parse reads a definition, unless it has unknown keys that this release can ignore.
-func parse(text string, version int, definition any) (known bool, err error) {
+// checkHead checks whether this release reads a definition. An extensible one can have keys that this release ignores.
+func checkHead(text string, version int) (extensible bool, err error) {
 	var head map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(text), &head); err != nil {
 		return false, fmt.Errorf("cannot be read: %w", err)
@@ -78,20 +54,13 @@ func parse(text string, version int, definition any) (known bool, err error) {
 			return false, fmt.Errorf("cannot be read: %w", err)
 		}
 	}
-	switch {
-	case found == 0:
+	switch found {
+	case 0:
 		return false, errors.New("has no version")
-	case found != version:
-		return false, fmt.Errorf("has version %d: it %w", found, &release.NewerError{})
+	case version:
+		return extensible, nil
 	}
-	decoder := json.NewDecoder(strings.NewReader(text))
-	decoder.UseNumber()
-	decoder.DisallowUnknownFields()
-	err = decoder.Decode(definition)
-	if err != nil && !extensible {
-		return false, fmt.Errorf("was changed by hand: %w", err)
-	}
-	return err == nil, nil
+	return false, fmt.Errorf("has version %d: it %w", found, &release.NewerError{})
 }
 
 // checkReader checks a min_reader. One of another form can only be newer.
@@ -130,14 +99,33 @@ func (p Place[D]) Has(b topology.Binding) bool {
 	return defines && b.Source == p.Exchange && !b.ToExchange && b.Destination == p.Queue
 }
 
-// Parse reads the text of a definition. The error says what is wrong with the argument.
-func (p Place[D]) Parse(text string) (D, error) { return p.parse(text, Parse) }
+// Parse reads the text of a definition. With a min_reader that this release reads, it ignores unknown keys. The error
+// says what is wrong with the argument. It is a *release.NewerError if only a later release reads the definition.
+func (p Place[D]) Parse(text string) (D, error) { return p.parse(text, false) }
 
-func (p Place[D]) parse(text string, parse parser) (definition D, err error) {
-	if err = parse(text, p.Version, &definition); err == nil {
-		err = p.Check(&definition)
+// parse is Parse. Unknown keys of a definition to be replaced, which would be lost, are a *release.NewerError.
+func (p Place[D]) parse(text string, replaced bool) (definition D, err error) {
+	extensible, err := checkHead(text, p.Version)
+	if err != nil {
+		return definition, err
 	}
-	return definition, err
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	decoder.DisallowUnknownFields()
+	err = decoder.Decode(&definition)
+	switch {
+	case err != nil && !extensible:
+		return definition, fmt.Errorf("was changed by hand: %w", err)
+	case err != nil && replaced:
+		return definition, &release.NewerError{}
+	case err != nil:
+		lenient := json.NewDecoder(strings.NewReader(text))
+		lenient.UseNumber()
+		if err = lenient.Decode(&definition); err != nil {
+			return definition, err
+		}
+	}
+	return definition, p.Check(&definition)
 }
 
 // values returns the values of the definition argument, valid or not.
@@ -163,7 +151,7 @@ func (p Place[D]) Find(vhost topology.Topology) (definition D, err error) {
 		return definition, fmt.Errorf("an interrupted change has left several bindings from %q to %q with the argument %s. "+
 			"Remove all but the right one:\n%s", p.Exchange, p.Queue, p.Argument, listed(found))
 	}
-	return p.read(found[0], Parse)
+	return p.read(found[0], false)
 }
 
 // Recover calls Find for an import. If the definition is damaged, the error also says how to restore it. An apply must not replace the
@@ -179,20 +167,20 @@ func (p Place[D]) Recover(vhost topology.Topology) (D, error) {
 
 // All reads every definition of an owner: two during a change, and none if there is no owner. It returns the errors of those
 // that are invalid or from a newer release.
-func (p Place[D]) All(vhost topology.Topology) ([]D, error) { return p.all(vhost, Parse) }
+func (p Place[D]) All(vhost topology.Topology) ([]D, error) { return p.all(vhost, false) }
 
 // CheckReplaceable returns an error if a definition is invalid, or *release.NewerError if an apply would drop what a newer
 // release wrote.
 func (p Place[D]) CheckReplaceable(vhost topology.Topology) error {
-	_, err := p.all(vhost, ParseToReplace)
+	_, err := p.all(vhost, true)
 	return err
 }
 
-func (p Place[D]) all(vhost topology.Topology, parse parser) ([]D, error) {
+func (p Place[D]) all(vhost topology.Topology, replaced bool) ([]D, error) {
 	var all []D
 	var failed []error
 	for _, value := range p.values(vhost) {
-		definition, err := p.read(value, parse)
+		definition, err := p.read(value, replaced)
 		all, failed = append(all, definition), append(failed, err)
 	}
 	if err := errors.Join(failed...); err != nil {
@@ -201,12 +189,12 @@ func (p Place[D]) all(vhost topology.Topology, parse parser) ([]D, error) {
 	return all, nil
 }
 
-func (p Place[D]) read(value any, parse parser) (definition D, err error) {
+func (p Place[D]) read(value any, replaced bool) (definition D, err error) {
 	text, isText := value.(string)
 	if !isText {
 		err = errors.New("is no text")
 	} else {
-		definition, err = p.parse(text, parse)
+		definition, err = p.parse(text, replaced)
 	}
 	if err != nil {
 		err = fmt.Errorf("the argument %s of the binding from %q to %q %w", p.Argument, p.Exchange, p.Queue, err)
@@ -217,10 +205,7 @@ func (p Place[D]) read(value any, parse parser) (definition D, err error) {
 func listed(values []any) string {
 	var lines []string
 	for _, value := range values {
-		lines = append(lines, fmt.Sprintf("%.*s", maxShown, fmt.Sprint(value)))
+		lines = append(lines, fmt.Sprintf("%.500s", fmt.Sprint(value)))
 	}
 	return strings.Join(lines, "\n")
 }
-
-// maxShown limits a definition in messages, in characters.
-const maxShown = 500
