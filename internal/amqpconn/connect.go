@@ -135,12 +135,11 @@ func ConnectAMQP10(ctx context.Context, uri URI, vhost string, client Client) (*
 		WriteTimeout: closeTimeout,
 	}
 	return Await(ctx, "connect to "+uri.String()+" over AMQP 1.0", func() (*amqp10.Conn, error) {
-		_, address, _ := strings.Cut(uri.address, "://")
-		conn, err := uri.dial("tcp", address)
+		conn, err := uri.dial("tcp", uri.host())
 		if err != nil {
 			return nil, err
 		}
-		ctx, cancel := context.WithTimeout(ctx, uri.connectTimeout)
+		ctx, cancel := context.WithTimeout(ctx, uri.connectTimeout())
 		defer cancel()
 		opened, err := amqp10.NewConn(ctx, verbatim.New(conn), options)
 		if err != nil {
@@ -152,11 +151,10 @@ func ConnectAMQP10(ctx context.Context, uri URI, vhost string, client Client) (*
 
 // sasl is the login mechanism. It is the certificate if the URI names external first, and otherwise the password.
 func (u URI) sasl() amqp10.SASLType {
-	first, _, _ := strings.Cut(strings.ToLower(u.plain.Query().Get("auth_mechanism")), " ")
-	if first == "external" {
+	if first, _, _ := strings.Cut(mechanisms(u.plain.Query()), " "); first == "external" {
 		return amqp10.SASLTypeExternal("")
 	}
-	return amqp10.SASLTypePlain(u.username, u.password)
+	return amqp10.SASLTypePlain(u.Username(), u.Password())
 }
 
 // OpenChannel opens a channel.

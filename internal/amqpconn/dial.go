@@ -58,7 +58,7 @@ func dialBelow(uri URI, config amqp.Config, above func(net.Conn) *frame.Conn) (B
 // dial opens the connection and makes the TLS handshake. If the library made the handshake, it would put TLS above the
 // guard, which would then see only ciphertext.
 func (u URI) dial(network, address string) (net.Conn, error) {
-	conn, err := amqp.DefaultDial(u.connectTimeout)(network, address)
+	conn, err := amqp.DefaultDial(u.connectTimeout())(network, address)
 	if err != nil || u.tls == nil {
 		return conn, err
 	}
@@ -98,8 +98,8 @@ func explain(uri URI, err error, after time.Duration) error {
 	}
 	if end := endOfReading(err); end != nil {
 		err = end
-		if after >= uri.connectTimeout {
-			return fmt.Errorf(stalled, uri.connectTimeout)
+		if after >= uri.connectTimeout() {
+			return fmt.Errorf(stalled, uri.connectTimeout())
 		}
 		if uri.tls == nil {
 			return fmt.Errorf("%w; %s", err, noAMQP)
@@ -120,8 +120,7 @@ func endOfReading(err error) error {
 	if isClosed(err) {
 		return io.EOF
 	}
-	var reading *amqp.Error
-	if errors.As(err, &reading) && reading.Code == amqp.FrameError && !reading.Server {
+	if reading, is := errors.AsType[*amqp.Error](err); is && reading.Code == amqp.FrameError && !reading.Server {
 		return errors.New(reading.Reason)
 	}
 	return nil

@@ -25,14 +25,11 @@ var errURI = errors.New("the AMQP URI cannot be read: write amqp://user:password
 
 // URI is the address of a broker with credentials. It prints without the credentials.
 type URI struct {
+	parsed amqp.URI
 	// plain is the URI without user and without TLS, which dial adds to the connection itself.
-	plain              url.URL
-	username, password string
-	vhost              string
-	hasPassword        bool
-	tls                *security
-	address            string
-	connectTimeout     time.Duration
+	plain       url.URL
+	hasPassword bool
+	tls         *security
 }
 
 // ParseURI reads an amqp or amqps URI. [Connect] takes the vhost as a parameter, and ignores the path. Query parameters
@@ -42,45 +39,31 @@ func ParseURI(raw string) (URI, error) { return parseURI(raw, certificates.Set{}
 // parseURI takes from the certificates those that the URI lacks.
 func parseURI(raw string, others certificates.Set) (URI, error) {
 	raw = strings.TrimSpace(raw)
-	u, err := url.Parse(raw)
+	plain, err := url.Parse(raw)
 	if err != nil {
 		return URI{}, errURI
 	}
 	parsed, err := amqp.ParseURI(raw)
-	if err != nil || !plausible(u) {
+	if err != nil || !plausible(plain) {
 		return URI{}, errURI
 	}
-	if err := checkParameters(u.Query(), parsed.Scheme); err != nil {
+	query := plain.Query()
+	if err := checkParameters(query, parsed.Scheme); err != nil {
 		return URI{}, err
 	}
-	_, hasPassword := u.User.Password()
-	connectTimeout := DefaultConnectTimeout
-	if ms := parsed.ConnectionTimeout; ms > 0 {
-		connectTimeout = time.Duration(ms) * time.Millisecond
-	}
-	var secure *security
+	u := URI{parsed: parsed, plain: *plain}
+	_, u.hasPassword = plain.User.Password()
 	if parsed.Scheme == "amqps" {
-		secure = &security{certificatesOf(parsed).Or(others), cmp.Or(parsed.ServerName, parsed.Host)}
-		if err := secure.check(u.Query()); err != nil {
-			return URI{}, err
-		}
-		u.Scheme, u.Host = "amqp", net.JoinHostPort(parsed.Host, strconv.Itoa(parsed.Port))
+		u.tls = &security{certificatesOf(parsed).Or(others), cmp.Or(parsed.ServerName, parsed.Host)}
+		u.plain.Scheme, u.plain.Host = "amqp", u.host()
+		return u, u.tls.check(query)
 	}
-	return URI{
-		plain:          *u,
-		username:       parsed.Username,
-		password:       parsed.Password,
-		vhost:          parsed.Vhost,
-		tls:            secure,
-		address:        parsed.Scheme + "://" + net.JoinHostPort(parsed.Host, strconv.Itoa(parsed.Port)),
-		hasPassword:    hasPassword,
-		connectTimeout: connectTimeout,
-	}, nil
+	return u, nil
 }
 
 // WithCredentials replaces the user unless the new one is "", and likewise the password.
 func (u URI) WithCredentials(username, password string) URI {
-	u.username, u.password = cmp.Or(username, u.username), cmp.Or(password, u.password)
+	u.parsed.Username, u.parsed.Password = cmp.Or(username, u.parsed.Username), cmp.Or(password, u.parsed.Password)
 	return u
 }
 
@@ -88,28 +71,35 @@ func (u URI) WithCredentials(username, password string) URI {
 func (u URI) HasTLS() bool { return u.tls != nil }
 
 // Username is the user who logs in.
-func (u URI) Username() string { return u.username }
+func (u URI) Username() string { return u.parsed.Username }
 
 // Password is the user's password.
-func (u URI) Password() string { return u.password }
+func (u URI) Password() string { return u.parsed.Password }
 
 // Vhost is the vhost of the path, or "/" if the path is empty.
-func (u URI) Vhost() string { return u.vhost }
+func (u URI) Vhost() string { return u.parsed.Vhost }
 
 // HasPassword reports whether the URI itself has a password.
 func (u URI) HasPassword() bool { return u.hasPassword }
 
 // withCredentials returns the URI for the library.
 func (u URI) withCredentials() string {
-	u.plain.User = url.UserPassword(u.username, u.password)
+	u.plain.User = url.UserPassword(u.Username(), u.Password())
 	return u.plain.String()
 }
 
 // String returns the scheme, host and port.
-func (u URI) String() string { return u.address }
+func (u URI) String() string { return u.parsed.Scheme + "://" + u.host() }
 
 // Format keeps the credentials out of any verb.
-func (u URI) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(u.address)) }
+func (u URI) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(u.String())) }
+
+// host has the port.
+func (u URI) host() string { return net.JoinHostPort(u.parsed.Host, strconv.Itoa(u.parsed.Port)) }
+
+func (u URI) connectTimeout() time.Duration {
+	return cmp.Or(time.Duration(max(u.parsed.ConnectionTimeout, 0))*time.Millisecond, DefaultConnectTimeout)
+}
 
 // checkParameters refuses parameters without an effect. They would leave a connection unencrypted or without its
 // certificate.
