@@ -36,16 +36,12 @@ var plainName = regexp.MustCompile(`^[A-Za-z_]\w*$`)
 // as an empty one or a sentence, is quoted like a key.
 func (p Path) String() string {
 	var path strings.Builder
-	for i, step := range p {
-		name, isName := step.(string)
-		switch {
-		case isName && plainName.MatchString(name) && i > 0:
+	for _, step := range p {
+		if name, isName := step.(string); isName && plainName.MatchString(name) {
 			path.WriteString("." + name)
-		case isName && plainName.MatchString(name):
-			path.WriteString(name)
-		default:
+		} else {
 			_, _ = fmt.Fprintf(&path, "[%#v]", step) // an index, or a quoted key
 		}
 	}
-	return path.String()
+	return strings.TrimPrefix(path.String(), ".")
 }
