@@ -12,8 +12,7 @@ import (
 )
 
 const (
-	// atMost is how many unsent bytes can wait before a write waits, too. Writers then notice a broker that does not
-	// read.
+	// atMost is how many bytes can wait before a write waits, too. So writers notice a broker that does not read.
 	atMost = 128 << 10
 	// lastWords is how long closing waits for earlier writes to be sent.
 	lastWords = time.Second
@@ -46,8 +45,7 @@ func New(conn net.Conn) *Conn {
 	return c
 }
 
-// Write fails if an earlier write has turned out to fail. As with any connection, success does not mean that the data
-// arrives.
+// Write fails if an earlier write turned out to fail. As with any connection, success does not mean that data arrives.
 func (c *Conn) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,8 +110,7 @@ func (c *Conn) send() {
 	}
 }
 
-// take waits for bytes to send, and reuses the memory of the last write for new ones. It returns no bytes once the
-// connection is closed.
+// take waits for bytes to send, none once the connection is closed. It reuses the last write's memory for new ones.
 func (c *Conn) take(sent []byte) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
