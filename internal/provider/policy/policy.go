@@ -7,7 +7,6 @@ import (
 	"maps"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
@@ -20,46 +19,34 @@ import (
 )
 
 // Resource is rabbitmq_policy.
-var Resource = define(policies)
+var Resource = define(plain.ResourceType[topology.Policy]{
+	ResourceType: entity.ResourceType{Type: "policy", Name: configured.Policy, Schema: policySchema},
+	Owned: func(id []string, _ topology.Policy, all topology.Vhost) preflight.Findings {
+		return preflight.CheckPolicy(id[1], all)
+	},
+	Store: func(run *configured.Provider) plain.Store[topology.Policy] {
+		return plain.InVhost[topology.Policy]{
+			Run: run, Of: func(vhost topology.Vhost) map[string]topology.Policy { return vhost.Policies },
+			PutNamed: run.Client.PutPolicy, DeleteNamed: run.Client.DeletePolicy,
+		}
+	},
+})
 
 // Operator is rabbitmq_operator_policy.
-var Operator = define(operatorPolicies)
+var Operator = define(plain.ResourceType[topology.Policy]{
+	ResourceType: entity.ResourceType{Type: "operator_policy", Name: configured.OperatorPolicy, Schema: operatorPolicySchema},
+	Store: func(run *configured.Provider) plain.Store[topology.Policy] {
+		return plain.InVhost[topology.Policy]{
+			Run: run, Of: func(vhost topology.Vhost) map[string]topology.Policy { return vhost.OperatorPolicies },
+			PutNamed: run.Client.PutOperatorPolicy, DeleteNamed: run.Client.DeleteOperatorPolicy,
+		}
+	},
+})
 
-var (
-	policies = plain.ResourceType[topology.Policy]{
-		ResourceType: kind("policy", configured.Policy, policySchema),
-		Equal:        topology.Policy.Equal, Refusals: refusals,
-		Owned: func(id []string, _ topology.Policy, all topology.Vhost) preflight.Findings {
-			return preflight.CheckPolicy(id[1], all)
-		},
-		Store: func(run *configured.Provider) plain.Store[topology.Policy] {
-			return plain.InVhost[topology.Policy]{
-				Run: run, Of: func(vhost topology.Vhost) map[string]topology.Policy { return vhost.Policies },
-				PutNamed: run.Client.PutPolicy, DeleteNamed: run.Client.DeletePolicy,
-			}
-		},
-	}
-	operatorPolicies = plain.ResourceType[topology.Policy]{
-		ResourceType: kind("operator_policy", configured.OperatorPolicy, operatorPolicySchema),
-		Equal:        topology.Policy.Equal, Refusals: refusals,
-		Store: func(run *configured.Provider) plain.Store[topology.Policy] {
-			return plain.InVhost[topology.Policy]{
-				Run: run, Of: func(vhost topology.Vhost) map[string]topology.Policy { return vhost.OperatorPolicies },
-				PutNamed: run.Client.PutOperatorPolicy, DeleteNamed: run.Client.DeleteOperatorPolicy,
-			}
-		},
-	}
-)
-
-func kind(name string, kind configured.Kind, describe func(context.Context) schema.Schema) entity.ResourceType {
-	return entity.ResourceType{
-		Type: name, Name: kind, Common: true,
-		Parts:  []entity.Part{entity.VhostPart, {Name: "name", Description: "Name of the " + string(kind) + "."}},
-		Schema: describe,
-	}
-}
-
+// define adds to a kind what both kinds have, and defines its resource.
 func define(kind plain.ResourceType[topology.Policy]) entity.Definition[model] {
+	kind.Common, kind.Equal, kind.Refusals = true, topology.Policy.Equal, refusals
+	kind.Parts = []entity.Part{entity.VhostPart, {Name: "name", Description: "Name of the " + string(kind.Name) + "."}}
 	return entity.Definition[model]{ResourceType: kind.ResourceType, Of: func(run *configured.Provider) entity.Resource[model] {
 		return resources{plain.Resource[model, topology.Policy, *model]{ResourceType: kind, Run: run}}
 	}}
