@@ -244,6 +244,13 @@ func (m model) Validate(context.Context) diag.Diagnostics {
 	return diags
 }
 
+// unlistable is the error of a binding that makes the management API fail (seen on 3.10.8 and 4.3.6).
+func unlistable() diag.Diagnostic {
+	return diag.NewAttributeErrorDiagnostic(path.Root("routing_key"), "Routing key with ~ and arguments",
+		"RabbitMQ's management API fails on a binding with arguments whose routing key has a ~, and on every list with this binding. "+
+			"Leave out the ~ or the arguments.")
+}
+
 func (m *model) Compute() { m.ID = entity.ID(m.Identity()) }
 
 func (m *model) Object() topology.Binding {

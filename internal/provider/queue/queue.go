@@ -92,8 +92,7 @@ func (q queues) Plan(ctx context.Context, plan, prior *model) diag.Diagnostics {
 	return diags
 }
 
-// before is the queue as it is. Without a type in the block settings, the state has none, and the live one counts, or else the planned
-// one.
+// before is the queue as it is. With a block settings, the state can lack the type: it is the live one, or else the planned one.
 func (q queues) before(ctx context.Context, prior model, planned string) topology.Queue {
 	queue := prior.Object()
 	if queue.Type != "" {
