@@ -48,8 +48,7 @@ func (e *NewerError) Error() string {
 	return fmt.Sprintf("needs release %s or later, and this one reads up to %s: upgrade", e.Needs, Reader)
 }
 
-// Check checks the min_reader of some data: the first release that reads it, such as "0.2". It returns *NewerError if that is later than
-// [Reader].
+// Check checks a min_reader: the first release that reads some data, such as "0.2". If that is later than [Reader], it is a *NewerError.
 func Check(minReader string) error {
 	switch {
 	case !semver.IsValid("v" + minReader):

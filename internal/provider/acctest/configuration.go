@@ -58,8 +58,11 @@ func parse(text string) (*configuration, error) {
 // errOnlyTerraform says that a test needs Terraform itself.
 var errOnlyTerraform = errors.New("only Terraform does this: use RunTerraform")
 
-// at adds the resource and the attribute to a provider's error, as Terraform does.
+// at adds the resource and the attribute to a provider's error, as Terraform does. A resource after an import has no block.
 func (b *block) at(err error) error {
+	if b == nil {
+		return err
+	}
 	if joined, several := err.(interface{ Unwrap() []error }); several {
 		var all []error
 		for _, one := range joined.Unwrap() {
@@ -119,11 +122,7 @@ func (c *configuration) sort() error {
 func evaluate(body *hclsyntax.Body, schema *tfprotov6.SchemaBlock, values map[string]cty.Value) (cty.Value, error) {
 	spec := hcldec.ObjectSpec{}
 	for _, attribute := range schema.Attributes {
-		wanted, err := typeOf(attribute)
-		if err != nil {
-			return cty.NilVal, err
-		}
-		spec[attribute.Name] = &hcldec.AttrSpec{Name: attribute.Name, Type: wanted, Required: attribute.Required}
+		spec[attribute.Name] = &hcldec.AttrSpec{Name: attribute.Name, Type: typeOf(attribute), Required: attribute.Required}
 	}
 	object, diagnostics := hcldec.Decode(body, spec, &hcl.EvalContext{Variables: values, Functions: functions})
 	if diagnostics.HasErrors() {
@@ -138,16 +137,13 @@ var functions = map[string]function.Function{
 }
 
 // typeOf returns an attribute's type. The attributes of its objects are optional unless the schema requires them.
-func typeOf(attribute *tfprotov6.SchemaAttribute) (cty.Type, error) {
+func typeOf(attribute *tfprotov6.SchemaAttribute) cty.Type {
 	if attribute.NestedType == nil {
 		return ctyType(attribute.Type)
 	}
 	types, optional := map[string]cty.Type{}, []string(nil)
 	for _, part := range attribute.NestedType.Attributes {
-		var err error
-		if types[part.Name], err = typeOf(part); err != nil {
-			return cty.NilType, err
-		}
+		types[part.Name] = typeOf(part)
 		if !part.Required {
 			optional = append(optional, part.Name)
 		}
@@ -155,19 +151,23 @@ func typeOf(attribute *tfprotov6.SchemaAttribute) (cty.Type, error) {
 	object := cty.ObjectWithOptionalAttrs(types, optional)
 	switch attribute.NestedType.Nesting {
 	case tfprotov6.SchemaObjectNestingModeMap:
-		return cty.Map(object), nil
+		return cty.Map(object)
 	case tfprotov6.SchemaObjectNestingModeSingle:
-		return object, nil
+		return object
 	default:
-		return cty.NilType, fmt.Errorf("%s: unknown nesting", attribute.Name)
+		panic(attribute.Name + ": unknown nesting")
 	}
 }
 
-// ctyType is the same type for expressions.
-func ctyType(of tftypes.Type) (cty.Type, error) {
+// ctyType is the same type for expressions. It exists for each type that a schema can have.
+func ctyType(of tftypes.Type) cty.Type {
 	text, err := of.MarshalJSON() //nolint:staticcheck // which is for core alone, as this is
 	if err != nil {
-		return cty.NilType, err
+		panic(err)
 	}
-	return ctyjson.UnmarshalType(text)
+	same, err := ctyjson.UnmarshalType(text)
+	if err != nil {
+		panic(err)
+	}
+	return same
 }

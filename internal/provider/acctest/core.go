@@ -1,6 +1,7 @@
 package acctest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,7 +65,7 @@ func (p *Process) start(ctx context.Context, times apply.Times, settings map[str
 	if p.schemas, err = p.server.GetProviderSchema(ctx, &tfprotov6.GetProviderSchemaRequest{}); err != nil {
 		return err
 	}
-	config, err := dynamic(p.schemas.Provider.ValueType(), settings)
+	config, err := dynamic(ctyType(p.schemas.Provider.ValueType()), settings)
 	if err != nil {
 		return err
 	}
@@ -80,8 +81,8 @@ func (p *Process) Data(ctx context.Context, kind string, configured map[string]a
 	if err := p.start(ctx, Times(), map[string]any{}); err != nil {
 		return nil, err
 	}
-	valueType := p.schemas.DataSourceSchemas[kind].ValueType()
-	config, err := dynamic(valueType, configured)
+	object := ctyType(p.schemas.DataSourceSchemas[kind].ValueType())
+	config, err := dynamic(object, configured)
 	if err != nil {
 		return nil, err
 	}
@@ -92,14 +93,16 @@ func (p *Process) Data(ctx context.Context, kind string, configured map[string]a
 	if err != nil {
 		return nil, err
 	}
-	return plain(valueType, read.State)
+	return plain(object, read.State)
 }
 
 // process is a provider, as Terraform uses it for one resource.
 type process struct {
 	tfprotov6.ProviderServer
-	stateType tftypes.Type
-	computed  []string
+	stateType cty.Type
+	// none is the state and the configuration of no resource.
+	none     *tfprotov6.DynamicValue
+	computed []string
 }
 
 func (c *Core) start(ctx context.Context) (*process, error) {
@@ -108,15 +111,17 @@ func (c *Core) start(ctx context.Context) (*process, error) {
 	if c.Endpoint != "" {
 		settings["endpoint"] = c.Endpoint
 	}
-	running := c.Process
-	if running == nil {
-		running = &Process{}
-	}
+	running := cmp.Or(c.Process, &Process{})
 	if err := running.start(ctx, c.Times, settings); err != nil {
 		return nil, err
 	}
 	schema := running.schemas.ResourceSchemas[c.Type]
-	started := &process{ProviderServer: running.server, stateType: schema.ValueType()}
+	stateType := ctyType(schema.ValueType())
+	none, err := dynamic(stateType, nil)
+	if err != nil {
+		return nil, err
+	}
+	started := &process{ProviderServer: running.server, stateType: stateType, none: none}
 	for _, attribute := range schema.Block.Attributes {
 		if attribute.Computed {
 			started.computed = append(started.computed, attribute.Name)
@@ -222,9 +227,7 @@ func (c *Core) planFrom(ctx context.Context, running *process, prior instance) (
 	if err != nil {
 		return Planned{}, err
 	}
-	if err := prior.orNull(running); err != nil {
-		return Planned{}, err
-	}
+	prior.state = cmp.Or(prior.state, running.none)
 	proposed, err := propose(running, config, prior.state)
 	if err != nil {
 		return Planned{}, err
@@ -250,16 +253,6 @@ func (c *Core) planFrom(ctx context.Context, running *process, prior instance) (
 		p.After, err = plain(running.stateType, response.PlannedState)
 	}
 	return p, err
-}
-
-// orNull sets a missing state to null.
-func (i *instance) orNull(running *process) error {
-	if i.state != nil {
-		return nil
-	}
-	var err error
-	i.state, err = dynamic(running.stateType, nil)
-	return err
 }
 
 // Apply carries out a plan in a new process. Like core, it plans again without a refresh. It returns an error if the second
@@ -290,13 +283,9 @@ func (c *Core) applyWith(ctx context.Context, running *process, p Planned) error
 	if err != nil {
 		return err
 	}
-	prior := c.instance
-	if err := prior.orNull(running); err != nil {
-		return err
-	}
 	creates := c.state == nil
 	response, err := running.ApplyResourceChange(ctx, &tfprotov6.ApplyResourceChangeRequest{
-		TypeName: c.Type, PriorState: prior.state, Config: config, PlannedState: again.state,
+		TypeName: c.Type, PriorState: cmp.Or(c.state, running.none), Config: config, PlannedState: again.state,
 		PlannedPrivate: again.private, PlannedIdentity: again.known,
 	})
 	if err != nil {
@@ -435,12 +424,9 @@ func (c *Core) planUnrefreshed(ctx context.Context, running *process) (private [
 	if c.state == nil {
 		return nil, nil
 	}
-	var none instance
-	if err := none.orNull(running); err != nil {
-		return nil, err
-	}
 	plan, err := running.PlanResourceChange(ctx, &tfprotov6.PlanResourceChangeRequest{
-		TypeName: c.Type, PriorState: c.state, Config: none.state, ProposedNewState: none.state, PriorPrivate: c.private, PriorIdentity: c.known,
+		TypeName: c.Type, PriorState: c.state, Config: running.none, ProposedNewState: running.none,
+		PriorPrivate: c.private, PriorIdentity: c.known,
 	})
 	if err != nil {
 		return nil, err
@@ -452,12 +438,9 @@ func (c *Core) applyDestroy(ctx context.Context, running *process, private []byt
 	if c.state == nil {
 		return nil
 	}
-	var none instance
-	if err := none.orNull(running); err != nil {
-		return err
-	}
 	response, err := running.ApplyResourceChange(ctx, &tfprotov6.ApplyResourceChangeRequest{
-		TypeName: c.Type, PriorState: c.state, Config: none.state, PlannedState: none.state, PlannedPrivate: private, PlannedIdentity: c.known,
+		TypeName: c.Type, PriorState: c.state, Config: running.none, PlannedState: running.none,
+		PlannedPrivate: private, PlannedIdentity: c.known,
 	})
 	if err != nil {
 		return err

@@ -31,32 +31,23 @@ const (
 )
 
 // AtEachFault counts the writes of a scenario, and then has each of them meet a fault, one after the other of all faults. The scenario
-// gets a function that acts as Terraform does, and returns the number of writes.
-func AtEachFault(t *testing.T, scenario func(t *testing.T, meet func(*Core, *brokertest.Broker, func(*Core) error) error)) {
+// gets the number of the write, 0 for none, and the fault. It returns the count of [Core.Meeting].
+func AtEachFault(t *testing.T, scenario func(t *testing.T, write int, fault Fault) (writes int)) {
 	t.Helper()
 	Require(t)
-	run := func(t *testing.T, at int, fault Fault) (writes int) {
-		t.Helper()
-		scenario(t, func(c *Core, b *brokertest.Broker, do func(*Core) error) error {
-			var err error
-			writes, err = c.meeting(t, b, at, fault, do)
-			return err
-		})
-		return writes
-	}
-	all := run(t, 0, "")
+	all := scenario(t, 0, "")
 	require.NotZero(t, all)
 	for at := range all {
 		fault := []Fault{Refused, NotArrived, AnswerLost, Late}[at%4]
 		t.Run(fmt.Sprintf("write %d of %d %s", at+1, all, fault), func(t *testing.T) {
 			t.Parallel()
-			require.Greater(t, run(t, at+1, fault), at)
+			require.Greater(t, scenario(t, at+1, fault), at)
 		})
 	}
 }
 
-// meeting acts as Terraform does, and lets the write with this number, counted from 1, meet a fault. It returns the number of writes.
-func (c *Core) meeting(t *testing.T, b *brokertest.Broker, at int, fault Fault, do func(*Core) error) (writes int, err error) {
+// Meeting acts as Terraform does, and lets the write with this number, counted from 1, meet a fault. It returns the number of writes.
+func (c *Core) Meeting(t *testing.T, b *brokertest.Broker, at int, fault Fault, do func(*Core) error) (writes int, err error) {
 	t.Helper()
 	var mutex sync.Mutex
 	var all sync.WaitGroup

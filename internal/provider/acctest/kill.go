@@ -19,15 +19,11 @@ func AtEachWrite(t *testing.T, scenario func(t *testing.T, write int) (writes in
 	t.Helper()
 	Require(t)
 	all := scenario(t, 0)
-	if all == 0 {
-		t.Fatal("nothing is written")
-	}
+	require.NotZero(t, all)
 	for write := range all {
 		t.Run(fmt.Sprintf("write %d of %d", write+1, all), func(t *testing.T) {
 			t.Parallel()
-			if done := scenario(t, write+1); done != write+1 {
-				t.Errorf("not killed: %d writes", done)
-			}
+			require.Equal(t, write+1, scenario(t, write+1), "not killed")
 		})
 	}
 }
@@ -35,8 +31,7 @@ func AtEachWrite(t *testing.T, scenario func(t *testing.T, write int) (writes in
 // Kill decides at which write a provider is killed, by the write's number, counted from 1, or by its request.
 type Kill func(number int, write *http.Request) bool
 
-// At kills at the write with this number, 0 for none. It calls the functions in before just before the broker gets the
-// request.
+// At kills at the write with this number, 0 for none. Just before the broker gets the request, it calls the functions.
 func At(write int, before ...func()) Kill {
 	return func(number int, _ *http.Request) bool {
 		if number != write {

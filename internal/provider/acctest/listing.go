@@ -77,8 +77,7 @@ func Names(t testing.TB, b *brokertest.Broker, kind string) []string {
 	return found
 }
 
-// AwaitCount waits until the management API reports the wanted number of messages in a queue. A queue with pending dead letters is
-// not empty.
+// AwaitCount waits until a queue has the wanted number of messages. A queue with pending dead letters is not empty.
 func AwaitCount(t testing.TB, b *brokertest.Broker, queue string, want int) {
 	t.Helper()
 	brokertest.Eventually(t, func() error {

@@ -14,8 +14,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 )
 
-// module is a root module with a state. It handles configurations as Terraform's core does, with a new provider for each
-// phase.
+// module is a root module with a state. It handles configurations as Terraform's core does.
 type module struct {
 	times apply.Times
 	state map[string]*managed
@@ -26,14 +25,6 @@ type managed struct {
 	core Core
 	// block is the resource's configuration at the last apply, nil after an import.
 	block *block
-}
-
-// at adds the resource and the attribute to an error.
-func (m *managed) at(err error) error {
-	if m.block == nil {
-		return err
-	}
-	return m.block.at(err)
 }
 
 // modulePlan is a plan for all resources.
@@ -84,7 +75,7 @@ func (p *phase) evaluated(b *block) (*tfprotov6.DynamicValue, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(object, schema.ValueType())
+	return encode(object, ctyType(schema.ValueType()))
 }
 
 // know makes a value available to resources that refer to it.
@@ -104,7 +95,7 @@ func (p *phase) know(b *block, value *tfprotov6.DynamicValue) (err error) {
 
 // decode converts a resource's attributes into a value for expressions.
 func (p *Process) decode(kind string, attributes *tfprotov6.DynamicValue) (cty.Value, error) {
-	return decode(p.schemas.ResourceSchemas[kind].ValueType(), attributes)
+	return decode(ctyType(p.schemas.ResourceSchemas[kind].ValueType()), attributes)
 }
 
 // resource is the resource in the state, or a new one.
@@ -172,7 +163,7 @@ func (m *module) plan(ctx context.Context, c *configuration, destroy bool) (*mod
 			return nil, err
 		}
 		p.destroyed[address], err = resource.core.planDestroy(ctx, started)
-		failed = append(failed, resource.at(err))
+		failed = append(failed, resource.block.at(err))
 	}
 	return p, errors.Join(failed...)
 }
@@ -242,7 +233,7 @@ func (m *module) addDestroys(ctx context.Context, all graph, running *phase, p *
 			if err != nil {
 				return err
 			}
-			return resource.at(resource.core.applyDestroy(ctx, started, private))
+			return resource.block.at(resource.core.applyDestroy(ctx, started, private))
 		})
 	}
 }

@@ -20,7 +20,7 @@ func (p *Process) Query(ctx context.Context, kind string, config map[string]any)
 	if err := p.start(ctx, Times(), map[string]any{}); err != nil {
 		return nil, err
 	}
-	of, err := dynamic(p.schemas.ListResourceSchemas[kind].ValueType(), config)
+	of, err := dynamic(ctyType(p.schemas.ListResourceSchemas[kind].ValueType()), config)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"maps"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
-	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 	"github.com/zclconf/go-cty/cty/msgpack"
@@ -40,11 +39,7 @@ func conforms(planned, value any) bool {
 }
 
 // dynamic converts attributes into a value of the plugin protocol. Missing attributes are null.
-func dynamic(valueType tftypes.Type, attributes map[string]any) (*tfprotov6.DynamicValue, error) {
-	object, err := ctyType(valueType)
-	if err != nil {
-		return nil, err
-	}
+func dynamic(object cty.Type, attributes map[string]any) (*tfprotov6.DynamicValue, error) {
 	typed, err := withTypes(object, attributes)
 	if err != nil {
 		return nil, err
@@ -57,7 +52,7 @@ func dynamic(valueType tftypes.Type, attributes map[string]any) (*tfprotov6.Dyna
 	if err != nil {
 		return nil, err
 	}
-	return encode(value, valueType)
+	return encode(value, object)
 }
 
 // withTypes adds their types to the values of dynamic attributes, as ctyjson reads them.
@@ -84,27 +79,19 @@ func withTypes(object cty.Type, attributes map[string]any) (map[string]any, erro
 	return typed, nil
 }
 
-func encode(value cty.Value, valueType tftypes.Type) (*tfprotov6.DynamicValue, error) {
-	object, err := ctyType(valueType)
-	if err != nil {
-		return nil, err
-	}
+func encode(value cty.Value, object cty.Type) (*tfprotov6.DynamicValue, error) {
 	encoded, err := msgpack.Marshal(value, object)
 	return &tfprotov6.DynamicValue{MsgPack: encoded}, err
 }
 
-func decode(valueType tftypes.Type, value *tfprotov6.DynamicValue) (cty.Value, error) {
-	object, err := ctyType(valueType)
-	if err != nil {
-		return cty.NilVal, err
-	}
+func decode(object cty.Type, value *tfprotov6.DynamicValue) (cty.Value, error) {
 	return msgpack.Unmarshal(value.MsgPack, object)
 }
 
-// plain converts an object of the plugin protocol into the values that encoding/json would decode. Sets have a fixed order,
-// and unknown values are a special text.
-func plain(valueType tftypes.Type, object *tfprotov6.DynamicValue) (map[string]any, error) {
-	value, err := decode(valueType, object)
+// plain converts an object of the plugin protocol into the values that encoding/json decodes, with numbers as text. Sets have
+// a fixed order, and unknown values are a special text.
+func plain(object cty.Type, encoded *tfprotov6.DynamicValue) (map[string]any, error) {
+	value, err := decode(object, encoded)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +110,7 @@ func plainValue(value cty.Value) any {
 	case kind == cty.Bool:
 		return value.True()
 	case kind == cty.Number:
-		return value.AsBigFloat().String()
+		return json.Number(value.AsBigFloat().Text('f', -1))
 	case kind.IsListType(), kind.IsSetType(), kind.IsTupleType():
 		list := []any{}
 		for _, part := range value.AsValueSlice() {

@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/audit"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -45,11 +46,22 @@ func validate(ctx context.Context, config tfsdk.Config) diag.Diagnostics {
 }
 
 // fill audits the vhost.
-func fill(ctx context.Context, m *model, vhost topology.Vhost) diag.Diagnostics {
-	var ignored []string
-	diags := m.Ignore.ElementsAs(ctx, &ignored, false)
-	m.show(audit.Without(audit.Vhost(vhost), ignored))
-	return diags
+func fill(_ context.Context, m *model, vhost topology.Vhost) diag.Diagnostics {
+	found := audit.Without(audit.Vhost(vhost), attribute.Texts(m.Ignore))
+	errors, warnings := audit.Count(found)
+	m.Errors, m.Warnings = types.Int64Value(int64(errors)), types.Int64Value(int64(warnings))
+	// A nil slice would be null, but a vhost without findings has an empty list.
+	m.Findings = []finding{}
+	for _, f := range found {
+		m.Findings = append(m.Findings, finding{
+			Severity: types.StringValue(string(f.Severity)),
+			Rule:     types.StringValue(f.Rule),
+			Object:   object{types.StringValue(f.Object.Kind), types.StringValue(f.Object.Name)},
+			Message:  types.StringValue(f.Message),
+			Remedy:   types.StringValue(f.Remedy),
+		})
+	}
+	return nil
 }
 
 // model is the data source's configuration and state.
@@ -72,23 +84,6 @@ type finding struct {
 type object struct {
 	Kind types.String `tfsdk:"kind"`
 	Name types.String `tfsdk:"name"`
-}
-
-// show sets the findings.
-func (m *model) show(found []audit.Finding) {
-	errors, warnings := audit.Count(found)
-	m.Errors, m.Warnings = types.Int64Value(int64(errors)), types.Int64Value(int64(warnings))
-	// A nil slice would be null, but a vhost without findings has an empty list.
-	m.Findings = []finding{}
-	for _, f := range found {
-		m.Findings = append(m.Findings, finding{
-			Severity: types.StringValue(string(f.Severity)),
-			Rule:     types.StringValue(f.Rule),
-			Object:   object{types.StringValue(f.Object.Kind), types.StringValue(f.Object.Name)},
-			Message:  types.StringValue(f.Message),
-			Remedy:   types.StringValue(f.Remedy),
-		})
-	}
 }
 
 // auditSchema describes the data source.

@@ -54,8 +54,7 @@ func (m model) InService(vhost topology.Topology) []string {
 	return topology.Texts(n.Foreign(n.DeliverExchange(), vhost))
 }
 
-// inUse prevents the destroy of a delayed exchange if others receive its due messages, or if its note of a deleted binding
-// cannot be read.
+// inUse prevents the destroy of a delayed exchange if others receive its due messages, or if a note cannot be read.
 func inUse(e delayed.Exchange, vhost topology.Topology) *owner.InUse {
 	n := e.Names()
 	if bindings := n.Foreign(n.DeliverExchange(), vhost); len(bindings) > 0 {

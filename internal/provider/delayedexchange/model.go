@@ -47,14 +47,13 @@ func (m model) Lifecycle(ctx context.Context) (owner.Lifecycle, diag.Diagnostics
 
 // Specification converts known inputs. It takes the retired levels from the model.
 func (m model) Specification(context.Context) (delayed.Exchange, diag.Diagnostics) {
-	e := delayed.Exchange{
-		Name: m.Name.ValueString(), Vhost: m.Vhost.ValueString(), Type: m.Type.ValueString(),
-		PolicyPriority: int(m.PolicyPriority.ValueInt64()),
-	}
 	longest, diags := delayOf(m.MaxDelay, path.Root("max_delay"))
 	unit, more := delayOf(m.Precision, path.Root("precision"))
 	diags.Append(more...)
-	e.MaxDelay, e.Precision = longest, unit
+	e := delayed.Exchange{
+		Name: m.Name.ValueString(), Vhost: m.Vhost.ValueString(), Type: m.Type.ValueString(),
+		MaxDelay: longest, Precision: unit, PolicyPriority: int(m.PolicyPriority.ValueInt64()),
+	}
 	for queue := range m.RetiredLevels.Elements() {
 		if l, is := e.Names().LevelOf(queue); is {
 			e.Retired = append(e.Retired, l)

@@ -32,16 +32,11 @@ func kind() owner.ResourceType[delayed.Exchange] {
 		Policies: owner.PolicyUse{At: path.Root("policy_priority"), Why: "A delayed exchange has a policy"},
 
 		Remedy:      remedy,
-		Found:       found,
+		Found:       func(vhost topology.Topology) [][]string { return slices.Collect(slices.Chunk(delayed.Found(vhost), 1)) },
 		Check:       preflight.CheckDelayedExchange,
 		CheckPlan:   checkPlan,
 		CheckLive:   preflight.CheckLiveDelayedExchange,
 		InUse:       inUse,
 		UsedThrough: func(e delayed.Exchange) string { return e.Names().DeliverExchange() },
 	}
-}
-
-// found lists the delayed exchanges of a vhost.
-func found(vhost topology.Topology) [][]string {
-	return slices.Collect(slices.Chunk(delayed.Found(vhost), 1))
 }

@@ -23,15 +23,11 @@ func unknownType(wanted string, all []string) diag.Diagnostic {
 
 // recreated warns of a change that the broker cannot make in place.
 func recreated(m model) diag.Diagnostic {
+	advice := ""
+	if _, has := m.Object().Arguments["alternate-exchange"]; has {
+		advice = " A policy with the key alternate-exchange changes the alternate exchange without a re-creation."
+	}
 	return diag.NewAttributeWarningDiagnostic(path.Root("name"), "Exchange will be re-created", fmt.Sprintf(
 		"RabbitMQ cannot change an exchange. The apply deletes exchange %q and creates it again with all its bindings. "+
-			"The broker refuses or drops what is published to it meanwhile.%s", m.Name.ValueString(), alternateByPolicy(m)))
-}
-
-// alternateByPolicy is the advice for a change of the alternate exchange, "" for other changes.
-func alternateByPolicy(m model) string {
-	if _, has := m.Object().Arguments["alternate-exchange"]; !has {
-		return ""
-	}
-	return " A policy with the key alternate-exchange changes the alternate exchange without a re-creation."
+			"The broker refuses or drops what is published to it meanwhile.%s", m.Name.ValueString(), advice))
 }

@@ -53,7 +53,7 @@ func TestAcc_FaultAtAnyWrite(t *testing.T) {
 			t.Run(s.kind+", "+what, func(t *testing.T) {
 				t.Parallel()
 				var want acctest.Listing
-				acctest.AtEachFault(t, func(t *testing.T, meet func(*acctest.Core, *brokertest.Broker, func(*acctest.Core) error) error) {
+				acctest.AtEachFault(t, func(t *testing.T, write int, fault acctest.Fault) int {
 					t.Helper()
 					b, core := started(t, s)
 					if what != "create" {
@@ -63,7 +63,7 @@ func TestAcc_FaultAtAnyWrite(t *testing.T) {
 						core.Config = in(b, s.after)
 					}
 					before := acctest.List(t, b)
-					err := meet(core, b, do(t))
+					writes, err := core.Meeting(t, b, write, fault, do(t))
 					now := acctest.List(t, b)
 					if want == nil {
 						require.NoError(t, err)
@@ -71,7 +71,7 @@ func TestAcc_FaultAtAnyWrite(t *testing.T) {
 						if what == "change" {
 							want = settled(t, b, core)
 						}
-						return
+						return writes
 					}
 					require.Empty(t, before.And(want).Without(now), "%v", err)
 					if what == "change" && slices.Contains(acctest.Names(t, b, "queues"), "failures") {
@@ -88,6 +88,7 @@ func TestAcc_FaultAtAnyWrite(t *testing.T) {
 						}
 						return want.RequireSame(acctest.List(t, b))
 					})
+					return writes
 				})
 			})
 		}

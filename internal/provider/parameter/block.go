@@ -9,7 +9,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -38,11 +37,6 @@ func attributes(of types.List) map[string]attr.Value {
 	}
 	object, _ := elements[0].(types.Object)
 	return object.Attributes()
-}
-
-// id is the parameter with these parts of an identity.
-func (b block) id(parts []string) broker.ParameterID {
-	return broker.ParameterID{Component: b.component, Vhost: parts[0], Name: parts[1]}
 }
 
 // value is the table that the attributes describe. It has no URIs unless they are configured.
@@ -226,10 +220,7 @@ func shownURI(was attr.Value, live any) attr.Value {
 func as(of attr.Type, value any) attr.Value {
 	switch of := of.(type) {
 	case types.MapType:
-		table, isTable := value.(map[string]any)
-		if !isTable || len(table) == 0 {
-			return types.MapNull(of.ElemType)
-		}
+		table, _ := value.(map[string]any)
 		return attribute.TextArgumentsValue(table)
 	case types.ListType:
 		list, isList := uris(value).([]any)

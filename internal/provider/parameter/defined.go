@@ -7,7 +7,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
@@ -29,24 +28,10 @@ type definedModel[M any] interface {
 
 // definedType is a kind of parameters of one component.
 func definedType(name string, kind configured.Kind, b block, of func(context.Context) schema.Schema) plain.ResourceType[any] {
-	return plain.ResourceType[any]{
-		ResourceType: entity.ResourceType{
-			Type: name, Name: kind, Common: true, Schema: of,
-			Parts: []entity.Part{entity.VhostPart, {Name: "name", Description: "Name of the " + string(kind) + "."}},
-		},
-		Existed: func(ctx context.Context, run *configured.Provider, parts []string) (bool, error) {
-			return existed(ctx, run, b.id(parts))
-		},
-		Equal: b.equal,
-		Store: func(run *configured.Provider) plain.Store[any] {
-			return store{run, b.id, func(id broker.ParameterID) []string {
-				if id.Component != b.component {
-					return nil
-				}
-				return []string{id.Name}
-			}}
-		},
-	}
+	return kindOf(b.component, entity.ResourceType{
+		Type: name, Name: kind, Common: true, Schema: of,
+		Parts: []entity.Part{entity.VhostPart, {Name: "name", Description: "Name of the " + string(kind) + "."}},
+	}, b.equal)
 }
 
 // TakeWriteOnly copies the write-only URIs, which neither plan nor state contains.
@@ -76,8 +61,8 @@ func (d defined[M, P]) Update(ctx context.Context, plan, state *M) diag.Diagnost
 	if sameVersion && d.Equal(wanted, d.value(before)) {
 		return nil
 	}
-	id := d.ID(*plan)
-	switch live, exists, err := d.Run.Client.Parameter(ctx, d.id(id)); {
+	parameters, id := store{d.Run, d.component}, d.ID(*plan)
+	switch live, exists, err := parameters.now(ctx, id); {
 	case err != nil:
 		return d.Failed("change", *plan, err)
 	case !exists:
@@ -85,7 +70,7 @@ func (d defined[M, P]) Update(ctx context.Context, plan, state *M) diag.Diagnost
 	default:
 		d.keep(*planned, wanted, live)
 	}
-	if _, err := d.Store(d.Run).Put(ctx, id, wanted); err != nil {
+	if _, err := parameters.Put(ctx, id, wanted); err != nil {
 		return d.Failed("change", *plan, err)
 	}
 	return nil
@@ -93,12 +78,12 @@ func (d defined[M, P]) Update(ctx context.Context, plan, state *M) diag.Diagnost
 
 // validate refuses URIs that are set twice, and write-only ones without a version.
 func (b block) validate(of types.List) diag.Diagnostics {
-	var diags diag.Diagnostics
 	all := attributes(of)
+	if all == nil {
+		return nil
+	}
+	var diags diag.Diagnostics
 	for _, end := range b.ends {
-		if all == nil {
-			break
-		}
 		set := 0
 		for _, form := range []string{"uri", "uris", "uris_wo"} {
 			if !all[end+form].IsNull() {

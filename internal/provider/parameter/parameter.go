@@ -1,5 +1,4 @@
-// Package parameter implements the resources rabbitmq_parameter, rabbitmq_shovel and rabbitmq_federation_upstream. On the broker, each
-// is one runtime parameter.
+// Package parameter implements rabbitmq_parameter, rabbitmq_shovel and rabbitmq_federation_upstream, each a runtime parameter.
 package parameter
 
 import (
@@ -24,48 +23,37 @@ import (
 // Resource is rabbitmq_parameter.
 var Resource = entity.Definition[model]{ResourceType: kind.ResourceType, Of: of}
 
-var kind = plain.ResourceType[any]{
-	ResourceType: entity.ResourceType{
-		Type: "parameter", Name: configured.Parameter,
-		Parts: []entity.Part{
-			entity.VhostPart,
-			{Name: "component", Description: "Component of the parameter.", Check: ofOther},
-			{Name: "name", Description: "Name of the parameter."},
-		},
-		Schema: parameterSchema,
+var kind = kindOf("", entity.ResourceType{
+	Type: "parameter", Name: configured.Parameter,
+	Parts: []entity.Part{
+		entity.VhostPart,
+		{Name: "component", Description: "Component of the parameter.", Check: ofOther},
+		{Name: "name", Description: "Name of the parameter."},
 	},
-	Existed: func(ctx context.Context, run *configured.Provider, id []string) (bool, error) {
-		return existed(ctx, run, parameterOf(id))
-	},
-	Equal: func(wanted, live any) bool { return topology.Arguments{"": wanted}.Equal(topology.Arguments{"": live}) },
-	Store: func(run *configured.Provider) plain.Store[any] { return store{run, parameterOf, others} },
-}
+	Schema: parameterSchema,
+}, func(wanted, live any) bool { return topology.Arguments{"": wanted}.Equal(topology.Arguments{"": live}) })
 
 func of(run *configured.Provider) entity.Resource[model] {
 	return plain.Resource[model, any, *model]{ResourceType: kind, Run: run}
 }
 
-func parameterOf(id []string) broker.ParameterID {
-	return broker.ParameterID{Vhost: id[0], Component: id[1], Name: id[2]}
+// kindOf is a kind of parameters of one component, or, without one, of those that no other resource manages.
+func kindOf(component string, of entity.ResourceType, equal func(wanted, live any) bool) plain.ResourceType[any] {
+	return plain.ResourceType[any]{
+		ResourceType: of,
+		Existed: func(ctx context.Context, run *configured.Provider, id []string) (bool, error) {
+			_, exists, err := store{run, component}.now(ctx, id)
+			return exists, err
+		},
+		Equal: equal,
+		Store: func(run *configured.Provider) plain.Store[any] { return store{run, component} },
+	}
 }
 
 // resources are the resources that manage the parameters of a component.
 var resources = map[string]string{
 	broker.ShovelComponent: "rabbitmq_shovel", broker.FederationUpstreamComponent: "rabbitmq_federation_upstream",
 	"policy": "rabbitmq_policy", "operator_policy": "rabbitmq_operator_policy", "vhost-limits": "rabbitmq_vhost",
-}
-
-// others are the parameters that no other resource manages.
-func others(id broker.ParameterID) []string {
-	if resources[id.Component] != "" {
-		return nil
-	}
-	return []string{id.Component, id.Name}
-}
-
-func existed(ctx context.Context, run *configured.Provider, id broker.ParameterID) (bool, error) {
-	_, exists, err := run.Client.Parameter(ctx, id)
-	return exists, err
 }
 
 func parameterSchema(context.Context) schema.Schema {
@@ -109,12 +97,23 @@ func (m *model) Object() any { return attribute.Decoded(m.Value) }
 
 func (m *model) Show(live any) { m.Value = types.DynamicValue(attribute.Encoded(live)) }
 
-// store is the parameters of one or more components.
+// store is the parameters of one component, or, without one, those that no other resource manages.
 type store struct {
-	run *configured.Provider
-	of  func(id []string) broker.ParameterID
-	// parts are a parameter's parts without the vhost, nil if it is of another component.
-	parts func(broker.ParameterID) []string
+	run       *configured.Provider
+	component string
+}
+
+// of is the parameter with an id, which has the component unless the store has it.
+func (s store) of(id []string) broker.ParameterID {
+	if s.component == "" {
+		return broker.ParameterID{Vhost: id[0], Component: id[1], Name: id[2]}
+	}
+	return broker.ParameterID{Vhost: id[0], Component: s.component, Name: id[1]}
+}
+
+// now asks the broker for a parameter.
+func (s store) now(ctx context.Context, id []string) (any, bool, error) {
+	return s.run.Client.Parameter(ctx, s.of(id))
 }
 
 func (s store) Live(ctx context.Context, id []string) (any, bool, error) {
@@ -136,8 +135,12 @@ func (s store) All(ctx context.Context, vhost string) ([][]string, error) {
 	all, err := configured.Once(ctx, s.run, "parameters", s.run.Client.Parameters)
 	var found [][]string
 	for id := range all {
-		if parts := s.parts(id); parts != nil && id.Vhost == vhost {
-			found = append(found, parts)
+		switch {
+		case id.Vhost != vhost:
+		case s.component == "" && resources[id.Component] == "":
+			found = append(found, []string{id.Component, id.Name})
+		case s.component == id.Component:
+			found = append(found, []string{id.Name})
 		}
 	}
 	slices.SortFunc(found, func(a, b []string) int { return strings.Compare(strings.Join(a, "/"), strings.Join(b, "/")) })

@@ -20,7 +20,7 @@ import (
 var Shovel = entity.Definition[shovel]{ResourceType: shovels.ResourceType, Of: ofShovel}
 
 var shovelBlock = block{
-	name: "info", component: broker.ShovelComponent, ends: []string{"source_", "destination_"}, key: shovelKey,
+	name: "info", component: broker.ShovelComponent, ends: []string{"source_", "destination_"}, key: shovelWords.Replace,
 	defaults: map[string]any{
 		"ack_mode": "on-confirm", "reconnect_delay": int64(1), "source_protocol": "amqp091", "destination_protocol": "amqp091",
 		"destination_add_timestamp_header": false,
@@ -33,9 +33,8 @@ func ofShovel(run *configured.Provider) entity.Resource[shovel] {
 	return defined[shovel, *shovel]{plain.Resource[shovel, any, *shovel]{ResourceType: shovels, Run: run}, shovelBlock}
 }
 
+// shovelWords turns the name of an attribute into its key.
 var shovelWords = strings.NewReplacer("source_", "src-", "destination_", "dest-", "_arguments", "-args", "_", "-")
-
-func shovelKey(name string) string { return shovelWords.Replace(name) }
 
 func shovelSchema(context.Context) schema.Schema {
 	info := map[string]schema.Attribute{

@@ -179,10 +179,8 @@ func (m *ofUser) Imported() bool { return m.ID.IsNull() }
 // model is the resource in Terraform's configuration, plan and state.
 type model struct {
 	ofUser
-	Configure   types.String `tfsdk:"configure"`
-	Write       types.String `tfsdk:"write"`
-	Read        types.String `tfsdk:"read"`
-	Permissions types.List   `tfsdk:"permissions"`
+	attribute.Patterns
+	Permissions types.List `tfsdk:"permissions"`
 }
 
 func (m model) Validate(context.Context) diag.Diagnostics { return nil }
@@ -190,21 +188,24 @@ func (m model) Validate(context.Context) diag.Diagnostics { return nil }
 func (m *model) Compute() {
 	m.ofUser.Compute()
 	if p := attribute.BlockOf[attribute.Patterns](m.Permissions); p != nil {
-		m.Configure, m.Write, m.Read = p.Configure, p.Write, p.Read
+		m.Patterns = *p
 	}
 	if m.Permissions.IsUnknown() {
 		m.Configure, m.Write, m.Read = types.StringUnknown(), types.StringUnknown(), types.StringUnknown()
 	}
 }
 
-func (m *model) Object() broker.Permission {
-	return broker.Permission{Configure: m.Configure.ValueString(), Write: m.Write.ValueString(), Read: m.Read.ValueString()}
+func (m *model) Object() broker.Permission { return FromPatterns(m.Patterns) }
+
+// FromPatterns are the permissions with these patterns.
+func FromPatterns(p attribute.Patterns) broker.Permission {
+	return broker.Permission{Configure: p.Configure.ValueString(), Write: p.Write.ValueString(), Read: p.Read.ValueString()}
 }
 
 func (m *model) Show(live broker.Permission) {
 	m.Configure, m.Write, m.Read = types.StringValue(live.Configure), types.StringValue(live.Write), types.StringValue(live.Read)
 	if attribute.BlockOf[attribute.Patterns](m.Permissions) != nil {
-		attribute.SetBlock(&m.Permissions, attribute.Patterns{Configure: m.Configure, Write: m.Write, Read: m.Read})
+		attribute.SetBlock(&m.Permissions, m.Patterns)
 	}
 }
 

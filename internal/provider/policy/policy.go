@@ -20,46 +20,34 @@ import (
 )
 
 // Resource is rabbitmq_policy.
-var Resource = define(policies)
+var Resource = define(plain.ResourceType[topology.Policy]{
+	ResourceType: entity.ResourceType{Type: "policy", Name: configured.Policy, Schema: policySchema},
+	Owned: func(id []string, _ topology.Policy, all topology.Vhost) preflight.Findings {
+		return preflight.CheckPolicy(id[1], all)
+	},
+	Store: func(run *configured.Provider) plain.Store[topology.Policy] {
+		return plain.InVhost[topology.Policy]{
+			Run: run, Of: func(vhost topology.Vhost) map[string]topology.Policy { return vhost.Policies },
+			PutNamed: run.Client.PutPolicy, DeleteNamed: run.Client.DeletePolicy,
+		}
+	},
+})
 
 // Operator is rabbitmq_operator_policy.
-var Operator = define(operatorPolicies)
+var Operator = define(plain.ResourceType[topology.Policy]{
+	ResourceType: entity.ResourceType{Type: "operator_policy", Name: configured.OperatorPolicy, Schema: operatorPolicySchema},
+	Store: func(run *configured.Provider) plain.Store[topology.Policy] {
+		return plain.InVhost[topology.Policy]{
+			Run: run, Of: func(vhost topology.Vhost) map[string]topology.Policy { return vhost.OperatorPolicies },
+			PutNamed: run.Client.PutOperatorPolicy, DeleteNamed: run.Client.DeleteOperatorPolicy,
+		}
+	},
+})
 
-var (
-	policies = plain.ResourceType[topology.Policy]{
-		ResourceType: kind("policy", configured.Policy, policySchema),
-		Equal:        topology.Policy.Equal, Refusals: refusals,
-		Owned: func(id []string, _ topology.Policy, all topology.Vhost) preflight.Findings {
-			return preflight.CheckPolicy(id[1], all)
-		},
-		Store: func(run *configured.Provider) plain.Store[topology.Policy] {
-			return plain.InVhost[topology.Policy]{
-				Run: run, Of: func(vhost topology.Vhost) map[string]topology.Policy { return vhost.Policies },
-				PutNamed: run.Client.PutPolicy, DeleteNamed: run.Client.DeletePolicy,
-			}
-		},
-	}
-	operatorPolicies = plain.ResourceType[topology.Policy]{
-		ResourceType: kind("operator_policy", configured.OperatorPolicy, operatorPolicySchema),
-		Equal:        topology.Policy.Equal, Refusals: refusals,
-		Store: func(run *configured.Provider) plain.Store[topology.Policy] {
-			return plain.InVhost[topology.Policy]{
-				Run: run, Of: func(vhost topology.Vhost) map[string]topology.Policy { return vhost.OperatorPolicies },
-				PutNamed: run.Client.PutOperatorPolicy, DeleteNamed: run.Client.DeleteOperatorPolicy,
-			}
-		},
-	}
-)
-
-func kind(name string, kind configured.Kind, describe func(context.Context) schema.Schema) entity.ResourceType {
-	return entity.ResourceType{
-		Type: name, Name: kind, Common: true,
-		Parts:  []entity.Part{entity.VhostPart, {Name: "name", Description: "Name of the " + string(kind) + "."}},
-		Schema: describe,
-	}
-}
-
+// define adds to a kind what both kinds have, and defines its resource.
 func define(kind plain.ResourceType[topology.Policy]) entity.Definition[model] {
+	kind.Common, kind.Equal, kind.Refusals = true, topology.Policy.Equal, refusals
+	kind.Parts = []entity.Part{entity.VhostPart, {Name: "name", Description: "Name of the " + string(kind.Name) + "."}}
 	return entity.Definition[model]{ResourceType: kind.ResourceType, Of: func(run *configured.Provider) entity.Resource[model] {
 		return resources{plain.Resource[model, topology.Policy, *model]{ResourceType: kind, Run: run}}
 	}}
@@ -185,6 +173,48 @@ func (r resources) change(all *topology.Vhost, m model, stays bool) {
 	delete(changed, m.Name.ValueString())
 	if stays {
 		changed[m.Name.ValueString()] = m.Object()
+	}
+}
+
+func policySchema(context.Context) schema.Schema {
+	return describe("policy", "A policy. Of the policies that match an object, the one with the highest priority applies.",
+		"What the policy applies to: `all` (default), `queues`, `classic_queues`, `quorum_queues`, `streams` or `exchanges`.",
+		"all", "queues", "classic_queues", "quorum_queues", "streams", "exchanges")
+}
+
+func operatorPolicySchema(context.Context) schema.Schema {
+	return describe("operator policy",
+		"An operator policy. Of its limits and the limits of arguments and policies, the lowest one applies.",
+		"What the policy applies to: `queues` (default), `classic_queues`, `quorum_queues` or `streams`.",
+		"queues", "classic_queues", "quorum_queues", "streams")
+}
+
+// describe describes one of the resources. The first of the values of apply_to is the default.
+func describe(kind, description, applyTo string, values ...string) schema.Schema {
+	priority := attribute.Number(0, "Priority. Default: `0`.")
+	return schema.Schema{
+		MarkdownDescription: description,
+		Attributes: map[string]schema.Attribute{
+			"name":  attribute.Name(kind),
+			"vhost": entity.Vhost(kind),
+			"pattern": schema.StringAttribute{
+				Optional: true, Computed: true,
+				MarkdownDescription: "Regular expression that the names of objects must match. Required without a block `policy`.",
+			},
+			"apply_to": attribute.TextOneOf(values[0], applyTo, values...),
+			"priority": priority,
+			"definition": attribute.Table("Settings, such as `{ max-length = 100000, overflow = \"reject-publish\" }`. " +
+				"Required without a block `policy`."),
+			"id": attribute.ComputedString("`<vhost>/<name>`, percent-encoded, as an import takes it."),
+		},
+		Blocks: map[string]schema.Block{
+			"policy": attribute.Block("The attributes as the provider `cyrilgdn/rabbitmq` has them.", map[string]schema.Attribute{
+				"pattern":    attribute.Text("Regular expression that the names of objects must match."),
+				"apply_to":   schema.StringAttribute{Required: true, Validators: attribute.OneOf(values...), MarkdownDescription: applyTo},
+				"priority":   priority,
+				"definition": schema.MapAttribute{Required: true, ElementType: types.StringType, MarkdownDescription: "Settings."},
+			}, "pattern", "apply_to", "priority", "definition"),
+		},
 	}
 }
 

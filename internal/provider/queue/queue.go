@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
@@ -92,8 +93,7 @@ func (q queues) Plan(ctx context.Context, plan, prior *model) diag.Diagnostics {
 	return diags
 }
 
-// before is the queue as it is. Without a type in the block settings, the state has none, and the live one counts, or else the planned
-// one.
+// before is the queue as it is. With a block settings, the state can lack the type: it is the live one, or else the planned one.
 func (q queues) before(ctx context.Context, prior model, planned string) topology.Queue {
 	queue := prior.Object()
 	if queue.Type != "" {
@@ -251,6 +251,32 @@ func (q queues) bound(ctx context.Context, vhost, name string, all topology.Vhos
 	}
 	bindings, err := q.Run.Client.BindingsTo(ctx, vhost, name)
 	return slices.ContainsFunc(bindings, func(b topology.Binding) bool { return b.Source != "" }), err
+}
+
+// queueSchema describes the resource.
+func queueSchema(context.Context) schema.Schema {
+	return schema.Schema{
+		MarkdownDescription: "A queue. RabbitMQ cannot change one, so apply deletes it, if it is proved empty, and creates it again.",
+		Attributes: map[string]schema.Attribute{
+			"name":  attribute.Name("queue"),
+			"vhost": entity.Vhost("queue"),
+			"type": attribute.TextOr(topology.Quorum, "Type: `quorum` (default), `classic` or `stream`. "+
+				"With a block `settings`, the argument `x-queue-type` decides, or the virtual host's default."),
+			"durable":       attribute.Flag(true, "Whether the queue survives a restart of the broker. Default: `true`."),
+			"auto_delete":   attribute.Flag(false, "Whether the broker deletes the queue once its last consumer is gone. Default: `false`."),
+			"arguments":     attribute.Table("Arguments, such as `{ x-max-length = 100000, x-overflow = \"reject-publish\" }`."),
+			"force_destroy": attribute.ForceDestroy(),
+			"id":            attribute.ComputedString("`<vhost>/<name>`, percent-encoded, as an import takes it."),
+		},
+		Blocks: map[string]schema.Block{
+			"settings": attribute.Block("The attributes as the provider `cyrilgdn/rabbitmq` has them.", map[string]schema.Attribute{
+				"durable":        attribute.Flag(false, "Whether the queue survives a restart of the broker. Default: `false`."),
+				"auto_delete":    attribute.Flag(false, "Whether the broker deletes the queue once its last consumer is gone. Default: `false`."),
+				"arguments":      schema.MapAttribute{Optional: true, ElementType: types.StringType, MarkdownDescription: "Arguments."},
+				"arguments_json": attribute.JSON("Arguments as JSON."),
+			}, "type", "durable", "auto_delete", "arguments"),
+		},
+	}
 }
 
 // model is the resource in Terraform's configuration, plan and state.

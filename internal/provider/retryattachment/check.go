@@ -107,12 +107,6 @@ func (m *model) Refresh(_ context.Context, _ *configured.Provider, _ pipeline.At
 // remedy is about the failed queue. In the work queue, only pending dead letters matter.
 func remedy(pipeline.Attachment, string) string { return owner.FailedQueueRemedy }
 
-var policyUse = owner.PolicyUse{
-	At:      path.Root("attach"),
-	Why:     "Queues are attached by policy",
-	Without: "Without policies, set attach = \"arguments\".",
-}
-
 func movedByReplacement(queue, from string) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(path.Root("pipeline"), "The queue would be detached before it is attached again", fmt.Sprintf(
 		"A change of pipeline replaces the attachment, and messages that are rejected in queue %q in between are lost. "+

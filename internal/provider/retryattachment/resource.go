@@ -32,8 +32,12 @@ func kind() owner.ResourceType[pipeline.Attachment] {
 			Schema: attachmentSchema,
 		},
 		WorkQueues: path.Root("queue"),
-		Policies:   policyUse,
-		Shares:     true,
+		Policies: owner.PolicyUse{
+			At:      path.Root("attach"),
+			Why:     "Queues are attached by policy",
+			Without: "Without policies, set attach = \"arguments\".",
+		},
+		Shares: true,
 
 		Remedy:    remedy,
 		Found:     found,

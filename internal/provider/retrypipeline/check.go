@@ -88,8 +88,7 @@ func auditPlan(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vho
 	return diags
 }
 
-// inUse prevents the destroy of a pipeline that other configurations' queues need, or whose note of a deleted binding cannot
-// be read.
+// inUse prevents the destroy of a pipeline that other configurations' queues need, or whose notes cannot be read.
 func inUse(p pipeline.Pipeline, vhost topology.Topology) *owner.InUse {
 	if attached := pipeline.Attached(p.Names(), vhost); len(attached) > 0 {
 		return queuesAttached(p, attached)

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
@@ -47,18 +48,18 @@ func (m *model) Compute(ctx context.Context, prior *model) (known bool, diags di
 		detached = detachedAfter(p, before, m, prior)
 	}
 	p.Detached = slices.Sorted(maps.Keys(detached))
-	m.show(p, p.Expand(), drained{detached: detached})
+	m.show(p, p.Expand(), nil, detached)
 	return true, diags
 }
 
-// drained has the retired queues that were empty, and the detached queues for which no message waited.
-type drained struct{ retired, detached map[string]bool }
-
-// show sets the computed attributes from a pipeline, its objects, and the queues that were seen drained.
-func (m *model) show(p pipeline.Pipeline, objects topology.Topology, seen drained) {
+// show sets the computed attributes from a pipeline and its objects. Retired and detached say which queues were seen drained.
+func (m *model) show(p pipeline.Pipeline, objects topology.Topology, retired, detached map[string]bool) {
 	m.ID = entity.ID(m.Identity())
 	m.Topology = attribute.TopologyValue(objects)
-	m.RetiredQueues, m.DetachedQueues = retiredValue(p, seen.retired), detachedValue(p, seen.detached)
+	m.RetiredQueues = retiredValue(p, retired)
+	m.DetachedQueues = attribute.MapValue(detachedType, detached, func(drained bool) attr.Value {
+		return types.ObjectValueMust(detachedType.AttrTypes, map[string]attr.Value{"drained": types.BoolValue(drained)})
+	})
 	m.Show(p)
 }
 

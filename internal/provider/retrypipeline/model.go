@@ -140,12 +140,3 @@ func retiredValue(p pipeline.Pipeline, drained map[string]bool) types.Map {
 	}
 	return types.MapValueMust(retiredType, values)
 }
-
-// detachedValue lists the detached queues, and whether they were drained.
-func detachedValue(p pipeline.Pipeline, drained map[string]bool) types.Map {
-	values := map[string]attr.Value{}
-	for _, queue := range p.Detached {
-		values[queue] = types.ObjectValueMust(detachedType.AttrTypes, map[string]attr.Value{"drained": types.BoolValue(drained[queue])})
-	}
-	return types.MapValueMust(detachedType, values)
-}

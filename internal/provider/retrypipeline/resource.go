@@ -34,8 +34,10 @@ func kind() owner.ResourceType[pipeline.Pipeline] {
 		WorkQueues: path.Root("work_queues"),
 		Policies:   owner.PolicyUse{At: path.Root("policy_priority"), Why: "A pipeline has a policy"},
 
-		Remedy:      remedy,
-		Found:       found,
+		Remedy: remedy,
+		Found: func(vhost topology.Topology) [][]string {
+			return slices.Collect(slices.Chunk(pipeline.Pipelines(vhost), 1))
+		},
 		Check:       checkSpecification,
 		Warn:        warn,
 		CheckPlan:   checkPlan,
@@ -43,9 +45,4 @@ func kind() owner.ResourceType[pipeline.Pipeline] {
 		InUse:       inUse,
 		UsedThrough: func(p pipeline.Pipeline) string { return p.Names().ReturnExchange() },
 	}
-}
-
-// found lists the pipelines of a vhost.
-func found(vhost topology.Topology) [][]string {
-	return slices.Collect(slices.Chunk(pipeline.Pipelines(vhost), 1))
 }

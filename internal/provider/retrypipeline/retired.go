@@ -61,37 +61,39 @@ func (m *model) Refresh(ctx context.Context, run *configured.Provider, p pipelin
 		p.Retired, retired = append(p.Retired, delay), append(retired, queue)
 	}
 	p.Detached = pipeline.Detached(p.Names(), owned)
-	seen, diags := seenDrained(ctx, run, p, retired, attribute.Drained(m.DetachedQueues), owned)
-	m.show(p, owned, seen)
-	return diags
+	empty, err := run.Drained(ctx, p.Vhost, retired...)
+	if err != nil {
+		return diag.Diagnostics{owner.CannotReadQueues(err)}
+	}
+	detached, err := m.detachedDrained(ctx, run, p, owned)
+	if err != nil {
+		return diag.Diagnostics{owner.CannotReadQueues(err)}
+	}
+	m.show(p, owned, empty, detached)
+	return nil
 }
 
-// seenDrained finds out which retired queues are empty, and for which detached queues no message waits. Counts do not tell
-// which queue a message belongs to, so all of the pipeline must be empty. A detached queue that was drained stays drained,
-// since no message for it enters the pipeline.
-func seenDrained(
-	ctx context.Context, run *configured.Provider, p pipeline.Pipeline, retired []string, before map[string]bool, owned topology.Topology,
-) (drained, diag.Diagnostics) {
-	seen := drained{detached: before}
-	var err error
-	if seen.retired, err = run.Drained(ctx, p.Vhost, retired...); err != nil {
-		return seen, diag.Diagnostics{owner.CannotReadQueues(err)}
-	}
-	if !slices.ContainsFunc(p.Detached, func(queue string) bool { return !before[queue] }) {
-		return seen, nil
-	}
-	all := slices.DeleteFunc(slices.Collect(maps.Keys(owned.Queues)), func(queue string) bool {
+// detachedDrained finds out for which detached queues no message waits. Counts do not tell which queue a message belongs to,
+// so all of the pipeline must be empty. What was drained stays drained, since no message for the queue enters the pipeline.
+func (m *model) detachedDrained(
+	ctx context.Context, run *configured.Provider, p pipeline.Pipeline, owned topology.Topology,
+) (map[string]bool, error) {
+	before, empty := attribute.Drained(m.DetachedQueues), false
+	if slices.ContainsFunc(p.Detached, func(queue string) bool { return !before[queue] }) {
 		n := p.Names()
-		return !n.OwnsQueue(queue) || queue == n.FailedQueue() || queue == n.RefusedQueue() // no message comes back from there
-	})
-	drained, err := run.AllDrained(ctx, p.Vhost, all...)
-	if err != nil {
-		return seen, diag.Diagnostics{owner.CannotReadQueues(err)}
+		waiting := slices.DeleteFunc(slices.Collect(maps.Keys(owned.Queues)), func(queue string) bool {
+			return !n.OwnsQueue(queue) || queue == n.FailedQueue() || queue == n.RefusedQueue() // no message comes back from there
+		})
+		var err error
+		if empty, err = run.AllDrained(ctx, p.Vhost, waiting...); err != nil {
+			return nil, err
+		}
 	}
+	detached := map[string]bool{}
 	for _, queue := range p.Detached {
-		seen.detached[queue] = before[queue] || drained
+		detached[queue] = before[queue] || empty
 	}
-	return seen, nil
+	return detached, nil
 }
 
 // detachedAfter lists queues that must stay bound although they are no work queues, and whether they were drained. They leave

@@ -17,8 +17,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/rules"
 )
 
-// Validate checks each attribute by itself, if its value is known. The plan checks combinations, since it has the defaults,
-// too.
+// Validate checks each attribute by itself, if its value is known. The plan has the defaults, and checks combinations.
 func (m model) Validate(ctx context.Context) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if attribute.Known(m.Name) {
@@ -77,17 +76,9 @@ func (m model) validateWorkQueues(ctx context.Context) (checked map[string]pipel
 	if !attribute.FullyKnown(ctx, m.WorkQueues) {
 		return nil, false, nil
 	}
-	var configured map[string]workQueueModel
-	diags.Append(m.WorkQueues.ElementsAs(ctx, &configured, false)...)
-	checked = map[string]pipeline.WorkQueue{}
-	for _, name := range slices.Sorted(maps.Keys(configured)) {
-		workQueue, more := configured[name].workQueue(name)
-		diags.Append(more...)
-		if more.HasError() {
-			continue
-		}
-		checked[name] = workQueue
-		diags.Append(report.Errors(preflight.CheckWorkQueue(pipeline.Names(m.Name.ValueString()), name, workQueue))...)
+	checked, diags = m.workQueues(ctx)
+	for _, name := range slices.Sorted(maps.Keys(checked)) {
+		diags.Append(report.Errors(preflight.CheckWorkQueue(pipeline.Names(m.Name.ValueString()), name, checked[name]))...)
 	}
-	return checked, len(checked) == len(configured), diags
+	return checked, len(checked) == len(elements), diags
 }

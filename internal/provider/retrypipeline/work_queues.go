@@ -55,6 +55,7 @@ func (w workQueueModel) workQueue(name string) (pipeline.WorkQueue, diag.Diagnos
 	}, diags
 }
 
+// workQueues converts known work queues. It leaves out those with errors.
 func (m model) workQueues(ctx context.Context) (map[string]pipeline.WorkQueue, diag.Diagnostics) {
 	var models map[string]workQueueModel
 	diags := m.WorkQueues.ElementsAs(ctx, &models, false)
@@ -62,7 +63,9 @@ func (m model) workQueues(ctx context.Context) (map[string]pipeline.WorkQueue, d
 	for _, name := range slices.Sorted(maps.Keys(models)) {
 		workQueue, more := models[name].workQueue(name)
 		diags.Append(more...)
-		workQueues[name] = workQueue
+		if !more.HasError() {
+			workQueues[name] = workQueue
+		}
 	}
 	return workQueues, diags
 }
@@ -75,8 +78,7 @@ func (m model) unknownWorkQueues(prior *model) diag.Diagnostics {
 	return diag.Diagnostics{workQueuesUnknown(slices.Sorted(maps.Keys(prior.WorkQueues.Elements())))}
 }
 
-// unknownTakeOvers reports work queues whose take_over_from is unknown, since the other pipeline's part of the same apply
-// cannot be checked.
+// unknownTakeOvers refuses an unknown take_over_from: the other pipeline's part of the same apply could not be checked.
 func (m model) unknownTakeOvers(ctx context.Context) diag.Diagnostics {
 	var models map[string]workQueueModel
 	if m.WorkQueues.IsUnknown() || m.WorkQueues.ElementsAs(ctx, &models, true).HasError() {

@@ -44,22 +44,17 @@ func validate(ctx context.Context, config tfsdk.Config) diag.Diagnostics {
 	return diags
 }
 
-// attachments are the pipeline's attachments on the broker, by queue.
-func attachments(p pipeline.Pipeline, vhost topology.Topology) map[string]pipeline.Attachment {
-	attached := map[string]pipeline.Attachment{}
-	for _, queue := range pipeline.Attached(p.Names(), vhost) {
-		attached[queue], _ = pipeline.RecoverAttachment(p.Name, p.Vhost, queue, vhost) // cannot fail for an attached queue
-	}
-	return attached
-}
-
-// fill recovers the pipeline from the broker.
+// fill recovers the pipeline and its attachments from the broker.
 func fill(_ context.Context, m *model, vhost topology.Vhost) diag.Diagnostics {
 	p, err := pipeline.Recover(m.Name.ValueString(), m.Vhost.ValueString(), vhost.Topology)
 	if err != nil {
 		return diag.Diagnostics{cannotRead(m.Name.ValueString(), m.Vhost.ValueString(), err)}
 	}
-	m.show(p, attachments(p, vhost.Topology))
+	attached := map[string]pipeline.Attachment{}
+	for _, queue := range pipeline.Attached(p.Names(), vhost.Topology) {
+		attached[queue], _ = pipeline.RecoverAttachment(p.Name, p.Vhost, queue, vhost.Topology) // cannot fail for an attached queue
+	}
+	m.show(p, attached)
 	return nil
 }
 

@@ -6,10 +6,16 @@ import (
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/base64"
+	"hash"
 	"slices"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 )
+
+// algorithms are the hashes that a user can have.
+var algorithms = map[string]func() hash.Hash{
+	"rabbit_password_hashing_sha256": sha256.New, "rabbit_password_hashing_sha512": sha512.New, "rabbit_password_hashing_md5": md5.New,
+}
 
 // saltLength is the number of bytes before the hash (rabbit_password:salt_hash).
 const saltLength = 4
@@ -29,18 +35,12 @@ func matches(account broker.Account, password string) bool {
 	if err != nil || len(stored) < saltLength {
 		return false
 	}
-	salt, hash := stored[:saltLength], stored[saltLength:]
-	salted := append(bytes.Clone(salt), password...)
-	switch account.HashingAlgorithm {
-	case "rabbit_password_hashing_sha256":
-		sum := sha256.Sum256(salted)
-		return bytes.Equal(hash, sum[:])
-	case "rabbit_password_hashing_sha512":
-		sum := sha512.Sum512(salted)
-		return bytes.Equal(hash, sum[:])
-	case "rabbit_password_hashing_md5":
-		sum := md5.Sum(salted) //nolint:gosec // see above
-		return bytes.Equal(hash, sum[:])
+	algorithm, known := algorithms[account.HashingAlgorithm]
+	if !known {
+		return true
 	}
-	return true
+	salted := algorithm()
+	salted.Write(stored[:saltLength])
+	salted.Write([]byte(password))
+	return bytes.Equal(stored[saltLength:], salted.Sum(nil))
 }

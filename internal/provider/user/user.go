@@ -358,9 +358,7 @@ func (m *model) Object() user {
 	_ = m.Permissions.ElementsAs(attribute.Background, &of, false)
 	u.permissions = map[string]broker.Permission{}
 	for vhost, p := range of {
-		u.permissions[vhost] = broker.Permission{
-			Configure: p.Configure.ValueString(), Write: p.Write.ValueString(), Read: p.Read.ValueString(),
-		}
+		u.permissions[vhost] = permissions.FromPatterns(p)
 	}
 	return u
 }
@@ -382,7 +380,7 @@ func (m *model) Show(live user) {
 	shown := map[string]attr.Value{}
 	for vhost := range m.Object().permissions {
 		if p, has := live.permissions[vhost]; has {
-			shown[vhost] = attribute.PermissionsValue(pipeline.Permissions{Configure: p.Configure, Write: p.Write, Read: p.Read})
+			shown[vhost] = attribute.PermissionsValue(pipeline.Permissions(p))
 		}
 	}
 	if attribute.Known(m.Permissions) {
