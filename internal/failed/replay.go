@@ -104,7 +104,7 @@ func (r Replay) complete(p *Publishing, properties content.Properties, headers c
 	properties.Remove(content.UserID) // the broker refuses another user's name
 	moveReplyTo(&properties, r.aside().ReplyTo)
 	p.Properties = properties.Encode()
-	return Fits(p.Properties, r.FrameMax)
+	return fits(p.Properties, r.FrameMax)
 }
 
 // aside are the headers for properties that were moved. The next reader of the message knows only its own names for them.
@@ -115,8 +115,8 @@ func (r Replay) aside() deadletter.Aside {
 	return deadletter.AsideOfPipelines()
 }
 
-// Fits returns [ErrTooLarge] if the encoded properties do not fit one frame. A frameMax of 0 means no limit.
-func Fits(properties []byte, frameMax int) error {
+// fits returns [ErrTooLarge] if the encoded properties do not fit one frame. A frameMax of 0 means no limit.
+func fits(properties []byte, frameMax int) error {
 	if frameMax > 0 && len(properties)+frameOverhead > frameMax {
 		return ErrTooLarge
 	}

@@ -30,14 +30,12 @@ func NewReader(r io.Reader) *Reader {
 // largest that brokers accept by default.
 const longest = 192 << 20
 
-var errNoMessage = errors.New("is not a message: a message begins with {")
-
 // line reads one line, and stops early if the line cannot be a message.
 func (r *Reader) line() (text []byte, err error) {
 	for {
 		part, err := r.lines.ReadSlice('\n')
 		if begin := bytes.TrimSpace(part); len(text) == 0 && len(begin) > 0 && begin[0] != '{' {
-			return begin, errNoMessage
+			return begin, errors.New("is not a message: a message begins with {")
 		}
 		if text = append(text, part...); len(text) > r.Longest {
 			return text, fmt.Errorf("is longer than %d bytes, the limit for a message", r.Longest)
