@@ -100,13 +100,12 @@ func (q Queue) holds(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	defer conn.Cut()
-	conn.Limit(unread)
 	in, err := openReceiver(ctx, q, conn, mostOrdered*mostPerLane, false)
 	if err != nil {
 		return false, err
 	}
 	defer close(in.quit)
-	_, err = in.whileTaking(ctx, func() (Count, error) {
+	err = in.whileTaking(ctx, func() error {
 		time.Sleep(idle)
 		return in.assigned(ctx)
 	})
