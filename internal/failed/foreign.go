@@ -98,14 +98,8 @@ const (
 	symfonyError  = symfonyStamp + "ErrorDetailsStamp"
 )
 
-// errSymfony says why a replay is refused.
-var errSymfony = errors.New("its body says that it failed, so Symfony Messenger could drop it: use messenger:failed:retry")
-
 // Reasons of systems that do not name one.
 const reasonFailed = "failed"
-
-// deadLetterSuffixes are the suffixes that other systems append to a queue's name to name its queue for failed messages.
-var deadLetterSuffixes = []string{"_error", "_skipped", ".dlq", ".failed"}
 
 // readForeign reads a message that the broker or another system put into the queue.
 func (e *Entry) readForeign(f fields, deaths []death) {
@@ -151,7 +145,7 @@ func (e *Entry) failure(f fields, deaths []death) death {
 		return deaths[0]
 	case len(rejections) == 0 || rejecting[theirs[0].queue]:
 		return theirs[0]
-	case len(rejecting) > 1 && !f.has(headerLastDeath):
+	case len(rejecting) > 1 && !f.has("x-last-death-queue"):
 		return death{reason: rejections[0].reason}
 	}
 	return rejections[0]
@@ -252,7 +246,7 @@ func readSymfony(e *Entry, f fields) {
 		body = binary
 	}
 	if bytes.HasPrefix(body, []byte(`O:36:\"Symfony\\`)) && bytes.Contains(body, []byte(`\\SentToFailureTransportStamp\"`)) {
-		e.Refusal = errSymfony
+		e.Refusal = errors.New("its body says that it failed, so Symfony Messenger could drop it: use messenger:failed:retry")
 	} else if !f.has(symfonyFailed) {
 		return
 	}
@@ -285,10 +279,10 @@ func readCelery(e *Entry, f fields) {
 	e.MessageID = cmp.Or(e.MessageID, f.text(celeryID))
 }
 
-// queueOfName is the queue whose failed messages belong in this queue, judged by the suffix of its name; "" if there is no
-// such suffix.
+// queueOfName is the queue whose failed messages belong in this queue, judged by the suffixes that other systems append to a
+// queue's name; "" if there is no such suffix.
 func (e *Entry) queueOfName() string {
-	for _, suffix := range deadLetterSuffixes {
+	for _, suffix := range []string{"_error", "_skipped", ".dlq", ".failed"} {
 		if name, found := strings.CutSuffix(e.Queue, suffix); found {
 			return name
 		}
@@ -312,15 +306,9 @@ func (e *Entry) isCounter(name string) bool {
 	return slices.ContainsFunc(systems, func(s system) bool { return s.name == e.System && s.counter == name })
 }
 
-// Members of a BabelQueue message, whose failure is described in its body.
-const (
-	babelBlock       = "dead_letter"
-	babelBodyAttempt = "attempts"
-)
-
 // readBabelQueue reads the dead_letter object in the body.
 func readBabelQueue(e *Entry, _ fields) {
-	if !bytes.Contains(e.Body, []byte(`"`+babelBlock+`"`)) {
+	if !bytes.Contains(e.Body, []byte(`"dead_letter"`)) {
 		return
 	}
 	var envelope struct {
@@ -351,14 +339,14 @@ func babelRestored(body []byte) []byte {
 	comma := []byte(",")
 	for _, m := range slices.Backward(members(body)) {
 		switch m.name {
-		case babelBlock:
+		case "dead_letter":
 			before := body[:m.from]
 			after, found := bytes.CutPrefix(bytes.TrimLeft(body[m.to:], space), comma)
 			if !found { // it was the last member, so the comma before it goes
 				before, after = bytes.TrimSuffix(bytes.TrimRight(before, space), comma), body[m.to:]
 			}
 			body = slices.Concat(before, after)
-		case babelBodyAttempt:
+		case "attempts":
 			body = slices.Concat(body[:m.value], []byte("0"), body[m.to:])
 		}
 	}

@@ -29,9 +29,6 @@ func (m Message) isImported() bool {
 	return m.Exchange == m.Queue || m.Exchange == "" && m.RoutingKey == m.Queue
 }
 
-// headerDeliveryCount changes with each delivery.
-const headerDeliveryCount = "x-delivery-count"
-
 // IsID reports whether a text has the form of an id.
 func IsID(text string) bool {
 	return len(text) == idDigits && strings.Trim(text, "0123456789abcdef") == ""
