@@ -173,9 +173,9 @@ func (r Replay) drops(e *Entry, name string, value content.Value) bool {
 
 // restored is the value without a library's notes about the failure, and with a library's count of attempts at 0.
 func (e *Entry) restored(name string, value content.Value) content.Value {
-	if notes, ok := value.Table(); ok && name == rascalNotes {
+	if notes, ok := value.Table(); ok && name == "rascal" {
 		// With one of these notes, Rascal rejects the message unseen, until the broker has counted another death.
-		kept := notes.Keep(func(note []byte) bool { return string(note) != "recovery" && string(note) != rascalError })
+		kept := notes.Keep(func(note []byte) bool { return string(note) != "recovery" && string(note) != "error" })
 		return content.Value{Type: value.Type, Bytes: kept}
 	}
 	_, isInteger := value.Integer()
