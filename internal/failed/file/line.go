@@ -231,11 +231,7 @@ func (l *line) properties() ([]byte, error) {
 			return l.Raw, nil
 		}
 	}
-	p, err := build(seen, l.Types)
-	if err != nil {
-		return nil, err
-	}
-	return p.Encode(), nil
+	return build(seen, l.Types)
 }
 
 // maxShort is the longest text of a property, name of a header or routing key, in bytes.
