@@ -135,13 +135,12 @@ func (r *Run) NewImport(o ImportOptions, f io.ReadSeeker) *Import {
 // Lines that are appended afterwards do not belong to the import.
 func (i *Import) Check(from io.Reader) (meant int, err error) {
 	next := i.messages(from, func(id string, m failed.Message, line int) bool {
-		if !i.Looks() {
-			return true
+		if i.Looks() {
+			if i.ids[id] == nil {
+				i.ids[id] = &sameID{line: line}
+			}
+			i.ids[id].of(failed.Digest(i.how.Content(m))).lines++
 		}
-		if i.ids[id] == nil {
-			i.ids[id] = &sameID{line: line}
-		}
-		i.ids[id].of(failed.Digest(i.how.Content(m))).lines++
 		return true
 	})
 	for ; ; meant++ {
