@@ -12,17 +12,16 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
 )
 
-// Content encodings that can be read.
-const (
-	EncodingGzip    = "gzip"
-	EncodingDeflate = "deflate"
-)
+// decoders are to be tried in this order: the standard says that deflate is zlib, but some clients omit its header.
+var decoders = map[string][]func(io.Reader) (io.ReadCloser, error){
+	"gzip":    {func(r io.Reader) (io.ReadCloser, error) { return gzip.NewReader(r) }},
+	"deflate": {zlib.NewReader, func(r io.Reader) (io.ReadCloser, error) { return flate.NewReader(r), nil }},
+}
 
 // maxDecoded is how many bytes a decoded body can have, since a few compressed bytes can expand to gigabytes.
 const maxDecoded = 128 << 20
 
-// Decoded is the body without its content encoding. If the encoding is unknown, or the body invalid or too large, it returns
-// the body itself and false.
+// Decoded is the body without its content encoding, or the body itself and false if it is invalid or too large.
 func Decoded(encoding string, body []byte) (plain []byte, ok bool) {
 	plain, ok = decoded(encoding, body, maxDecoded+1)
 	if len(plain) > maxDecoded {
@@ -33,15 +32,7 @@ func Decoded(encoding string, body []byte) (plain []byte, ok bool) {
 
 // decoded returns the first bytes of the decoded body, up to the given number.
 func decoded(encoding string, body []byte, most int64) (plain []byte, ok bool) {
-	var readers []func(io.Reader) (io.Reader, error)
-	switch strings.ToLower(encoding) {
-	case EncodingGzip:
-		readers = append(readers, func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) })
-	case EncodingDeflate: // the standard says zlib, but some clients omit its header
-		readers = append(readers, func(r io.Reader) (io.Reader, error) { return zlib.NewReader(r) },
-			func(r io.Reader) (io.Reader, error) { return flate.NewReader(r), nil })
-	}
-	for _, open := range readers {
+	for _, open := range decoders[strings.ToLower(encoding)] {
 		r, err := open(bytes.NewReader(body))
 		if err != nil {
 			continue
@@ -58,18 +49,16 @@ func Encoded(encoding string, plain []byte) ([]byte, error) {
 	var body bytes.Buffer
 	var w io.WriteCloser
 	switch strings.ToLower(encoding) {
-	case EncodingGzip:
+	case "gzip":
 		w = gzip.NewWriter(&body)
-	case EncodingDeflate:
+	case "deflate":
 		w = zlib.NewWriter(&body)
 	default:
-		return nil, fmt.Errorf("content_encoding %.100q is neither %s nor %s", encoding, EncodingGzip, EncodingDeflate)
+		return nil, fmt.Errorf("content_encoding %.100q is neither gzip nor deflate", encoding)
 	}
-	if _, err := w.Write(plain); err != nil {
-		return nil, err
-	}
-	err := w.Close()
-	return body.Bytes(), err
+	_, _ = w.Write(plain) // to memory
+	_ = w.Close()
+	return body.Bytes(), nil
 }
 
 // Beginning is the first n bytes of the body without its content encoding.
@@ -82,8 +71,7 @@ func (m Message) Beginning(n int) []byte {
 	return begin[:min(n, len(begin))]
 }
 
-// Plain returns the body without its content encoding, and the name of that encoding. The name is "" if the body cannot be
-// decoded.
+// Plain returns the body without its content encoding, and the name of that encoding, "" if the body cannot be decoded.
 func (m Message) Plain() (body []byte, encoding string) {
 	properties, _ := content.Parse(m.Properties) // properties that cannot be read have no encoding
 	encoding = properties.Text(content.ContentEncoding)

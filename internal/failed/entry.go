@@ -30,7 +30,7 @@ type Message struct {
 	Body       []byte
 }
 
-// System is the program whose headers describe why a message failed.
+// System is the program whose headers describe why a message failed, "" if the message does not say that it failed.
 type System string
 
 // Systems whose messages this package can read.
@@ -55,8 +55,6 @@ const (
 	SystemWolverine   System = "Wolverine"
 	SystemSymfony     System = "Symfony Messenger"
 	SystemEasyNetQ    System = "EasyNetQ"
-	// SystemUnknown means that the message does not say that it failed.
-	SystemUnknown System = ""
 )
 
 // Entry has the facts that can be read from a failed message. Facts that are not known are empty or zero.

@@ -11,8 +11,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
 )
 
-// Filter selects messages; its zero value selects all of them. A message must match each field that is set. It matches a list
-// if it matches one of its elements.
+// Filter selects messages that match all fields that are set, and of a list one element. Its zero value selects all.
 type Filter struct {
 	Reasons []string `json:"reasons,omitempty"`
 	// FromQueues are work queues.
@@ -79,8 +78,7 @@ func (f Filter) Selector() *Selector {
 	return s
 }
 
-// Selects reports whether the filter selects the message. If the filter lists ids, it counts one occurrence of the message's
-// id as used.
+// Selects reports whether the filter selects the message, and uses up one occurrence of its id in a list of ids.
 func (s *Selector) Selects(e *Entry) bool {
 	delete(s.absent, e.Run)
 	if s.routingKey != nil && !s.routingKey.MatchString(runes(e.FirstRoutingKey)) {

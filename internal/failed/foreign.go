@@ -18,13 +18,11 @@ import (
 // system is another messaging library or framework whose failed messages this package can read.
 type system struct {
 	name System
-	// marks are sets of headers. A message of this system has all headers of at least one set. If marks is nil, read itself
-	// checks.
+	// marks are sets of headers. A message of this system has all headers of one set. If marks is nil, read itself checks.
 	marks [][]string
 	// read fills in the entry and names the system. It does nothing if the message comes from another system.
 	read func(e *Entry, f fields)
-	// faults are headers about a failure, which a replayed message must not have. A name that ends in * stands for all names
-	// that begin with it.
+	// faults are more headers about a failure. A replayed message has neither them nor marks. A * at the end is any text.
 	faults []string
 	// counter is the header that counts attempts, "" if the system has no such header.
 	counter string
@@ -32,80 +30,37 @@ type system struct {
 
 // systems are tried in this order.
 var systems = []system{
-	{SystemNServiceBus, [][]string{{nservicebusQueue}}, readNServiceBus, []string{
-		nservicebusQueue, nservicebusTime, nservicebusException + "*", "NServiceBus.Retries", "NServiceBus.Retries.Timestamp",
+	{SystemNServiceBus, [][]string{{"NServiceBus.FailedQ"}}, readNServiceBus, []string{
+		"NServiceBus.TimeOfFailure", "NServiceBus.ExceptionInfo.*", "NServiceBus.Retries", "NServiceBus.Retries.Timestamp",
 	}, ""},
-	{SystemMassTransit, [][]string{{masstransitReason}, {masstransitAddress}}, readMassTransit, []string{
-		masstransitReason, masstransitFault + "*", "MT-Redelivery-Count",
+	{SystemMassTransit, [][]string{{"MT-Reason"}, {"MT-Fault-InputAddress"}}, readMassTransit, []string{
+		"MT-Fault-*", "MT-Redelivery-Count",
 	}, ""},
-	{SystemSpring, [][]string{{springExchange}, {springKey}}, readSpring, []string{springError, springTrace, springExchange, springKey}, ""},
-	{SystemMoleculer, [][]string{{moleculerChannel, moleculerGroup}}, readMoleculer, []string{moleculerChannel, moleculerGroup}, ""},
-	{SystemWatermill, [][]string{{watermillReason, watermillTopic}}, readWatermill, []string{
-		watermillReason, watermillTopic, "handler_poisoned", "subscriber_poisoned",
+	{SystemSpring, [][]string{{"x-original-exchange"}, {"x-original-routingKey"}}, readSpring, []string{
+		"x-exception-message", "x-exception-stacktrace",
 	}, ""},
-	{SystemRebus, [][]string{{rebusQueue, rebusError}}, readRebus, []string{rebusQueue, rebusError, "rbs2-delivery-count"}, ""},
-	{SystemWolverine, [][]string{{"wolverine-protocol-version", wolverineType}}, readWolverine, []string{
-		wolverineAddress, wolverineType, wolverineError, wolverineTrace, wolverineTime,
-	}, wolverineAttempts},
-	{SystemSymfony, nil, readSymfony, []string{symfonyFailed, symfonyError, symfonyStamp + "RedeliveryStamp"}, ""},
+	{SystemMoleculer, [][]string{{"x-original-channel", "x-original-group"}}, readMoleculer, nil, ""},
+	{SystemWatermill, [][]string{{"reason_poisoned", "topic_poisoned"}}, readWatermill, []string{
+		"handler_poisoned", "subscriber_poisoned",
+	}, ""},
+	{SystemRebus, [][]string{{"rbs2-source-queue", "rbs2-error-details"}}, readRebus, []string{"rbs2-delivery-count"}, ""},
+	{SystemWolverine, [][]string{{"exception-type"}}, readWolverine, []string{
+		"original-destination", "exception-message", "exception-stack", "failed-at",
+	}, "attempts"},
+	{SystemSymfony, nil, readSymfony, []string{
+		symfonyStamp + "SentToFailureTransportStamp", symfonyStamp + "ErrorDetailsStamp", symfonyStamp + "RedeliveryStamp",
+	}, ""},
 	{SystemEasyNetQ, nil, readEasyNetQ, nil, ""}, // a replay removes its wrapper
 	{SystemRascal, nil, readRascal, nil, ""},     // its faults are in a table, see restored
 	{SystemBabelQueue, nil, readBabelQueue, nil, "x-attempts"},
-	{SystemCelery, [][]string{{celeryTask, celeryID, celeryRetries}}, readCelery, nil, celeryRetries},
+	{SystemCelery, nil, readCelery, nil, "retries"},
 }
 
-// Headers of other systems.
-const (
-	nservicebusQueue     = "NServiceBus.FailedQ"
-	nservicebusTime      = "NServiceBus.TimeOfFailure"
-	nservicebusException = "NServiceBus.ExceptionInfo."
-
-	masstransitReason  = "MT-Reason"
-	masstransitFault   = "MT-Fault-"
-	masstransitAddress = masstransitFault + "InputAddress"
-
-	springError    = "x-exception-message"
-	springTrace    = "x-exception-stacktrace"
-	springExchange = "x-original-exchange"
-	springKey      = "x-original-routingKey"
-
-	celeryTask    = "task"
-	celeryID      = "id"
-	celeryRetries = "retries"
-
-	// rascalNotes is a table.
-	rascalNotes = "rascal"
-	rascalError = "error"
-
-	moleculerChannel = "x-original-channel"
-	moleculerGroup   = "x-original-group"
-
-	watermillReason = "reason_poisoned"
-	watermillTopic  = "topic_poisoned"
-
-	rebusQueue = "rbs2-source-queue"
-	rebusError = "rbs2-error-details"
-
-	wolverineAddress  = "original-destination"
-	wolverineType     = "exception-type"
-	wolverineError    = "exception-message"
-	wolverineTrace    = "exception-stack"
-	wolverineTime     = "failed-at"
-	wolverineAttempts = "attempts"
-
-	symfonyStamp  = `X-Message-Stamp-Symfony\Component\Messenger\Stamp\`
-	symfonyFailed = symfonyStamp + "SentToFailureTransportStamp"
-	symfonyError  = symfonyStamp + "ErrorDetailsStamp"
-)
-
-// errSymfony says why a replay is refused.
-var errSymfony = errors.New("its body says that it failed, so Symfony Messenger could drop it: use messenger:failed:retry")
+// symfonyStamp begins the names of Symfony's headers.
+const symfonyStamp = `X-Message-Stamp-Symfony\Component\Messenger\Stamp\`
 
 // Reasons of systems that do not name one.
 const reasonFailed = "failed"
-
-// deadLetterSuffixes are the suffixes that other systems append to a queue's name to name its queue for failed messages.
-var deadLetterSuffixes = []string{"_error", "_skipped", ".dlq", ".failed"}
 
 // readForeign reads a message that the broker or another system put into the queue.
 func (e *Entry) readForeign(f fields, deaths []death) {
@@ -151,7 +106,7 @@ func (e *Entry) failure(f fields, deaths []death) death {
 		return deaths[0]
 	case len(rejections) == 0 || rejecting[theirs[0].queue]:
 		return theirs[0]
-	case len(rejecting) > 1 && !f.has(headerLastDeath):
+	case len(rejecting) > 1 && !f.has("x-last-death-queue"):
 		return death{reason: rejections[0].reason}
 	}
 	return rejections[0]
@@ -169,23 +124,23 @@ func (d death) isWait() bool {
 }
 
 func readNServiceBus(e *Entry, f fields) {
-	e.System, e.Reason, e.WorkQueue = SystemNServiceBus, reasonFailed, f.text(nservicebusQueue)
-	e.Error = f.text(nservicebusException + "Message")
-	e.Exception = join(f.text(nservicebusException+"ExceptionType"), f.text(nservicebusException+"StackTrace"))
+	e.System, e.Reason, e.WorkQueue = SystemNServiceBus, reasonFailed, f.text("NServiceBus.FailedQ")
+	e.Error = f.text("NServiceBus.ExceptionInfo.Message")
+	e.Exception = join(f.text("NServiceBus.ExceptionInfo.ExceptionType"), f.text("NServiceBus.ExceptionInfo.StackTrace"))
 	// After the seconds comes a colon, which Go cannot parse: 2026-11-22 01:12:04:123456 Z.
-	if text := f.text(nservicebusTime); len(text) >= len(time.DateTime) {
+	if text := f.text("NServiceBus.TimeOfFailure"); len(text) >= len(time.DateTime) {
 		e.FailedAt, _ = time.Parse(time.DateTime, text[:len(time.DateTime)])
 	}
 }
 
 func readMassTransit(e *Entry, f fields) {
-	e.System, e.Reason = SystemMassTransit, cmp.Or(f.text(masstransitReason), reasonFailed)
-	e.WorkQueue = cmp.Or(queueOfAddress(f.text(masstransitAddress)), e.queueOfName(), e.WorkQueue)
-	e.Error = f.text(masstransitFault + "Message")
-	e.Exception = join(f.text(masstransitFault+"ExceptionType"), f.text(masstransitFault+"StackTrace"))
-	e.FailedAt, _ = time.Parse(time.RFC3339Nano, f.text(masstransitFault+"Timestamp"))
-	if f.has(masstransitFault + "RetryCount") {
-		e.Attempts = f.positive(masstransitFault+"RetryCount") + 1
+	e.System, e.Reason = SystemMassTransit, cmp.Or(f.text("MT-Reason"), reasonFailed)
+	e.WorkQueue = cmp.Or(queueOfAddress(f.text("MT-Fault-InputAddress")), e.queueOfName(), e.WorkQueue)
+	e.Error = f.text("MT-Fault-Message")
+	e.Exception = join(f.text("MT-Fault-ExceptionType"), f.text("MT-Fault-StackTrace"))
+	e.FailedAt, _ = time.Parse(time.RFC3339Nano, f.text("MT-Fault-Timestamp"))
+	if f.has("MT-Fault-RetryCount") {
+		e.Attempts = f.positive("MT-Fault-RetryCount") + 1
 	}
 }
 
@@ -208,8 +163,9 @@ func queueOfAddress(address string) string {
 // readSpring reads a message that a Spring recoverer republished. The message names its queue only if it was published to the
 // default exchange.
 func readSpring(e *Entry, f fields) {
-	e.System, e.Reason, e.FirstExchange, e.FirstRoutingKey = SystemSpring, reasonFailed, f.text(springExchange), f.text(springKey)
-	e.Error, e.Exception = f.text(springError), f.text(springTrace)
+	e.System, e.Reason = SystemSpring, reasonFailed
+	e.FirstExchange, e.FirstRoutingKey = f.text("x-original-exchange"), f.text("x-original-routingKey")
+	e.Error, e.Exception = f.text("x-exception-message"), f.text("x-exception-stacktrace")
 	byName := ""
 	if e.FirstExchange == "" {
 		byName = e.FirstRoutingKey
@@ -219,28 +175,33 @@ func readSpring(e *Entry, f fields) {
 
 // readMoleculer reads a message that a Moleculer channel moved. The queue's name is the group, a dot and the channel.
 func readMoleculer(e *Entry, f fields) {
-	e.System, e.Reason, e.FirstExchange = SystemMoleculer, reasonFailed, f.text(moleculerChannel)
-	e.WorkQueue = f.text(moleculerGroup) + "." + e.FirstExchange
+	e.System, e.Reason, e.FirstExchange = SystemMoleculer, reasonFailed, f.text("x-original-channel")
+	e.WorkQueue = f.text("x-original-group") + "." + e.FirstExchange
 }
 
 // readWatermill reads a message that the middleware PoisonQueue published. A durable queue has the same name as its topic.
 func readWatermill(e *Entry, f fields) {
-	e.System, e.Reason, e.Error, e.WorkQueue = SystemWatermill, reasonFailed, f.text(watermillReason), f.text(watermillTopic)
+	e.System, e.Reason = SystemWatermill, reasonFailed
+	e.Error, e.WorkQueue = f.text("reason_poisoned"), f.text("topic_poisoned")
 	e.Replays = f.digits(HeaderReplayCount)
 }
 
 // readRebus reads a message that Rebus forwarded. The details are the error's message and its stack trace.
 func readRebus(e *Entry, f fields) {
-	e.System, e.Reason, e.WorkQueue, e.Exception = SystemRebus, reasonFailed, f.text(rebusQueue), f.text(rebusError)
+	e.System, e.Reason = SystemRebus, reasonFailed
+	e.WorkQueue, e.Exception = f.text("rbs2-source-queue"), f.text("rbs2-error-details")
 }
 
 // readWolverine reads a message that Wolverine published to a dead-letter queue. Before 6.21, it did not name the work queue.
 func readWolverine(e *Entry, f fields) {
-	_, address, _ := strings.Cut(f.text(wolverineAddress), "://queue/")
-	e.System, e.Reason, e.Error = SystemWolverine, reasonFailed, f.text(wolverineError)
+	if !f.has("wolverine-protocol-version") {
+		return
+	}
+	_, address, _ := strings.Cut(f.text("original-destination"), "://queue/")
+	e.System, e.Reason, e.Error = SystemWolverine, reasonFailed, f.text("exception-message")
 	e.WorkQueue, _, _ = strings.Cut(address, "?")
-	e.Exception = join(f.text(wolverineType), f.text(wolverineTrace))
-	e.FailedAt, e.Attempts = fromMillis(f.digits(wolverineTime)), f.digits(wolverineAttempts)
+	e.Exception = join(f.text("exception-type"), f.text("exception-stack"))
+	e.FailedAt, e.Attempts = fromMillis(f.digits("failed-at")), f.digits("attempts")
 }
 
 // readSymfony reads a message in a failure transport. It names the transport that it failed in, not the queue, and x-death has
@@ -252,25 +213,25 @@ func readSymfony(e *Entry, f fields) {
 		body = binary
 	}
 	if bytes.HasPrefix(body, []byte(`O:36:\"Symfony\\`)) && bytes.Contains(body, []byte(`\\SentToFailureTransportStamp\"`)) {
-		e.Refusal = errSymfony
-	} else if !f.has(symfonyFailed) {
+		e.Refusal = errors.New("its body says that it failed, so Symfony Messenger could drop it: use messenger:failed:retry")
+	} else if !f.has(symfonyStamp + "SentToFailureTransportStamp") {
 		return
 	}
 	e.System, e.Reason, e.WorkQueue, e.FirstExchange, e.FirstRoutingKey = SystemSymfony, reasonFailed, "", "", e.RoutingKey
 	var details []struct{ ExceptionClass, ExceptionMessage string }
-	if json.Unmarshal([]byte(f.text(symfonyError)), &details) == nil && len(details) > 0 {
+	if json.Unmarshal([]byte(f.text(symfonyStamp+"ErrorDetailsStamp")), &details) == nil && len(details) > 0 {
 		e.Error, e.Exception = details[len(details)-1].ExceptionMessage, details[len(details)-1].ExceptionClass
 	}
 }
 
 // readRascal reads a message that Rascal republished or forwarded. The broker can have dead-lettered it afterwards.
 func readRascal(e *Entry, f fields) {
-	notes := f.table(rascalNotes)
+	notes := f.table("rascal")
 	if notes.text("originalQueue") == "" {
 		return
 	}
 	e.System, e.Reason = SystemRascal, cmp.Or(e.Reason, reasonFailed)
-	e.WorkQueue, e.Error = notes.text("originalQueue"), notes.table(rascalError).text("message")
+	e.WorkQueue, e.Error = notes.text("originalQueue"), notes.table("error").text("message")
 	if notes.has("originalExchange") {
 		e.FirstExchange, e.FirstRoutingKey = notes.text("originalExchange"), notes.text("originalRoutingKey")
 	}
@@ -278,17 +239,17 @@ func readRascal(e *Entry, f fields) {
 
 // readCelery reads a task that the broker dead-lettered.
 func readCelery(e *Entry, f fields) {
-	if f.text(celeryTask) == "" {
+	if f.text("task") == "" || !f.has("id", "retries") {
 		return
 	}
-	e.System, e.Attempts = SystemCelery, f.positive(celeryRetries)+1
-	e.MessageID = cmp.Or(e.MessageID, f.text(celeryID))
+	e.System, e.Attempts = SystemCelery, f.positive("retries")+1
+	e.MessageID = cmp.Or(e.MessageID, f.text("id"))
 }
 
-// queueOfName is the queue whose failed messages belong in this queue, judged by the suffix of its name; "" if there is no
-// such suffix.
+// queueOfName is the queue whose failed messages belong in this queue, judged by the suffixes that other systems append to a
+// queue's name; "" if there is no such suffix.
 func (e *Entry) queueOfName() string {
-	for _, suffix := range deadLetterSuffixes {
+	for _, suffix := range []string{"_error", "_skipped", ".dlq", ".failed"} {
 		if name, found := strings.CutSuffix(e.Queue, suffix); found {
 			return name
 		}
@@ -296,14 +257,16 @@ func (e *Entry) queueOfName() string {
 	return ""
 }
 
-// isFault reports whether the message's system describes the failure in this header. A replayed message must not have such a
-// header.
+// isFault reports whether the message's system describes the failure in this header.
 func (e *Entry) isFault(name string) bool {
 	return slices.ContainsFunc(systems, func(s system) bool {
-		return (s.name == e.System || s.name == e.errorOf) && slices.ContainsFunc(s.faults, func(fault string) bool {
+		isMark := func(marks []string) bool { return slices.Contains(marks, name) }
+		isFault := func(fault string) bool {
 			begin, several := strings.CutSuffix(fault, "*")
 			return name == fault || several && strings.HasPrefix(name, begin)
-		})
+		}
+		return (s.name == e.System || s.name == e.errorOf) &&
+			(slices.ContainsFunc(s.marks, isMark) || slices.ContainsFunc(s.faults, isFault))
 	})
 }
 
@@ -312,15 +275,9 @@ func (e *Entry) isCounter(name string) bool {
 	return slices.ContainsFunc(systems, func(s system) bool { return s.name == e.System && s.counter == name })
 }
 
-// Members of a BabelQueue message, whose failure is described in its body.
-const (
-	babelBlock       = "dead_letter"
-	babelBodyAttempt = "attempts"
-)
-
 // readBabelQueue reads the dead_letter object in the body.
 func readBabelQueue(e *Entry, _ fields) {
-	if !bytes.Contains(e.Body, []byte(`"`+babelBlock+`"`)) {
+	if !bytes.Contains(e.Body, []byte(`"dead_letter"`)) {
 		return
 	}
 	var envelope struct {
@@ -351,14 +308,14 @@ func babelRestored(body []byte) []byte {
 	comma := []byte(",")
 	for _, m := range slices.Backward(members(body)) {
 		switch m.name {
-		case babelBlock:
+		case "dead_letter":
 			before := body[:m.from]
 			after, found := bytes.CutPrefix(bytes.TrimLeft(body[m.to:], space), comma)
 			if !found { // it was the last member, so the comma before it goes
 				before, after = bytes.TrimSuffix(bytes.TrimRight(before, space), comma), body[m.to:]
 			}
 			body = slices.Concat(before, after)
-		case babelBodyAttempt:
+		case "attempts":
 			body = slices.Concat(body[:m.value], []byte("0"), body[m.to:])
 		}
 	}

@@ -147,15 +147,12 @@ func Columns() []string { return append(UsualColumns(), ByRun) }
 // UsualColumns are the columns of a list for which the user named no columns.
 func UsualColumns() []string { return []string{ByReason, ByWorkQueue, ByError} }
 
-// pythonTrace begins a Python stack trace, whose last line names the failure. Traces of other languages name it in the first
-// line.
-const pythonTrace = "Traceback (most recent call last):"
-
-// errorLine is the line that names the failure, from the error or else from the exception.
+// errorLine is the line that names the failure, from the error or else from the exception. A stack trace of Python names it in
+// the last line, one of another language in the first.
 func (e *Entry) errorLine() string {
 	text := strings.TrimSpace(cmp.Or(e.Error, e.Exception))
 	line, rest, _ := strings.Cut(text, "\n")
-	if strings.HasPrefix(line, pythonTrace) && rest != "" {
+	if strings.HasPrefix(line, "Traceback (most recent call last):") && rest != "" {
 		line = rest[strings.LastIndex(rest, "\n")+1:]
 	}
 	return strings.TrimSpace(line)
@@ -175,8 +172,7 @@ var (
 	number      = regexp.MustCompile(`^\d+(?:[.,]\d+)*`)
 )
 
-// Failure is the line that names the failure, with placeholders for texts that differ between messages: <uuid>, <time>, <hex>
-// and <n>.
+// Failure is the line that names the failure, with <uuid>, <time>, <hex> and <n> for texts that can differ.
 func (e *Entry) Failure() string {
 	const enough = 4 * maxErrorText // a placeholder is shorter than the text that it replaces
 	line := e.errorLine()

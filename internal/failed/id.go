@@ -29,16 +29,12 @@ func (m Message) isImported() bool {
 	return m.Exchange == m.Queue || m.Exchange == "" && m.RoutingKey == m.Queue
 }
 
-// headerDeliveryCount changes with each delivery.
-const headerDeliveryCount = "x-delivery-count"
-
 // IsID reports whether a text has the form of an id.
 func IsID(text string) bool {
 	return len(text) == idDigits && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-// Digest identifies a message by its content, so it stays the same each time the message is read. Equal messages share one
-// digest.
+// Digest identifies a message by its content: it is the same whenever the message is read, and equal messages share it.
 func Digest(m Message) string {
 	properties, err := content.Parse(m.Properties)
 	return digest(m, &properties, err == nil)

@@ -8,15 +8,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 )
 
-// Changes that an import makes to a message, because the queue or the broker would not accept it unchanged.
-const (
-	ChangedExpiration   = "expiration dropped, since the message would expire in the queue"
-	ChangedCounts       = "the broker's count of deliveries dropped"
-	ChangedDeliveryMode = "delivery-mode 0 changed to 1, since brokers close the connection over 0"
-	ChangedCC           = "header CC dropped, since copies would go to other queues"
-	ChangedID           = "gets another id, since the header for the old id does not fit a frame of the connection"
-)
-
 // Import says how messages get into a queue for failed messages.
 type Import struct {
 	// Exchange routes any routing key to the queue and to no other queue; "" if there is no such exchange.
@@ -31,8 +22,8 @@ type Import struct {
 	FrameMax int
 }
 
-// Publishing builds the message to publish and lists the changes. Apart from these changes and the headers that keep the id,
-// all bytes stay the same.
+// Publishing builds the message to publish. It lists the changes without which the queue or the broker would not accept it.
+// Apart from these and the headers that keep the id, all bytes stay the same.
 func (i Import) Publishing(m Message, id string) (p Publishing, changes []string, err error) {
 	p = Publishing{RoutingKey: i.Queue, Body: m.Body}
 	if i.Exchange != "" {
@@ -48,27 +39,31 @@ func (i Import) Publishing(m Message, id string) (p Publishing, changes []string
 		}
 	}
 	aside := AsideIn(i.Queue)
-	note(properties.Has(content.Expiration), ChangedExpiration)
+	note(properties.Has(content.Expiration), "expiration dropped, since the message would expire in the queue")
 	properties.Remove(content.Expiration)
 	note(move(&properties, content.UserID, aside.UserID, properties.Text(content.UserID) != i.User),
 		"user-id moved to the header "+aside.UserID+", since brokers refuse another user's name")
 	note(moveReplyTo(&properties, aside.ReplyTo), "reply-to "+deadletter.DirectReplyTo+
 		" moved to the header "+aside.ReplyTo+", since only clients that await a reply can use it")
-	note(dropHeaders(&properties, deadletter.IsCount), ChangedCounts)
+	note(dropHeaders(&properties, deadletter.IsCount), "the broker's count of deliveries dropped")
 	if properties.Has(content.DeliveryMode) && properties.Number(content.DeliveryMode) == 0 {
-		note(properties.SetNumber(content.DeliveryMode, 1), ChangedDeliveryMode)
+		note(properties.SetNumber(content.DeliveryMode, 1),
+			"delivery-mode 0 changed to 1, since brokers close the connection over 0")
 	}
-	note(i.Exchange == "" && dropHeaders(&properties, deadletter.IsAddress), ChangedCC)
+	note(i.Exchange == "" && dropHeaders(&properties, deadletter.IsAddress),
+		"header CC dropped, since copies would go to other queues")
 	bare := properties.Encode()
 	headers := properties.Headers().Keep(func(name []byte) bool { return !isImports(string(name)) }).With(HeaderID, content.Text(id))
 	if i.Run != "" {
 		headers = headers.With(HeaderRun, content.Text(i.Run))
 	}
 	properties.SetHeaders(headers)
-	if p.Properties = properties.Encode(); Fits(p.Properties, i.FrameMax) != nil {
-		p.Properties, changes = bare, append(changes, ChangedID)
+	p.Properties = properties.Encode()
+	if fits(p.Properties, i.FrameMax) != nil {
+		p.Properties = bare
+		changes = append(changes, "gets another id, since the header for the old id does not fit a frame of the connection")
 	}
-	return p, changes, Fits(p.Properties, i.FrameMax)
+	return p, changes, fits(p.Properties, i.FrameMax)
 }
 
 // Content is the message as an import leaves it, without the headers that it adds, and with the decoded body. It tells
@@ -85,8 +80,7 @@ func (i Import) Content(m Message) Message {
 	return Message{Queue: i.Queue, Exchange: p.Exchange, RoutingKey: p.RoutingKey, Properties: canonical(properties), Body: body}
 }
 
-// Publishable returns an error if a broker would close the channel over these properties, for example after an edit of the
-// file. It accepts properties that an import corrects.
+// Publishable returns an error if a broker would close the channel over properties that an import does not correct.
 func Publishable(encoded []byte) error {
 	properties, err := content.Parse(encoded)
 	if err != nil {

@@ -39,7 +39,7 @@ func Read(m Message) Entry {
 	e.MessageID = properties.Text(content.MessageID)
 	e.Replays, e.ReplayID = f.positive(HeaderReplayCount), f.text(HeaderReplayID)
 	if m.Redelivered { // otherwise the header can come from another queue
-		e.DeliveryCount = f.positive(headerDeliveryCount)
+		e.DeliveryCount = f.positive("x-delivery-count")
 	}
 	if strings.HasPrefix(properties.Text(content.Type), wrapperType) {
 		e.wrapper, e.Refusal = unwrap(e.Body)
@@ -137,11 +137,6 @@ func (e *Entry) HasRead(header string) bool {
 	return e.System == SystemWorker && slices.Contains(read, header)
 }
 
-const (
-	headerDeath     = "x-death"
-	headerLastDeath = "x-last-death-queue"
-)
-
 // maxDeaths is how many entries of x-death are read. The broker keeps one per queue and reason.
 const maxDeaths = 64
 
@@ -152,10 +147,9 @@ type death struct {
 	count                        int64
 }
 
-// deaths reads x-death, newest first. It skips rejections in the message's own queue, since a failed queue dead-letters to
-// itself.
+// deaths reads x-death, newest first, without deaths in the message's own queue: a failed queue dead-letters to itself.
 func (f fields) deaths(queue string) []death {
-	list, ok := f[headerDeath].Array()
+	list, ok := f["x-death"].Array()
 	if !ok {
 		return nil
 	}

@@ -40,11 +40,6 @@ type line struct {
 	BodyBase64 *[]byte
 }
 
-var (
-	errNotTheSame = errors.New("the message cannot be written as a line of a file")
-	errNoObject   = errors.New("the line does not begin with {")
-)
-
 // Encode writes a message as a line without a newline. It reads the line again to check that the message is the same.
 func Encode(m failed.Message, id string) ([]byte, error) { return encodeSame(m, id, "") }
 
@@ -71,7 +66,7 @@ func encodeSame(m failed.Message, id, decoded string) ([]byte, error) {
 			return text, nil
 		}
 	}
-	return nil, errNotTheSame
+	return nil, errors.New("the message cannot be written as a line of a file")
 }
 
 func encode(m failed.Message, id, decoded string, raw []byte) []byte {
@@ -166,7 +161,7 @@ func parse(text []byte) (line, error) {
 // read reads an object key by key. Alone, the decoder would accept "Body" for "body" and take the last of two equal keys.
 func (l *line) read(decoder *json.Decoder) error {
 	if begin, err := decoder.Token(); err != nil || begin != json.Delim('{') {
-		return cmp.Or(err, errNoObject)
+		return cmp.Or(err, errors.New("the line does not begin with {"))
 	}
 	values, seen, unknown := l.values(), map[string]bool{}, ""
 	for decoder.More() {
@@ -231,16 +226,12 @@ func (l *line) properties() ([]byte, error) {
 		return nil, err
 	}
 	if l.Raw != nil {
-		view := viewOf(l.Raw) // tools can sort keys and rewrite numbers, so trees are compared
-		if before, err := readTree(view.properties); err == nil && maps.Equal(view.letters, l.Types) && before.equals(seen) {
+		view := viewOf(l.Raw) // tools can sort keys and rewrite numbers
+		if maps.Equal(view.letters, l.Types) && sameJSON(view.properties, l.Properties) {
 			return l.Raw, nil
 		}
 	}
-	p, err := build(seen, l.Types)
-	if err != nil {
-		return nil, err
-	}
-	return p.Encode(), nil
+	return build(seen, l.Types)
 }
 
 // maxShort is the longest text of a property, name of a header or routing key, in bytes.

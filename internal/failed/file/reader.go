@@ -26,18 +26,15 @@ func NewReader(r io.Reader) *Reader {
 	return &Reader{lines: bufio.NewReaderSize(r, 64<<10), Longest: longest}
 }
 
-// longest is the largest size of a message in bytes. It has room for the properties and, in base64, a body of 128 MiB, the
-// largest that brokers accept by default.
+// longest is how many bytes a line can have: properties and, in base64, a body of 128 MiB, the brokers' default limit.
 const longest = 192 << 20
-
-var errNoMessage = errors.New("is not a message: a message begins with {")
 
 // line reads one line, and stops early if the line cannot be a message.
 func (r *Reader) line() (text []byte, err error) {
 	for {
 		part, err := r.lines.ReadSlice('\n')
 		if begin := bytes.TrimSpace(part); len(text) == 0 && len(begin) > 0 && begin[0] != '{' {
-			return begin, errNoMessage
+			return begin, errors.New("is not a message: a message begins with {")
 		}
 		if text = append(text, part...); len(text) > r.Longest {
 			return text, fmt.Errorf("is longer than %d bytes, the limit for a message", r.Longest)

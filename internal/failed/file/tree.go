@@ -5,10 +5,9 @@ import (
 	"encoding/base64"
 	endian "encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
-	"slices"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -68,29 +67,10 @@ func readNode(decoder *json.Decoder, at string) (*node, error) {
 	return n, err
 }
 
-// equals ignores the order of an object's members, and the spelling of numbers.
-func (n *node) equals(other *node) bool {
-	if n.isObject != other.isObject || n.isArray != other.isArray || !sameScalar(n.scalar, other.scalar) {
-		return false
-	}
-	mine, theirs := n.members, other.members
-	if n.isObject {
-		mine, theirs = slices.SortedFunc(slices.Values(mine), byName), slices.SortedFunc(slices.Values(theirs), byName)
-	}
-	return slices.EqualFunc(mine, theirs, func(a, b member) bool { return a.name == b.name && a.value.equals(b.value) })
-}
-
-func byName(a, b member) int { return strings.Compare(a.name, b.name) }
-
-func sameScalar(a, b any) bool {
-	if a == b {
-		return true
-	}
-	x, _ := a.(json.Number) // "", which has no value, for other types
-	y, _ := b.(json.Number)
-	n, err := x.Float64()
-	m, err2 := y.Float64()
-	return errors.Join(err, err2) == nil && n == m
+// sameJSON ignores the order of an object's members, and the spelling of numbers.
+func sameJSON(a, b []byte) bool {
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
 // spell writes a value as a number or a quoted text. It must not be a text, boolean, void, table or array.

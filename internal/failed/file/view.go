@@ -120,13 +120,10 @@ func (v *view) other(value content.Value, at string) {
 	}
 }
 
+var escaped = strings.NewReplacer("~", "~0", "/", "~1")
+
 // pointer is the JSON pointer of a member.
-func pointer(at, name string) string {
-	if strings.ContainsAny(name, "~/") {
-		name = strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
-	}
-	return at + "/" + name
-}
+func pointer(at, name string) string { return at + "/" + escaped.Replace(name) }
 
 const hex = "0123456789abcdef"
 

@@ -164,8 +164,7 @@ func (l *Look) NotFound(queue string) (err error) {
 	return err
 }
 
-// Chosen counts the messages to act on by digest. Equal messages share a digest, so the number says how many of them are
-// chosen.
+// Chosen counts the messages to act on by digest, which equal messages share.
 type Chosen map[string]int
 
 // Add chooses a message.

@@ -46,8 +46,7 @@ type Count struct {
 	Consumers int
 }
 
-// Count asks the broker for the queue's counts over a new connection. Its errors are [ErrNoQueue], [ErrMayNotRead] and
-// others.
+// Count asks for the queue's counts over a new connection. Its errors can be [ErrNoQueue] and [ErrMayNotRead].
 func (q Queue) Count(ctx context.Context) (Count, error) {
 	conn, err := q.Open(ctx, "count")
 	if err != nil {
@@ -100,13 +99,12 @@ func (q Queue) holds(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	defer conn.Cut()
-	conn.Limit(unread)
 	in, err := openReceiver(ctx, q, conn, mostOrdered*mostPerLane, false)
 	if err != nil {
 		return false, err
 	}
 	defer close(in.quit)
-	_, err = in.whileTaking(ctx, func() (Count, error) {
+	err = in.whileTaking(ctx, func() error {
 		time.Sleep(idle)
 		return in.assigned(ctx)
 	})

@@ -99,6 +99,7 @@ func consumerTag(n int) string { return fmt.Sprintf("rabbitmq-retry-failed-%03d"
 // openReceiver begins to consume. Further lanes open while messages are taken, since the broker's answer can come behind more
 // messages than fit the buffer.
 func openReceiver(ctx context.Context, queue Queue, conn amqpconn.Raw, prefetch int, oneFirst bool) (*receiver, error) {
+	conn.Limit(unread)
 	i := &receiver{
 		queue: queue, conn: conn,
 		arriving: make(chan arrival), broken: make(chan error, 1), opened: make(chan *lane, 1), quit: make(chan struct{}),
@@ -260,14 +261,9 @@ func (i *receiver) widenIfFull(ctx context.Context) {
 }
 
 // whileTaking runs do, and meanwhile takes messages, which also count as held.
-func (i *receiver) whileTaking(ctx context.Context, do func() (Count, error)) (Count, error) {
-	var answer Count
+func (i *receiver) whileTaking(ctx context.Context, do func() error) error {
 	done := make(chan error, 1)
-	begin := func() {
-		var err error
-		answer, err = do()
-		done <- err
-	}
+	begin := func() { done <- do() }
 	if !i.widening {
 		go begin()
 	}
@@ -280,21 +276,21 @@ func (i *receiver) whileTaking(ctx context.Context, do func() (Count, error)) (C
 			i.held.Add(1)
 			i.conn.Release(a.size())
 		case err := <-i.broken:
-			return Count{}, err
+			return err
 		case <-ctx.Done():
-			return Count{}, errAcksLate
+			return errAcksLate
 		case err := <-done:
-			return answer, err
+			return err
 		}
 	}
 }
 
 // assigned returns once the queue has assigned messages to all consumers. Then the connection can end.
-func (i *receiver) assigned(ctx context.Context) (c Count, err error) {
+func (i *receiver) assigned(ctx context.Context) (err error) {
 	if i.lanes[0].consumers > 1 { // otherwise it has, since the consumer's start was answered
-		c, err = count(ctx, i.lanes, i.queue)
+		_, err = count(ctx, i.lanes, i.queue)
 	}
-	return c, err
+	return err
 }
 
 // refilled reports whether the only consumer has again as many messages as it can hold. Then the queue has all
@@ -357,8 +353,7 @@ func (l *lane) cancel() error {
 	return nil
 }
 
-// count asks for the queue's count over each lane's channel, so that the answer comes after all messages that were on their
-// way.
+// count asks over each lane's channel, so that the answer comes after all messages that were on their way.
 func count(ctx context.Context, lanes []*lane, queue Queue) (c Count, err error) {
 	for _, l := range lanes {
 		declared, err := amqpconn.Await(ctx, fmt.Sprintf("look at queue %q", queue.Name), func() (amqp.Queue, error) {

@@ -42,9 +42,6 @@ func (e *UnreadableError) Error() string {
 		"and that AMQP 0-9-1 cannot carry (%v)", e.Seen, e.Err)
 }
 
-// Unwrap returns the broker's error.
-func (e *UnreadableError) Unwrap() error { return e.Err }
-
 // round consumes the queue once, over one connection.
 type round struct {
 	in *receiver
@@ -52,8 +49,7 @@ type round struct {
 	atMost, seen int
 
 	began time.Time
-	// older is how many messages were in the queue at the beginning, without those that had arrived. asked is what seen was at the
-	// last question for the count.
+	// older is how many messages the queue had at first, without arrived ones. asked is what seen was at the last count.
 	older, asked int
 	// dropped are messages to acknowledge once [Job.Keep] has made them durable.
 	dropped []selected
@@ -82,7 +78,6 @@ func (r *run) begin(ctx context.Context) (err error) {
 			amqpconn.HangUp(conn.Connection)
 		}
 	}()
-	conn.Limit(unread)
 	count, err := r.queue.settled(ctx, conn)
 	r.result.Ready, r.result.Consumers = max(r.result.Ready, count.Ready), max(r.result.Consumers, count.Consumers)
 	if err != nil || count.Ready == 0 {
@@ -159,14 +154,13 @@ func (r *run) end(ctx context.Context) error {
 		return r.lost
 	}
 	cuts, stays := !r.job.Nacks, r.seen < r.atMost
-	left, err := r.in.whileTaking(ctx, func() (Count, error) {
+	if err := r.in.whileTaking(ctx, func() error {
 		if !r.job.acts() {
 			return r.in.assigned(ctx)
 		}
 		cuts = stays && r.in.refilled() && cuts // a consumer that ends at once gives back first what is on its way
-		return Count{}, nil
-	})
-	if err != nil {
+		return nil
+	}); err != nil {
 		return err
 	}
 	others := 0
@@ -175,11 +169,16 @@ func (r *run) end(ctx context.Context) error {
 		others, free = r.takeRest(ctx)
 		defer free()
 	}
+	var left Count
+	var err error
 	if cuts {
 		r.in.conn.Cut()
 		left, err = r.queue.back(ctx, int(r.in.held.Load()))
 	} else {
-		left, err = r.in.whileTaking(ctx, func() (Count, error) { return r.in.requeued(ctx) })
+		err = r.in.whileTaking(ctx, func() (err error) {
+			left, err = r.in.requeued(ctx)
+			return err
+		})
 	}
 	if err == nil && left.Consumers == others {
 		r.result.NotBack = max(0, int(r.in.held.Load())-left.Ready)
@@ -194,10 +193,9 @@ func (r *run) takeRest(ctx context.Context) (consumers int, cut func()) {
 	if err != nil {
 		return 0, func() {}
 	}
-	conn.Limit(unread)
 	if count, err := r.queue.CountOver(ctx, conn); err == nil && count.Ready > 0 {
 		if rest, err := openReceiver(ctx, r.queue, conn, count.Ready, false); err == nil {
-			_, _ = rest.whileTaking(ctx, func() (Count, error) { return rest.assigned(ctx) })
+			_ = rest.whileTaking(ctx, func() error { return rest.assigned(ctx) })
 			close(rest.quit)
 			consumers = rest.lanes[0].consumers
 		}

@@ -2,7 +2,6 @@ package transfer
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
@@ -37,22 +36,15 @@ func (s Sending) run(ctx context.Context, out *publisher) error {
 	var deadline <-chan time.Time
 	stopped := ctx.Done()
 	for err == nil && (more || len(out.outstanding) > 0) {
-		if more && !out.full() {
+		if more && !out.full() && ctx.Err() == nil {
 			out.result.Selected++
 			out.publish(next, selected{})
 			next, more, err = s.Next()
-			select {
-			case <-stopped: // checked below, before the next publish
-			default:
-				if !out.full() {
-					continue
-				}
-			}
+			continue
 		}
 		select {
 		case _, ok := <-out.confirms:
-			_, _, unpublished := out.confirm(context.WithoutCancel(ctx), ok)
-			err = errors.Join(err, unpublished)
+			_, _, err = out.confirm(context.WithoutCancel(ctx), ok)
 		case b, ok := <-out.alarms:
 			out.alarm(b, ok)
 			s.show(out)
