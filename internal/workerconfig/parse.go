@@ -150,7 +150,11 @@ func parseDelayedExchange(element value) (w delayed.Worker, err error) {
 	if err != nil {
 		return w, err
 	}
-	return w, element.refuse(ValidateDelayedExchange(w))
+	return w, element.refuse(slices.Concat(
+		checkVersion(w.Version, delayed.WorkerVersion),
+		checkVhost(w.Vhost),
+		rules.CheckDelayedExchange(w.Name, w.MaxDelay, w.Precision),
+	))
 }
 
 // refuse returns an error about the first of the problems within the value.
