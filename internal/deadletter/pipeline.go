@@ -14,6 +14,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
@@ -79,11 +80,7 @@ func (p *Pipeline) maxAttemptsIn(queue string) int64 {
 }
 
 // Delays are the delays that a retried message can wait for, without duplicates, the shortest first.
-func (p *Pipeline) Delays() []time.Duration {
-	delays := slices.Clone(p.delays)
-	slices.Sort(delays)
-	return slices.Compact(delays)
-}
+func (p *Pipeline) Delays() []time.Duration { return topology.Distinct(slices.Clone(p.delays)) }
 
 // FailReasons lists all values of the dead-letter-reason of a failed message.
 func FailReasons() []string {

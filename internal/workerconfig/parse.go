@@ -93,12 +93,10 @@ func elements[W any](config *Config, kind rules.FlowKind, version int, target *[
 		for _, element := range list {
 			id := element.id(kind)
 			w, err := parse(element)
-			if same := places[id]; err == nil && len(same) > 1 {
-				other := same[0]
-				if slices.Equal(other, element.path) {
-					other = same[1]
-				}
-				err = fmt.Errorf("%s: %s is also %s; remove one, since two workers would only share one inbox", element.path, id, other)
+			isOther := func(place problem.Path) bool { return !slices.Equal(place, element.path) }
+			if i := slices.IndexFunc(places[id], isOther); err == nil && i >= 0 {
+				err = fmt.Errorf("%s: %s is also %s; remove one, since two workers would only share one inbox",
+					element.path, id, places[id][i])
 			}
 			if err != nil {
 				config.Refused = append(config.Refused, Refused{id, err})

@@ -72,12 +72,7 @@ func (s *Session) isolate(l *lane, reason *amqp.Error) error {
 func (s *Session) forgo(l *lane) error {
 	waiting := l.waiting
 	l.waiting, l.isolation.left = nil, 0
-	for _, m := range waiting {
-		if err := s.proceed(l, m, m.verdict.returned(m)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return each(waiting, func(m *message) error { return s.proceed(l, m, m.verdict.returned(m)) })
 }
 
 // aimWaiting publishes the messages that wait for closed channels again, since their route can differ by now.
@@ -91,10 +86,8 @@ func (s *Session) aimWaiting() error {
 		}
 		waiting := l.waiting
 		l.waiting = nil
-		for _, m := range waiting {
-			if err := s.publish(m); err != nil {
-				return err
-			}
+		if err := each(waiting, s.publish); err != nil {
+			return err
 		}
 		l.isolation.left = max(0, l.isolation.left-len(waiting)+len(l.waiting))
 	}

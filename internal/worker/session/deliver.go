@@ -166,8 +166,5 @@ var traceContext = regexp.MustCompile(`^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}
 // traceparent returns the message's trace context, or "" if its header is missing or invalid.
 func traceparent(h amqp.Table) string {
 	parent, _ := h["traceparent"].(string)
-	if !traceContext.MatchString(parent) {
-		return ""
-	}
-	return parent
+	return traceContext.FindString(parent)
 }

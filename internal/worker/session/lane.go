@@ -207,24 +207,41 @@ func shift(messages *[]*message) *message {
 	return m
 }
 
+// each handles the messages until one fails.
+func each(messages []*message, handle func(*message) error) error {
+	for _, m := range messages {
+		if err := handle(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // takeAccepted removes and returns the outstanding messages that the broker has accepted. The library can still hold their confirms
 // back, until all earlier messages have theirs.
-func (l *lane) takeAccepted() (accepted []*message) {
+func (l *lane) takeAccepted() []*message {
+	all := l.outstanding
+	accepted := l.takeOut((*message).accepted)
+	if len(accepted) > 0 {
+		l.returned.look()
+		l.returned.identify(all)
+	}
+	return accepted
+}
+
+// takeOut removes and returns the outstanding messages that the condition holds for. It leaves messages that found the
+// channel closed. They have no tag, and still have the confirmation of their publish before.
+func (l *lane) takeOut(holds func(*message) bool) (taken []*message) {
 	var rest []*message
 	for _, m := range l.outstanding {
-		// A message that found the channel closed still has the confirmation of its publish before.
-		if m.sent.tag != 0 && m.accepted() {
-			accepted = append(accepted, m)
+		if m.sent.tag != 0 && holds(m) {
+			taken = append(taken, m)
 		} else {
 			rest = append(rest, m)
 		}
 	}
-	if len(accepted) > 0 {
-		l.returned.look()
-		l.returned.identify(l.outstanding)
-	}
 	l.outstanding = rest
-	return accepted
+	return taken
 }
 
 // settled notes that a message needs no further answer, and reports whether it was returned.
