@@ -53,20 +53,19 @@ func (f *Delaying) observe(_ lanes, _ alarm, now time.Time) (silent []*lane) {
 }
 
 // Park implements [Flow].
-func (f *Delaying) Park(d *amqp.Delivery, why string, stamp deadletter.Stamp) (Parked, error) {
+func (f *Delaying) Park(d *amqp.Delivery, why string, stamp deadletter.Stamp) (first, second Parked, err error) {
 	v := delaying.Undeliverable(d, why)
 	publishing, err := f.config.Publishing(v, d, stamp)
-	parked := Parked{Route: f.config.Route(v), Publishing: publishing, Done: func() {
+	first = Parked{Route: f.config.Route(v), Publishing: publishing, Done: func() {
 		f.watch.Received()
 		f.watch.Refused(v.Reason)
 		f.parked.add(time.Now(), parkedAs{text: messageUnrouted, reason: v.Reason}, d,
 			"reason", v.Reason, "message_id", d.MessageId)
 	}}
-	setAside := parked
+	second = first
 	v.SetAside = true
-	setAside.Route = f.config.Route(v)
-	parked.SetAside = &setAside
-	return parked, err
+	second.Route = f.config.Route(v)
+	return first, second, err
 }
 
 // delayed is the verdict on a message of a delayed exchange.

@@ -33,9 +33,9 @@ type Flow interface {
 	Configure(c Config)
 	// Watch returns the flow's metrics.
 	Watch() *metrics.Flow
-	// Park builds the replacement for a message that the broker cannot deliver, for the reason why. It is used between
-	// sessions.
-	Park(d *amqp.Delivery, why string, stamp deadletter.Stamp) (Parked, error)
+	// Park builds the replacement for a message that the broker cannot deliver, for the reason why. If a queue refuses
+	// the first one, the second one is published. Park is used between sessions.
+	Park(d *amqp.Delivery, why string, stamp deadletter.Stamp) (first, second Parked, err error)
 	// Flush logs the messages that have no line yet. It is called after the last session.
 	Flush()
 
@@ -158,8 +158,6 @@ func (s *Session) proceed(l *lane, m *message, next step) error {
 type Parked struct {
 	Route      deadletter.Route
 	Publishing amqp.Publishing
-	// SetAside is the replacement if a queue refuses this one. It is nil if there is no other.
-	SetAside *Parked
 	// Done counts and logs the message.
 	Done func()
 }

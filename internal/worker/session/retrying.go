@@ -167,16 +167,12 @@ func (v *retried) done(m *message, verbose bool) {
 	queue, sent := v.Letter.Queue, v.sent
 	switch sent.Action {
 	case deadletter.Fail:
-		v.watch.Failed(queue, sent.Reason)
 		details := v.details(m, slog.String("reason", sent.Reason))
 		if sent.Detour != "" {
 			v.watch.Detoured(queue, sent.Detour)
 			details = append(details, "detour", string(sent.Detour))
 		}
-		if sent.Refused {
-			v.watch.SetAside()
-		}
-		v.parked.add(time.Now(), parkedAs{messageParked, sent.Reason, queue}, &m.delivery, details...)
+		v.countParked(sent, &m.delivery, details...)
 		return
 	case deadletter.Rescue:
 		v.watch.Rescued(queue)
@@ -186,6 +182,15 @@ func (v *retried) done(m *message, verbose bool) {
 	if verbose { // else the line would be built for nothing
 		v.log.Debug("message sent back", v.details(m, slog.Duration("delay", sent.Delay))...)
 	}
+}
+
+// countParked counts and logs a message that is in a failed queue or in the refused queue now.
+func (f *Retrying) countParked(v deadletter.Verdict, d *amqp.Delivery, details ...any) {
+	f.watch.Failed(v.Letter.Queue, v.Reason)
+	if v.Refused {
+		f.watch.SetAside()
+	}
+	f.parked.add(time.Now(), parkedAs{messageParked, v.Reason, v.Letter.Queue}, d, details...)
 }
 
 func (v *retried) left(m *message) {
@@ -199,26 +204,19 @@ func (v *retried) details(m *message, first slog.Attr) []any {
 }
 
 // Park implements [Flow].
-func (f *Retrying) Park(d *amqp.Delivery, why string, stamp deadletter.Stamp) (Parked, error) {
+func (f *Retrying) Park(d *amqp.Delivery, why string, stamp deadletter.Stamp) (first, second Parked, err error) {
 	v := f.config.Undeliverable(d, why)
-	parked, err := f.replacement(v, d, stamp)
-	if err != nil {
-		return parked, err
+	if first, err = f.replacement(v, d, stamp); err == nil {
+		second, err = f.replacement(v.SetAside(), d, stamp)
 	}
-	setAside, err := f.replacement(v.SetAside(), d, stamp)
-	parked.SetAside = &setAside
-	return parked, err
+	return first, second, err
 }
 
 func (f *Retrying) replacement(v deadletter.Verdict, d *amqp.Delivery, stamp deadletter.Stamp) (Parked, error) {
 	publishing, err := f.config.Publishing(v, d, stamp)
 	return Parked{Route: f.config.Route(v), Publishing: publishing, Done: func() {
 		f.watch.Received()
-		f.watch.Failed(v.Letter.Queue, v.Reason)
-		if v.Refused {
-			f.watch.SetAside()
-		}
-		f.parked.add(time.Now(), parkedAs{messageParked, v.Reason, v.Letter.Queue}, d, "reason", v.Reason, "work_queue", v.Letter.Queue,
-			"attempts", v.Letter.Count, "message_id", d.MessageId)
+		f.countParked(v, d, "reason", v.Reason, "work_queue", v.Letter.Queue, "attempts", v.Letter.Count,
+			"message_id", d.MessageId)
 	}}, err
 }
