@@ -122,7 +122,7 @@ func Check(ctx context.Context, o Options, out io.Writer) error {
 // checkBrokers asks one broker after the other until one serves, and says why the others do not.
 func (o Options) checkBrokers(ctx context.Context, c session.Config) (queue amqp.Queue, unserved []error, err error) {
 	_, err = o.Brokers.Try(ctx, slog.New(slog.DiscardHandler), 0, func(uri amqpconn.URI) error {
-		conn, err := session.Connect(ctx, uri, c, "check", o.Version)
+		conn, err := amqpconn.Connect(ctx, uri, c.ID().Vhost, session.Client(c, "check", o.Version))
 		if err == nil {
 			defer amqpconn.HangUp(conn)
 			queue, err = amqpconn.LookFor(ctx, conn, c.Inbox(), c.Exchanges()...)

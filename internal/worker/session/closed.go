@@ -30,10 +30,10 @@ func (s *Session) channelClosed(l *lane) error {
 
 // exchangeShut keeps the messages to an exchange that is missing or forbidden, unless they have another way.
 func (s *Session) exchangeShut(l *lane, reason *amqp.Error) error {
-	text, parks := deferredMissing, false
+	text := deferredMissing
 	switch {
 	case reason.Code == amqp.AccessRefused && l.exchange == "":
-		text, parks = parkedForbidden, true
+		text = parkedForbidden
 	case reason.Code == amqp.AccessRefused:
 		text = deferredForbidden
 	}
@@ -45,7 +45,7 @@ func (s *Session) exchangeShut(l *lane, reason *amqp.Error) error {
 	if !s.Flow.shut(l.exchange, reason) {
 		return s.aimWaiting()
 	}
-	if parks {
+	if l.exchange == "" {
 		l.channelState = forbidden
 	}
 	return s.forgo(l)

@@ -31,9 +31,6 @@ func (f *Delaying) undeliverable(d *amqp.Delivery, why string) verdict {
 	return f.decided(delaying.Undeliverable(d, why))
 }
 
-// diedAt returns zero, since publishers can write any time into the headers.
-func (*Delaying) diedAt(*amqp.Delivery) time.Time { return time.Time{} }
-
 // setsAside reports true for messages that are delivered at once or unrouted. Users have queues behind those exchanges,
 // each with limits of its own. Every other exchange leads to one queue, which treats all messages alike.
 func (f *Delaying) setsAside(exchange string) bool {
@@ -80,9 +77,8 @@ func (v *delayed) aim(*message, alarm, time.Time) (route deadletter.Route, kept 
 	return v.config.Route(v.Verdict), false
 }
 
-func (v *delayed) build(d *amqp.Delivery, stamp deadletter.Stamp) (deadletter.Route, amqp.Publishing, error) {
-	publishing, err := v.config.Publishing(v.Verdict, d, stamp)
-	return v.config.Route(v.Verdict), publishing, err
+func (v *delayed) build(d *amqp.Delivery, stamp deadletter.Stamp) (amqp.Publishing, error) {
+	return v.config.Publishing(v.Verdict, d, stamp)
 }
 
 func (v *delayed) unbuilt() (again bool) {
@@ -119,11 +115,11 @@ func (v *delayed) nacked(m *message) step {
 // accepted counts and logs. The log gets a line for each refused message, and no line for the thousands a second that
 // are delivered.
 func (v *delayed) accepted(m *message, verbose bool) {
+	if !v.SetAside {
+		v.refusals.accepted(time.Now(), m.route.Exchange, "")
+	}
 	switch v.Action {
 	case delaying.Refuse:
-		if !v.SetAside {
-			v.refusals.accepted(time.Now(), v.config.Names.UnroutedExchange(), "")
-		}
 		v.watch.Refused(v.Reason)
 		v.parked.add(time.Now(), parkedAs{text: messageUnrouted, reason: v.Reason}, &m.delivery, details(m, "reason", v.Reason)...)
 		return
@@ -131,8 +127,6 @@ func (v *delayed) accepted(m *message, verbose bool) {
 		v.watch.Delivered()
 		if v.SetAside {
 			v.watch.SetAside()
-		} else {
-			v.refusals.accepted(time.Now(), v.config.Names.DeliverExchange(), "")
 		}
 	case delaying.Delay:
 		v.watch.Delayed()

@@ -9,11 +9,10 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 )
 
-// address is an exchange and the target behind it, as [deadletter.Route] names both.
+// address is an exchange and the target behind it, as deadletter.Route names both.
 type address struct{ exchange, target string }
 
 // lane publishes to one address on a channel of its own. So a target that takes nothing, or does not answer, holds up no other. Only
@@ -169,14 +168,14 @@ func (l *lane) obstructed(now time.Time) bool {
 
 // publish sends a message. After an error, the channel's state is unknown, so the session must end. A closed channel is no error here:
 // confirms is closed, too, and tells the loop.
-func (l *lane) publish(m *message, route deadletter.Route, publishing amqp.Publishing) error {
+func (l *lane) publish(m *message, publishing amqp.Publishing) error {
 	const mandatory, immediate = true, false
-	confirmation, err := l.PublishWithDeferredConfirm(route.Exchange, route.Key, mandatory, immediate, publishing)
+	confirmation, err := l.PublishWithDeferredConfirm(m.route.Exchange, m.route.Key, mandatory, immediate, publishing)
 	switch {
 	case errors.Is(err, amqp.ErrClosed):
 		m.sent.tag = 0
 	case err != nil:
-		return fmt.Errorf("publish to exchange %q: %w", route.Exchange, err)
+		return fmt.Errorf("publish to exchange %q: %w", m.route.Exchange, err)
 	default:
 		m.sent.tag, m.sent.confirmation = confirmation.DeliveryTag, confirmation
 		l.published = m.sent.tag
@@ -250,14 +249,6 @@ func (l *lane) settled(m *message) (returned bool) {
 	l.watch.Answered(time.Since(m.sent.at), m.accepted(), returned)
 	l.isolation.answered()
 	return returned
-}
-
-// judged notes that the broker has judged a message itself, so the exchange is there and bound.
-func (l *lane) judged(accepted bool) {
-	l.closures = 0
-	if accepted || l.condition != full {
-		l.condition, l.nextProbe = available, time.Time{}
-	}
 }
 
 const (

@@ -58,8 +58,6 @@ func (f *Retrying) undeliverable(d *amqp.Delivery, why string) verdict {
 	return f.decided(f.config.Undeliverable(d, why))
 }
 
-func (*Retrying) diedAt(d *amqp.Delivery) time.Time { return deadletter.DiedAt(d.Headers) }
-
 // setsAside reports true for the exchanges of parked messages.
 func (f *Retrying) setsAside(exchange string) bool {
 	return exchange == f.config.Names.FailedExchange() || exchange == f.config.Names.FailedRouteExchange()
@@ -98,9 +96,8 @@ func (v *retried) aim(m *message, a alarm, now time.Time) (route deadletter.Rout
 	return v.config.Route(v.sent), false
 }
 
-func (v *retried) build(d *amqp.Delivery, stamp deadletter.Stamp) (deadletter.Route, amqp.Publishing, error) {
-	publishing, err := v.Build(v.config, v.sent, d, stamp)
-	return v.config.Route(v.sent), publishing, err
+func (v *retried) build(d *amqp.Delivery, stamp deadletter.Stamp) (amqp.Publishing, error) {
+	return v.Build(v.config, v.sent, d, stamp)
 }
 
 func (v *retried) unbuilt() (again bool) {
@@ -135,7 +132,13 @@ func (v *retried) nacked(m *message) step {
 		return stepPublish
 	}
 	if v.Action == deadletter.Fail && !v.Refused {
-		return v.parkedNacked(m.route.Exchange)
+		if v.ToOwnFailedQueue() { // the exchange has taken the message, and one of its queues has not
+			v.parking.accepted(v.log)
+		}
+		refused := v.config.Names.RefusedQueue()
+		v.refusals.refused(time.Now(), m.route.Exchange, v.Letter.Queue, setAside, "refused_queue", refused)
+		v.Verdict = v.SetAside() // other queues can have the message, so it does not go to them again
+		return stepSetAside
 	}
 	v.log.Debug(deferredRefused, "work_queue", v.Letter.Queue, "message_id", m.delivery.MessageId)
 	switch {
@@ -148,25 +151,20 @@ func (v *retried) nacked(m *message) step {
 	return stepRefused
 }
 
+// accepted counts and logs. The log gets a line for each parked message, and no line for the thousands a second that are
+// sent back.
 func (v *retried) accepted(m *message, verbose bool) {
-	sent := v.sent
+	queue, sent := v.Letter.Queue, v.sent
 	v.detours.accepted(v.config, sent)
 	v.unbound.accepted(sent)
-	if sent.ToOwnFailedQueue() {
-		v.parking.accepted(v.log)
-	}
-	if sent.Action == deadletter.Fail && !sent.Refused {
-		v.refusals.accepted(time.Now(), v.config.Route(sent).Exchange, sent.Letter.Queue)
-	}
-	v.done(m, verbose)
-}
-
-// done counts and logs an acknowledged message. The log gets a line for each parked message, and no line for the
-// thousands a second that are sent back.
-func (v *retried) done(m *message, verbose bool) {
-	queue, sent := v.Letter.Queue, v.sent
 	switch sent.Action {
 	case deadletter.Fail:
+		if sent.ToOwnFailedQueue() {
+			v.parking.accepted(v.log)
+		}
+		if !sent.Refused {
+			v.refusals.accepted(time.Now(), m.route.Exchange, queue)
+		}
 		details := v.details(m, slog.String("reason", sent.Reason))
 		if sent.Detour != "" {
 			v.watch.Detoured(queue, sent.Detour)
