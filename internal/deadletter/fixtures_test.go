@@ -6,7 +6,6 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
-	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
@@ -32,9 +31,7 @@ func compile(t testing.TB, w pipeline.Worker) *Pipeline {
 	if w.WorkQueues == nil {
 		w.WorkQueues = map[string]pipeline.WorkerQueue{"orders.created": {}, "orders.paid": {}}
 	}
-	p, err := NewPipeline(w)
-	require.NoError(t, err)
-	return p
+	return NewPipeline(w)
 }
 
 // judge decides about a delivery now.

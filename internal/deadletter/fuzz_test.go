@@ -106,8 +106,7 @@ func publishTrimmed(t *testing.T, p *Pipeline, v Verdict, d *amqp.Delivery, tooM
 	s.FrameMax = 0
 	full, err := p.Publishing(v, d, s)
 	require.NoError(t, err)
-	const enough = 1 << 20
-	reserved := enough - p.frameBudget(v, p.Route(v), enough)
+	reserved := p.reserved(v, p.Route(v))
 	s.FrameMax = max(1, headerFrameSize(full)+reserved-tooMuch)
 	m, err := p.Publishing(v, d, s)
 	if err != nil && !errors.Is(err, errNotRepublishable) {

@@ -2,7 +2,6 @@ package deadletter
 
 import (
 	"maps"
-	"math"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 )
@@ -189,11 +188,7 @@ func Copy(d *amqp.Delivery, why string, frameMax int, aside Aside) (m amqp.Publi
 		}
 	}
 	maps.Copy(m.Headers, own)
-	budget := math.MaxInt
-	if frameMax > 0 {
-		budget = frameMax - RedeliveryOverhead
-	}
-	if fit(m, budget) == nil {
+	if fit(m, frameMax, RedeliveryOverhead) == nil {
 		return m, true
 	}
 	m.Headers = own

@@ -7,7 +7,6 @@
 package deadletter
 
 import (
-	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -15,6 +14,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
@@ -31,25 +31,21 @@ type Pipeline struct {
 	maxAge time.Duration
 }
 
-// NewPipeline compiles one element of the worker's configuration. If the element is not valid, the error begins with
-// the path of the mistake.
-func NewPipeline(w pipeline.Worker) (*Pipeline, error) {
-	if problems := workerconfig.Validate(w); len(problems) > 0 {
-		return nil, errors.New(problems[0].String())
-	}
+// NewPipeline compiles one element of the worker's configuration, which must be valid.
+func NewPipeline(w pipeline.Worker) *Pipeline {
 	if len(w.RetryOn) == 0 {
 		w.RetryOn = []string{pipeline.ReasonRejected}
 	}
 	p := &Pipeline{Worker: w, Names: pipeline.Names(w.Name), delays: make([]time.Duration, len(w.Delays))}
 	for i, spelled := range w.Delays {
-		p.delays[i], _ = pipeline.ParseDelay(spelled) // validated above
+		p.delays[i], _ = pipeline.ParseDelay(spelled) // is valid
 	}
 	p.counted = slices.DeleteFunc(p.Delays(), func(d time.Duration) bool { return d < shortestCounted })
 	slices.Reverse(p.counted)
 	if w.MaxAge != "" {
 		p.maxAge, _ = pipeline.ParseMaxAge(w.MaxAge)
 	}
-	return p, nil
+	return p
 }
 
 // ID identifies the pipeline within a configuration.
@@ -84,11 +80,7 @@ func (p *Pipeline) maxAttemptsIn(queue string) int64 {
 }
 
 // Delays are the delays that a retried message can wait for, without duplicates, the shortest first.
-func (p *Pipeline) Delays() []time.Duration {
-	delays := slices.Clone(p.delays)
-	slices.Sort(delays)
-	return slices.Compact(delays)
-}
+func (p *Pipeline) Delays() []time.Duration { return topology.Distinct(slices.Clone(p.delays)) }
 
 // FailReasons lists all values of the dead-letter-reason of a failed message.
 func FailReasons() []string {

@@ -30,33 +30,43 @@ const DeathOverhead = 640
 // RedeliveryOverhead is the size of x-delivery-count and x-acquired-count.
 const RedeliveryOverhead = 64
 
-// frameBudget bounds the frame with the properties, in bytes. It leaves room for headers that the broker adds later,
-// when a message comes back to the inbox or is read from the failed queue. The broker sends frames larger than the
-// limit, and client libraries close the connection over them.
-func (p *Pipeline) frameBudget(v Verdict, r Route, frameMax int) int {
-	if frameMax == 0 {
-		return math.MaxInt
-	}
+// reserved is how many bytes of the frame with the properties stay free for headers that the broker adds later, when a
+// message comes back to the inbox or is read from the failed queue. The broker sends frames larger than the limit, and
+// client libraries close the connection over them.
+func (p *Pipeline) reserved(v Verdict, r Route) int {
 	wait := p.Names.RetryQueue(v.Delay)
 	switch {
 	case v.Refused:
 		wait = p.Names.RefusedQueue()
 	case v.Action == Fail:
-		return frameMax - RedeliveryOverhead
+		return RedeliveryOverhead
 	}
 	names := 4 * (len(wait) + len(v.Letter.Queue))
 	for _, key := range append(r.CC, r.Key) {
 		names += 2 * len(key)
 	}
-	return frameMax - DeathOverhead - names
+	return DeathOverhead + names
 }
 
-// Fits returns an error unless the frame with the message's properties can be published and fits the budget, in bytes.
-func Fits(m amqp.Publishing, budget int) error {
-	if size := headerFrameSize(m); size < 0 || size > budget {
+// Fits returns an error unless the message's properties can be published in a frame that leaves this many bytes free.
+// A frameMax of 0 is no limit.
+func Fits(m amqp.Publishing, frameMax, reserved int) error {
+	if excess(m, frameMax, reserved) > 0 {
 		return errNotRepublishable
 	}
 	return nil
+}
+
+// excess is by how many bytes the frame with the message's properties is too large, or else not positive.
+func excess(m amqp.Publishing, frameMax, reserved int) int {
+	size := headerFrameSize(m)
+	switch {
+	case size < 0:
+		return math.MaxInt
+	case frameMax == 0:
+		return 0
+	}
+	return size + reserved - frameMax
 }
 
 // headerFrameSize is the size of the frame with the message's properties, in bytes. A broker closes the connection over

@@ -2,7 +2,6 @@ package deadletter
 
 import (
 	"errors"
-	"math"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -37,7 +36,7 @@ type Stamp struct {
 func (p *Pipeline) Publishing(v Verdict, d *amqp.Delivery, s Stamp) (amqp.Publishing, error) {
 	route := p.Route(v)
 	m := Republishing(d, p.headers(v, route, d, s), AsideOfPipelines())
-	return m, fit(m, p.frameBudget(v, route, s.FrameMax))
+	return m, fit(m, s.FrameMax, p.reserved(v, route))
 }
 
 // headers copies the message's headers without the broker's, and adds the worker's own.
@@ -169,21 +168,14 @@ func shorten(h amqp.Table, key string, excess int) {
 }
 
 // fit shortens headers that are too large. It drops the oldest failures first, and then the ends of the texts.
-func fit(m amqp.Publishing, budget int) error {
-	excess := func() int {
-		size := headerFrameSize(m)
-		if size < 0 {
-			return math.MaxInt
-		}
-		return size - budget
-	}
-	if n := excess(); n > 0 {
+func fit(m amqp.Publishing, frameMax, reserved int) error {
+	if n := excess(m, frameMax, reserved); n > 0 {
 		trimHistory(m.Headers, n)
 	}
 	for _, text := range []string{HeaderDeadLetterException, HeaderDeadLetterError} {
-		if n := excess(); n > 0 {
+		if n := excess(m, frameMax, reserved); n > 0 {
 			shorten(m.Headers, text, n)
 		}
 	}
-	return Fits(m, budget)
+	return Fits(m, frameMax, reserved)
 }

@@ -17,11 +17,9 @@ import (
 
 func newExchange(t testing.TB, maxDelay, precision string) *delaying.Exchange {
 	t.Helper()
-	e, err := delaying.NewExchange(delayed.Worker{
+	return delaying.NewExchange(delayed.Worker{
 		Version: delayed.WorkerVersion, Name: "events", Vhost: "/", MaxDelay: maxDelay, Precision: precision,
 	})
-	require.NoError(t, err)
-	return e
 }
 
 var stamp = deadletter.Stamp{Now: time.UnixMilli(1_700_000_000_000), PublishID: "id", FrameMax: 131_072}

@@ -5,7 +5,6 @@
 package delaying
 
 import (
-	"errors"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -26,16 +25,12 @@ type Exchange struct {
 	queues        []pipeline.Queue
 }
 
-// NewExchange compiles one element of the worker's configuration. If the element is not valid, the error begins with
-// the path of the mistake.
-func NewExchange(w delayed.Worker) (*Exchange, error) {
-	if problems := workerconfig.ValidateDelayedExchange(w); len(problems) > 0 {
-		return nil, errors.New(problems[0].String())
-	}
+// NewExchange compiles one element of the worker's configuration, which must be valid.
+func NewExchange(w delayed.Worker) *Exchange {
 	e := &Exchange{Names: delayed.Names(w.Name), vhost: w.Vhost, queues: w.Queues()}
-	e.longest, _ = pipeline.ParseDelay(w.MaxDelay) // validated above
+	e.longest, _ = pipeline.ParseDelay(w.MaxDelay) // both are valid
 	e.unit, _ = pipeline.ParseDelay(w.Precision)
-	return e, nil
+	return e
 }
 
 // ID identifies the delayed exchange within a configuration.

@@ -46,7 +46,7 @@ const ownHeaders = 9
 func (e *Exchange) Publishing(v Verdict, d *amqp.Delivery, s deadletter.Stamp) (amqp.Publishing, error) {
 	m := deadletter.Republishing(d, headers(v, d, s), Aside())
 	m.Priority = 0
-	return m, deadletter.Fits(m, e.frameBudget(v, d, s.FrameMax))
+	return m, deadletter.Fits(m, s.FrameMax, e.reserved(v, d))
 }
 
 // headers copies the message's headers without the broker's and the levels', and adds the worker's own.
@@ -118,14 +118,11 @@ func isBit(key string) bool {
 // entryOverhead is the size of an x-death entry without names, in bytes.
 const entryOverhead = 128
 
-// frameBudget bounds the frame with the properties, in bytes. It leaves room for the entries of x-death that the broker
+// reserved is how many bytes of the frame with the properties stay free for the entries of x-death that the broker
 // adds: one in each level, and one when a consumer rejects the message.
-func (e *Exchange) frameBudget(v Verdict, d *amqp.Delivery, frameMax int) int {
-	if frameMax == 0 {
-		return math.MaxInt
-	}
+func (e *Exchange) reserved(v Verdict, d *amqp.Delivery) int {
 	if v.Action == Refuse {
-		return frameMax - deadletter.RedeliveryOverhead
+		return deadletter.RedeliveryOverhead
 	}
 	keys := len(v.key)
 	if more, ok := d.Headers[deadletter.HeaderCC].([]any); ok {
@@ -135,16 +132,16 @@ func (e *Exchange) frameBudget(v Verdict, d *amqp.Delivery, frameMax int) int {
 		}
 	}
 	level := len(e.Names.Level(v.way.Entry))
-	budget := frameMax - deadletter.DeathOverhead - 4*level - 2*keys
+	size := deadletter.DeathOverhead + 4*level + 2*keys
 	if v.SetAside {
-		budget -= entryOverhead + 2*len(e.Names.Refused()) + keys
+		size += entryOverhead + 2*len(e.Names.Refused()) + keys
 	}
 	for _, waits := range v.way.Bits {
 		if waits {
-			budget -= entryOverhead + 2*level + keys
+			size += entryOverhead + 2*level + keys
 		}
 	}
-	return budget
+	return size
 }
 
 // keyOverhead is the size of a routing key in x-death without the key itself, in bytes.

@@ -77,10 +77,9 @@ func TestReplayEscapesTheKey(t *testing.T) {
 // binding was missing.
 func failsAgain(t *testing.T, name string, p failed.Publishing, queue string) (again, lost deadletter.Letter) {
 	t.Helper()
-	w, err := deadletter.NewPipeline(pipeline.Worker{
+	w := deadletter.NewPipeline(pipeline.Worker{
 		Version: 1, Name: name, Vhost: "/", Delays: []string{"5s"}, MaxAttempts: 4, WorkQueues: map[string]pipeline.WorkerQueue{queue: {}},
 	})
-	require.NoError(t, err)
 	headers := decoded(parsed(t, p.Properties).Headers())
 	lost = w.Read(&amqp.Delivery{Exchange: name + ".return", RoutingKey: p.RoutingKey, Headers: headers})
 	headers["x-death"] = []any{amqp.Table{

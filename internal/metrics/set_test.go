@@ -21,19 +21,15 @@ import (
 
 func newPipeline(t testing.TB, name string, delays ...string) *deadletter.Pipeline {
 	t.Helper()
-	p, err := deadletter.NewPipeline(pipeline.Worker{
+	return deadletter.NewPipeline(pipeline.Worker{
 		Version: pipeline.WorkerVersion, Name: name, Vhost: "/", Delays: delays, MaxAttempts: 3,
 		WorkQueues: map[string]pipeline.WorkerQueue{name + ".created": {FailedQueue: pipeline.WorkerFailedQueue{Name: name + " given up"}}},
 	})
-	require.NoError(t, err)
-	return p
 }
 
 func newExchange(t testing.TB, name string) *delaying.Exchange {
 	t.Helper()
-	e, err := delaying.NewExchange(delayed.Worker{Version: delayed.WorkerVersion, Name: name, Vhost: "/", MaxDelay: "1h", Precision: "1s"})
-	require.NoError(t, err)
-	return e
+	return delaying.NewExchange(delayed.Worker{Version: delayed.WorkerVersion, Name: name, Vhost: "/", MaxDelay: "1h", Precision: "1s"})
 }
 
 // values returns the exported series, as in rabbitmq_retry_messages_parked_total{...,kind="pipeline",name="orders"}.

@@ -29,11 +29,9 @@ func get(t *testing.T, h http.Handler, path string) (status int, body string) {
 
 func newPipeline(t *testing.T, name string) *deadletter.Pipeline {
 	t.Helper()
-	p, err := deadletter.NewPipeline(pipeline.Worker{
+	return deadletter.NewPipeline(pipeline.Worker{
 		Version: pipeline.WorkerVersion, Name: name, Vhost: "/", Delays: []string{"5s"}, MaxAttempts: 3,
 	})
-	require.NoError(t, err)
-	return p
 }
 
 func TestReadyMeansThatAnInboxIsConsumed(t *testing.T) {

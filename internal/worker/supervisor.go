@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"slices"
 	"sync"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
@@ -38,41 +39,26 @@ type runner struct {
 	stop    context.CancelFunc
 }
 
-// compile reports the first invalid element.
-func compile(config workerconfig.Config) (flows []session.Config, err error) {
-	for i, w := range config.Pipelines {
-		p, err := deadletter.NewPipeline(w)
-		if err != nil {
-			return nil, fmt.Errorf("pipelines[%d].%w", i, err)
-		}
-		flows = append(flows, p)
+func compile(config workerconfig.Config) (flows []session.Config) {
+	for _, w := range config.Pipelines {
+		flows = append(flows, deadletter.NewPipeline(w))
 	}
-	for i, w := range config.DelayedExchanges {
-		e, err := delaying.NewExchange(w)
-		if err != nil {
-			return nil, fmt.Errorf("delayed_exchanges[%d].%w", i, err)
-		}
-		flows = append(flows, e)
+	for _, w := range config.DelayedExchanges {
+		flows = append(flows, delaying.NewExchange(w))
 	}
-	return flows, nil
+	return flows
 }
 
-// follow puts a configuration in force. An invalid configuration changes nothing. A refused element keeps its previous configuration
-// if it has one.
-func (s *supervisor) follow(ctx context.Context, config workerconfig.Config) error {
-	valid, err := compile(config)
-	if err != nil {
-		return err
-	}
-	wanted := map[workerconfig.ID]bool{}
-	for _, c := range valid {
-		wanted[c.ID()] = true
-	}
-	stays := s.staysRefused(config.Refused)
+// follow puts a configuration in force. A refused element keeps its previous configuration if it has one.
+func (s *supervisor) follow(ctx context.Context, config workerconfig.Config) {
+	valid := compile(config)
+	s.logRefused(config.Refused)
 	for id, r := range s.runners {
+		isWanted := func(c session.Config) bool { return c.ID() == id }
+		isRefused := func(refused workerconfig.Refused) bool { return refused.ID == id || !refused.Identified() }
 		switch {
-		case wanted[id]:
-		case stays(id):
+		case slices.ContainsFunc(valid, isWanted):
+		case slices.ContainsFunc(config.Refused, isRefused):
 			valid = append(valid, r.config)
 		default:
 			r.stop()
@@ -91,15 +77,10 @@ func (s *supervisor) follow(ctx context.Context, config workerconfig.Config) err
 			s.runners[c.ID()] = s.start(ctx, c)
 		}
 	}
-	return nil
 }
 
-// staysRefused logs refused elements, and returns which runners can be theirs.
-func (s *supervisor) staysRefused(refused []workerconfig.Refused) func(workerconfig.ID) bool {
-	all, unidentified := map[workerconfig.ID]bool{}, false
+func (s *supervisor) logRefused(refused []workerconfig.Refused) {
 	for _, r := range refused {
-		all[r.ID] = true
-		unidentified = unidentified || !r.Identified()
 		consequence := "it is off"
 		if _, runs := s.runners[r.ID]; runs {
 			consequence = "its previous configuration stays in force"
@@ -109,7 +90,6 @@ func (s *supervisor) staysRefused(refused []workerconfig.Refused) func(workercon
 		s.options.Logger.Error("element of the configuration refused: "+consequence, "error", r.Err,
 			"kind", r.ID.Kind, "name", r.ID.Name, "vhost", r.ID.Vhost)
 	}
-	return func(id workerconfig.ID) bool { return unidentified || all[id] }
 }
 
 func (s *supervisor) start(ctx context.Context, c session.Config) *runner {

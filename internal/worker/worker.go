@@ -75,15 +75,11 @@ func Run(ctx context.Context, o Options) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	s := supervisor{options: o, runners: map[workerconfig.ID]*runner{}, run: o.runFlow, stop: stop}
-	if err := s.follow(ctx, o.Config); err != nil {
-		return err
-	}
+	s.follow(ctx, o.Config)
 	for {
 		select {
 		case config := <-o.Configs:
-			if err := s.follow(ctx, config); err != nil {
-				o.Logger.Error("configuration refused: the previous one stays in force", "error", err)
-			}
+			s.follow(ctx, config)
 		case <-ctx.Done():
 			return s.wait()
 		}
@@ -94,15 +90,11 @@ func Run(ctx context.Context, o Options) error {
 // the inbox and the exchanges that the worker publishes to. It writes a line for each flow, and for each broker that
 // did not serve one. It returns an error if the worker cannot run one of the flows. It consumes and changes nothing.
 func Check(ctx context.Context, o Options, out io.Writer) error {
-	valid, err := compile(o.Config)
-	if err != nil {
-		return err
-	}
 	ok := len(o.Config.Refused) == 0
 	for _, r := range o.Config.Refused {
 		_, _ = fmt.Fprintf(out, "%s: error: %v\n", r.ID, r.Err)
 	}
-	for _, c := range valid {
+	for _, c := range compile(o.Config) {
 		say := func(format string, values ...any) {
 			_, _ = fmt.Fprintf(out, "%s: %s\n", c.ID(), fmt.Sprintf(format, values...))
 		}
@@ -130,7 +122,7 @@ func Check(ctx context.Context, o Options, out io.Writer) error {
 // checkBrokers asks one broker after the other until one serves, and says why the others do not.
 func (o Options) checkBrokers(ctx context.Context, c session.Config) (queue amqp.Queue, unserved []error, err error) {
 	_, err = o.Brokers.Try(ctx, slog.New(slog.DiscardHandler), 0, func(uri amqpconn.URI) error {
-		conn, err := session.Connect(ctx, uri, c, "check", o.Version)
+		conn, err := amqpconn.Connect(ctx, uri, c.ID().Vhost, session.Client(c, "check", o.Version))
 		if err == nil {
 			defer amqpconn.HangUp(conn)
 			queue, err = amqpconn.LookFor(ctx, conn, c.Inbox(), c.Exchanges()...)

@@ -93,12 +93,10 @@ func elements[W any](config *Config, kind rules.FlowKind, version int, target *[
 		for _, element := range list {
 			id := element.id(kind)
 			w, err := parse(element)
-			if same := places[id]; err == nil && len(same) > 1 {
-				other := same[0]
-				if slices.Equal(other, element.path) {
-					other = same[1]
-				}
-				err = fmt.Errorf("%s: %s is also %s; remove one, since two workers would only share one inbox", element.path, id, other)
+			isOther := func(place problem.Path) bool { return !slices.Equal(place, element.path) }
+			if i := slices.IndexFunc(places[id], isOther); err == nil && i >= 0 {
+				err = fmt.Errorf("%s: %s is also %s; remove one, since two workers would only share one inbox",
+					element.path, id, places[id][i])
 			}
 			if err != nil {
 				config.Refused = append(config.Refused, Refused{id, err})
@@ -150,7 +148,11 @@ func parseDelayedExchange(element value) (w delayed.Worker, err error) {
 	if err != nil {
 		return w, err
 	}
-	return w, element.refuse(ValidateDelayedExchange(w))
+	return w, element.refuse(slices.Concat(
+		checkVersion(w.Version, delayed.WorkerVersion),
+		checkVhost(w.Vhost),
+		rules.CheckDelayedExchange(w.Name, w.MaxDelay, w.Precision),
+	))
 }
 
 // refuse returns an error about the first of the problems within the value.

@@ -81,14 +81,6 @@ func checkVhost(vhost string) []problem.Problem {
 	return one("vhost", "Empty vhost", `is missing; write the virtual host's name, "/" for the default one`)
 }
 
-// ValidateDelayedExchange finds the mistakes in one delayed exchange of the configuration. Paths begin within its
-// object.
-func ValidateDelayedExchange(w delayed.Worker) []problem.Problem {
-	return slices.Concat(
-		checkVersion(w.Version, delayed.WorkerVersion), checkVhost(w.Vhost), rules.CheckDelayedExchange(w.Name, w.MaxDelay, w.Precision),
-	)
-}
-
 func one(key, summary, detail string, args ...any) []problem.Problem {
 	return []problem.Problem{problem.New(problem.Path{key}, summary, detail, args...)}
 }

@@ -113,7 +113,9 @@ func (t *translation) translateAnnotation(key string, value any) {
 	case "x-basic-expiration":
 		t.short("annotation", key, value)
 	case "x-basic-delivery-mode", "x-basic-priority":
-		if !isWhole(value) {
+		switch value.(type) {
+		case nil, int8, uint8, int16, uint16, int32, uint32, int64, uint64, char, time.Time: // a number to the broker
+		default:
 			t.change("annotation", key, "not a whole number, left out")
 		}
 	case "x-opt-deaths":
@@ -184,12 +186,16 @@ func (t *translation) short(kind, key string, value any) string {
 	case uuid:
 		value = v.String()
 	}
-	s := text(value)
-	switch {
-	case value != nil && !isText(value):
+	if value != nil && !isText(value) {
 		t.change(kind, key, "not text, left out")
 		return ""
-	case len(s) > maxShortString:
+	}
+	return t.limited(kind, key, text(value))
+}
+
+// limited returns a text that fits a short string, and leaves others out.
+func (t *translation) limited(kind, key, s string) string {
+	if len(s) > maxShortString {
 		t.change(kind, key, "%d bytes, left out: %.1024q", len(s), s)
 		return ""
 	}
@@ -250,9 +256,5 @@ func (t *translation) pluginText(name string, value any) string {
 		}
 		t.change("property", name, "%s", how)
 	}
-	if len(s) > maxShortString {
-		t.change("property", name, "%d bytes, left out: %.1024q", len(s), s)
-		return ""
-	}
-	return s
+	return t.limited("property", name, s)
 }

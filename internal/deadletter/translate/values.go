@@ -143,15 +143,6 @@ func isText(value any) bool {
 	return false
 }
 
-// isWhole reports whether a value is a whole number, or the broker takes it for one.
-func isWhole(value any) bool {
-	switch value.(type) {
-	case nil, int8, uint8, int16, uint16, int32, uint32, int64, uint64, char, time.Time:
-		return true
-	}
-	return false
-}
-
 // isOdd reports whether a value is NaN or infinite.
 func isOdd(value any) bool {
 	n, _ := value.(float64)

@@ -53,10 +53,8 @@ func (t *Target) Count(ctx context.Context) (transfer.Count, error) { return t.q
 
 // Repair replaces messages that AMQP 0-9-1 cannot carry, among the first ready ones, by copies that it can carry.
 func (r *Run) Repair(ctx context.Context, ready int) (replaced int, err error) {
-	queue := undeliverable.Queue{
-		URI: r.serving, Vhost: r.Vhost, Name: r.Name, Client: r.client("repair"), Aside: failed.AsideIn(r.Name),
-	}
-	replaced, err = queue.Replace(ctx, ready, r.Entrance())
+	queue := undeliverable.Queue{URI: r.serving, Vhost: r.Vhost, Name: r.Name, Client: r.client("repair")}
+	replaced, err = queue.Replace(ctx, ready, r.Entrance(), failed.AsideIn(r.Name))
 	switch {
 	case amqpconn.IsCode(err, amqp.AccessRefused):
 		err = fmt.Errorf("this user cannot publish; needs: write on %q (%w)", r.Entrance(), err)

@@ -30,9 +30,7 @@ func (b *backlog) next(now time.Time) *message {
 	if len(b.messages) == 0 || b.messages[0].dueAt.After(now) {
 		return nil
 	}
-	m := b.messages[0]
-	b.messages = slices.Delete(b.messages, 0, 1)
-	return m
+	return shift(&b.messages)
 }
 
 func (b *backlog) schedule(now time.Time) {

@@ -30,10 +30,10 @@ func (s *Session) channelClosed(l *lane) error {
 
 // exchangeShut keeps the messages to an exchange that is missing or forbidden, unless they have another way.
 func (s *Session) exchangeShut(l *lane, reason *amqp.Error) error {
-	text, parks := deferredMissing, false
+	text := deferredMissing
 	switch {
 	case reason.Code == amqp.AccessRefused && l.exchange == "":
-		text, parks = parkedForbidden, true
+		text = parkedForbidden
 	case reason.Code == amqp.AccessRefused:
 		text = deferredForbidden
 	}
@@ -45,7 +45,7 @@ func (s *Session) exchangeShut(l *lane, reason *amqp.Error) error {
 	if !s.Flow.shut(l.exchange, reason) {
 		return s.aimWaiting()
 	}
-	if parks {
+	if l.exchange == "" {
 		l.channelState = forbidden
 	}
 	return s.forgo(l)
@@ -72,12 +72,7 @@ func (s *Session) isolate(l *lane, reason *amqp.Error) error {
 func (s *Session) forgo(l *lane) error {
 	waiting := l.waiting
 	l.waiting, l.isolation.left = nil, 0
-	for _, m := range waiting {
-		if err := s.proceed(l, m, m.verdict.returned(m)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return each(waiting, func(m *message) error { return s.proceed(l, m, m.verdict.returned(m)) })
 }
 
 // aimWaiting publishes the messages that wait for closed channels again, since their route can differ by now.
@@ -91,10 +86,8 @@ func (s *Session) aimWaiting() error {
 		}
 		waiting := l.waiting
 		l.waiting = nil
-		for _, m := range waiting {
-			if err := s.publish(m); err != nil {
-				return err
-			}
+		if err := each(waiting, s.publish); err != nil {
+			return err
 		}
 		l.isolation.left = max(0, l.isolation.left-len(waiting)+len(l.waiting))
 	}

@@ -31,9 +31,6 @@ func (f *Delaying) undeliverable(d *amqp.Delivery, why string) verdict {
 	return f.decided(delaying.Undeliverable(d, why))
 }
 
-// diedAt returns zero, since publishers can write any time into the headers.
-func (*Delaying) diedAt(*amqp.Delivery) time.Time { return time.Time{} }
-
 // setsAside reports true for messages that are delivered at once or unrouted. Users have queues behind those exchanges,
 // each with limits of its own. Every other exchange leads to one queue, which treats all messages alike.
 func (f *Delaying) setsAside(exchange string) bool {
@@ -53,20 +50,19 @@ func (f *Delaying) observe(_ lanes, _ alarm, now time.Time) (silent []*lane) {
 }
 
 // Park implements [Flow].
-func (f *Delaying) Park(d *amqp.Delivery, why string, stamp deadletter.Stamp) (Parked, error) {
+func (f *Delaying) Park(d *amqp.Delivery, why string, stamp deadletter.Stamp) (first, second Parked, err error) {
 	v := delaying.Undeliverable(d, why)
 	publishing, err := f.config.Publishing(v, d, stamp)
-	parked := Parked{Route: f.config.Route(v), Publishing: publishing, Done: func() {
+	first = Parked{Route: f.config.Route(v), Publishing: publishing, Done: func() {
 		f.watch.Received()
 		f.watch.Refused(v.Reason)
 		f.parked.add(time.Now(), parkedAs{text: messageUnrouted, reason: v.Reason}, d,
 			"reason", v.Reason, "message_id", d.MessageId)
 	}}
-	setAside := parked
+	second = first
 	v.SetAside = true
-	setAside.Route = f.config.Route(v)
-	parked.SetAside = &setAside
-	return parked, err
+	second.Route = f.config.Route(v)
+	return first, second, err
 }
 
 // delayed is the verdict on a message of a delayed exchange.
@@ -81,9 +77,8 @@ func (v *delayed) aim(*message, alarm, time.Time) (route deadletter.Route, kept 
 	return v.config.Route(v.Verdict), false
 }
 
-func (v *delayed) build(d *amqp.Delivery, stamp deadletter.Stamp) (deadletter.Route, amqp.Publishing, error) {
-	publishing, err := v.config.Publishing(v.Verdict, d, stamp)
-	return v.config.Route(v.Verdict), publishing, err
+func (v *delayed) build(d *amqp.Delivery, stamp deadletter.Stamp) (amqp.Publishing, error) {
+	return v.config.Publishing(v.Verdict, d, stamp)
 }
 
 func (v *delayed) unbuilt() (again bool) {
@@ -120,11 +115,11 @@ func (v *delayed) nacked(m *message) step {
 // accepted counts and logs. The log gets a line for each refused message, and no line for the thousands a second that
 // are delivered.
 func (v *delayed) accepted(m *message, verbose bool) {
+	if !v.SetAside {
+		v.refusals.accepted(time.Now(), m.route.Exchange, "")
+	}
 	switch v.Action {
 	case delaying.Refuse:
-		if !v.SetAside {
-			v.refusals.accepted(time.Now(), v.config.Names.UnroutedExchange(), "")
-		}
 		v.watch.Refused(v.Reason)
 		v.parked.add(time.Now(), parkedAs{text: messageUnrouted, reason: v.Reason}, &m.delivery, details(m, "reason", v.Reason)...)
 		return
@@ -132,8 +127,6 @@ func (v *delayed) accepted(m *message, verbose bool) {
 		v.watch.Delivered()
 		if v.SetAside {
 			v.watch.SetAside()
-		} else {
-			v.refusals.accepted(time.Now(), v.config.Names.DeliverExchange(), "")
 		}
 	case delaying.Delay:
 		v.watch.Delayed()

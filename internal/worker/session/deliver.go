@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
+	"strconv"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -22,7 +23,7 @@ func (s *Session) receive(consumer *<-chan amqp.Delivery, d amqp.Delivery, ok bo
 	s.inbox.received(d, time.Now())
 	s.watch.Received()
 	m := &message{delivery: d, undecodable: frame.Undecodable(d.Headers), unreadable: frame.HasUnreadableDeath(d.Headers)}
-	m.diedAt = s.Flow.diedAt(&m.delivery)
+	m.diedAt = deadletter.DiedAt(m.delivery.Headers)
 	s.oldest = earlier(s.oldest, m.diedAt)
 	m.verdict = s.judge(m)
 	return s.publish(m)
@@ -78,14 +79,14 @@ func (s *Session) publish(m *message) error {
 }
 
 func (s *Session) send(l *lane, m *message) error {
-	m.sent.id = s.ids.next()
+	s.published++
+	m.sent.id = s.prefix + strconv.FormatUint(s.published, 36)
 	stamp := deadletter.Stamp{Now: time.Now(), PublishID: m.sent.id, FrameMax: s.publishing.Config.FrameSize}
-	var route deadletter.Route
 	var publishing amqp.Publishing
 	var err error
-	panicked := s.survive(m, func() { route, publishing, err = m.verdict.build(&m.delivery, stamp) })
+	panicked := s.survive(m, func() { publishing, err = m.verdict.build(&m.delivery, stamp) })
 	if panicked == nil && err == nil {
-		return l.publish(m, route, publishing)
+		return l.publish(m, publishing)
 	}
 	l.isolation.answered()
 	if panicked != nil && m.verdict.unbuilt() {
@@ -166,8 +167,5 @@ var traceContext = regexp.MustCompile(`^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}
 // traceparent returns the message's trace context, or "" if its header is missing or invalid.
 func traceparent(h amqp.Table) string {
 	parent, _ := h["traceparent"].(string)
-	if !traceContext.MatchString(parent) {
-		return ""
-	}
-	return parent
+	return traceContext.FindString(parent)
 }

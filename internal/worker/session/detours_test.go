@@ -23,8 +23,7 @@ func detouring(t *testing.T, delays ...string) (*Session, *Retrying) {
 	if len(delays) == 0 {
 		delays = []string{"1s", "5s", "30s"}
 	}
-	spec, err := deadletter.NewPipeline(pipeline.Worker{Version: 1, Name: "orders", Vhost: "/", Delays: delays, MaxAttempts: 9})
-	require.NoError(t, err)
+	spec := deadletter.NewPipeline(pipeline.Worker{Version: 1, Name: "orders", Vhost: "/", Delays: delays, MaxAttempts: 9})
 	log := slog.New(slog.DiscardHandler)
 	f := NewRetrying(spec, time.Hour, metrics.New("").Flow(spec), log)
 	s := &Session{

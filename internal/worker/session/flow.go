@@ -33,9 +33,9 @@ type Flow interface {
 	Configure(c Config)
 	// Watch returns the flow's metrics.
 	Watch() *metrics.Flow
-	// Park builds the replacement for a message that the broker cannot deliver, for the reason why. It is used between
-	// sessions.
-	Park(d *amqp.Delivery, why string, stamp deadletter.Stamp) (Parked, error)
+	// Park builds the replacement for a message that the broker cannot deliver, for the reason why. If a queue refuses
+	// the first one, the second one is published. Park is used between sessions.
+	Park(d *amqp.Delivery, why string, stamp deadletter.Stamp) (first, second Parked, err error)
 	// Flush logs the messages that have no line yet. It is called after the last session.
 	Flush()
 
@@ -44,8 +44,6 @@ type Flow interface {
 	unjudged(d *amqp.Delivery) verdict
 	// undeliverable decides about a delivery that differs from the broker's message, for the reason why.
 	undeliverable(d *amqp.Delivery, why string) verdict
-	// diedAt is when the broker dead-lettered a delivery. It is zero if the time is not known.
-	diedAt(d *amqp.Delivery) time.Time
 	// setsAside reports whether a message goes to the refused queue if a queue behind the exchange refuses it.
 	setsAside(exchange string) bool
 
@@ -88,9 +86,8 @@ func (f *common[C]) Flush() { f.parked.flush() }
 type verdict interface {
 	// aim returns where the message goes now, and whether it is kept for a while. It can change the verdict.
 	aim(m *message, a alarm, now time.Time) (route deadletter.Route, kept bool)
-	// build returns what to publish now, and where. It can panic: then unbuilt reports whether another version can be
-	// built.
-	build(d *amqp.Delivery, stamp deadletter.Stamp) (deadletter.Route, amqp.Publishing, error)
+	// build returns what to publish there. It can panic: then unbuilt reports whether another version can be built.
+	build(d *amqp.Delivery, stamp deadletter.Stamp) (amqp.Publishing, error)
 	unbuilt() (again bool)
 
 	// returned and nacked learn that the broker did not take the message. They change the verdict to the next one.
@@ -158,8 +155,6 @@ func (s *Session) proceed(l *lane, m *message, next step) error {
 type Parked struct {
 	Route      deadletter.Route
 	Publishing amqp.Publishing
-	// SetAside is the replacement if a queue refuses this one. It is nil if there is no other.
-	SetAside *Parked
 	// Done counts and logs the message.
 	Done func()
 }

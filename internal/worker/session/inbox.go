@@ -214,9 +214,9 @@ const (
 	mostOnTheWay = 4
 )
 
-// WindowBytes is the window in bytes of bodies. If it is exceeded, the connection stops reading, and further messages
+// windowBytes is the window in bytes of bodies. If it is exceeded, the connection stops reading, and further messages
 // stay in the network and with the broker until there is room.
-func WindowBytes(messages int) int { return messages * bytesPerMessage }
+func windowBytes(messages int) int { return messages * bytesPerMessage }
 
 // window follows how much is in flight. A prefetch counts messages, and the broker keeps unread messages in memory. So
 // the session asks for as many messages as fit the window in bytes, at the average size so far.
@@ -249,7 +249,7 @@ func (w *window) settled(d amqp.Delivery) {
 // others.
 func (w *window) widen() int {
 	average := (w.sampledBytes + w.held) / max(1, w.sampled+w.inFlight)
-	w.rest = max(1, min(w.messages, WindowBytes(w.messages)/max(1, average))-1)
+	w.rest = max(1, min(w.messages, windowBytes(w.messages)/max(1, average))-1)
 	return w.rest
 }
 
@@ -260,6 +260,6 @@ func (w *window) narrow() { w.sampled, w.sampledBytes, w.rest = 0, 0, 0 }
 
 // crowded reports whether much more can be on its way than fits.
 func (w *window) crowded() bool {
-	limit := WindowBytes(w.messages)
+	limit := windowBytes(w.messages)
 	return w.rest > 1 && w.held > limit && w.held/max(1, w.inFlight)*w.rest > mostOnTheWay*limit
 }

@@ -9,11 +9,10 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 )
 
-// address is an exchange and the target behind it, as [deadletter.Route] names both.
+// address is an exchange and the target behind it, as deadletter.Route names both.
 type address struct{ exchange, target string }
 
 // lane publishes to one address on a channel of its own. So a target that takes nothing, or does not answer, holds up no other. Only
@@ -169,14 +168,14 @@ func (l *lane) obstructed(now time.Time) bool {
 
 // publish sends a message. After an error, the channel's state is unknown, so the session must end. A closed channel is no error here:
 // confirms is closed, too, and tells the loop.
-func (l *lane) publish(m *message, route deadletter.Route, publishing amqp.Publishing) error {
+func (l *lane) publish(m *message, publishing amqp.Publishing) error {
 	const mandatory, immediate = true, false
-	confirmation, err := l.PublishWithDeferredConfirm(route.Exchange, route.Key, mandatory, immediate, publishing)
+	confirmation, err := l.PublishWithDeferredConfirm(m.route.Exchange, m.route.Key, mandatory, immediate, publishing)
 	switch {
 	case errors.Is(err, amqp.ErrClosed):
 		m.sent.tag = 0
 	case err != nil:
-		return fmt.Errorf("publish to exchange %q: %w", route.Exchange, err)
+		return fmt.Errorf("publish to exchange %q: %w", m.route.Exchange, err)
 	default:
 		m.sent.tag, m.sent.confirmation = confirmation.DeliveryTag, confirmation
 		l.published = m.sent.tag
@@ -207,24 +206,41 @@ func shift(messages *[]*message) *message {
 	return m
 }
 
+// each handles the messages until one fails.
+func each(messages []*message, handle func(*message) error) error {
+	for _, m := range messages {
+		if err := handle(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // takeAccepted removes and returns the outstanding messages that the broker has accepted. The library can still hold their confirms
 // back, until all earlier messages have theirs.
-func (l *lane) takeAccepted() (accepted []*message) {
+func (l *lane) takeAccepted() []*message {
+	all := l.outstanding
+	accepted := l.takeOut((*message).accepted)
+	if len(accepted) > 0 {
+		l.returned.look()
+		l.returned.identify(all)
+	}
+	return accepted
+}
+
+// takeOut removes and returns the outstanding messages that the condition holds for. It leaves messages that found the
+// channel closed. They have no tag, and still have the confirmation of their publish before.
+func (l *lane) takeOut(holds func(*message) bool) (taken []*message) {
 	var rest []*message
 	for _, m := range l.outstanding {
-		// A message that found the channel closed still has the confirmation of its publish before.
-		if m.sent.tag != 0 && m.accepted() {
-			accepted = append(accepted, m)
+		if m.sent.tag != 0 && holds(m) {
+			taken = append(taken, m)
 		} else {
 			rest = append(rest, m)
 		}
 	}
-	if len(accepted) > 0 {
-		l.returned.look()
-		l.returned.identify(l.outstanding)
-	}
 	l.outstanding = rest
-	return accepted
+	return taken
 }
 
 // settled notes that a message needs no further answer, and reports whether it was returned.
@@ -233,14 +249,6 @@ func (l *lane) settled(m *message) (returned bool) {
 	l.watch.Answered(time.Since(m.sent.at), m.accepted(), returned)
 	l.isolation.answered()
 	return returned
-}
-
-// judged notes that the broker has judged a message itself, so the exchange is there and bound.
-func (l *lane) judged(accepted bool) {
-	l.closures = 0
-	if accepted || l.condition != full {
-		l.condition, l.nextProbe = available, time.Time{}
-	}
 }
 
 const (

@@ -53,10 +53,12 @@ func (s *Session) lane(route deadletter.Route) *lane {
 		return l
 	}
 	if len(s.lanes.all) >= s.lanes.most {
-		if l := s.lanes.free(); l != nil {
-			delete(s.lanes.all, l.address)
-			*l = lane{channelState: open, confirmChannel: l.confirmChannel}
-			return s.assign(l, at)
+		for _, l := range s.lanes.all {
+			if l.free() {
+				delete(s.lanes.all, l.address)
+				*l = lane{channelState: open, confirmChannel: l.confirmChannel}
+				return s.assign(l, at)
+			}
 		}
 		if at.target != "" {
 			return s.lane(deadletter.Route{Exchange: route.Exchange})
@@ -65,16 +67,6 @@ func (s *Session) lane(route deadletter.Route) *lane {
 	l := s.assign(&lane{}, at)
 	s.openSoon(l, 0)
 	return l
-}
-
-// free returns a lane without messages, or nil.
-func (ls lanes) free() *lane {
-	for _, l := range ls.all {
-		if l.free() {
-			return l
-		}
-	}
-	return nil
 }
 
 func (s *Session) assign(l *lane, at address) *lane {
@@ -215,9 +207,13 @@ func (s *Session) answered(l *lane, m *message) error {
 
 // judged notes that the broker has judged a message itself, so the exchange is there and bound.
 func (s *Session) judged(l *lane, m *message) {
-	before := l.condition
-	l.judged(m.accepted())
-	if s.lanes.shut[l.exchange] || before != available && l.condition == available {
+	l.closures = 0
+	opened := s.lanes.shut[l.exchange]
+	if m.accepted() || l.condition != full {
+		opened = opened || l.condition != available
+		l.condition, l.nextProbe = available, time.Time{}
+	}
+	if opened {
 		delete(s.lanes.shut, l.exchange)
 		s.Log.Info("the exchange is available again", "exchange", l.exchange)
 	}

@@ -78,14 +78,3 @@ func (v *retried) detour(a alarm, now time.Time) {
 	}
 	v.Verdict = v.Detoured(why)
 }
-
-// parkedNacked sets a failed message aside after one of its queues refused it. Other queues can have taken the message,
-// so it is not published there again.
-func (v *retried) parkedNacked(exchange string) step {
-	if v.ToOwnFailedQueue() { // the exchange has taken the message, and one of its queues has not
-		v.parking.accepted(v.log)
-	}
-	v.refusals.refused(time.Now(), exchange, v.Letter.Queue, setAside, "refused_queue", v.config.Names.RefusedQueue())
-	v.Verdict = v.SetAside()
-	return stepSetAside
-}

@@ -98,12 +98,7 @@ func (s *Session) looked(err error) error {
 	s.rejections.looked(err != nil, time.Now())
 	waiting := s.rejections.waiting
 	s.rejections.waiting = nil
-	for _, m := range waiting {
-		if err := s.leaveOrKeep(m); err != nil {
-			return err
-		}
-	}
-	return nil
+	return each(waiting, s.leaveOrKeep)
 }
 
 func (s *Session) leaveOrKeep(m *message) error {

@@ -58,8 +58,6 @@ func (f *Retrying) undeliverable(d *amqp.Delivery, why string) verdict {
 	return f.decided(f.config.Undeliverable(d, why))
 }
 
-func (*Retrying) diedAt(d *amqp.Delivery) time.Time { return deadletter.DiedAt(d.Headers) }
-
 // setsAside reports true for the exchanges of parked messages.
 func (f *Retrying) setsAside(exchange string) bool {
 	return exchange == f.config.Names.FailedExchange() || exchange == f.config.Names.FailedRouteExchange()
@@ -98,9 +96,8 @@ func (v *retried) aim(m *message, a alarm, now time.Time) (route deadletter.Rout
 	return v.config.Route(v.sent), false
 }
 
-func (v *retried) build(d *amqp.Delivery, stamp deadletter.Stamp) (deadletter.Route, amqp.Publishing, error) {
-	publishing, err := v.Build(v.config, v.sent, d, stamp)
-	return v.config.Route(v.sent), publishing, err
+func (v *retried) build(d *amqp.Delivery, stamp deadletter.Stamp) (amqp.Publishing, error) {
+	return v.Build(v.config, v.sent, d, stamp)
 }
 
 func (v *retried) unbuilt() (again bool) {
@@ -135,7 +132,13 @@ func (v *retried) nacked(m *message) step {
 		return stepPublish
 	}
 	if v.Action == deadletter.Fail && !v.Refused {
-		return v.parkedNacked(m.route.Exchange)
+		if v.ToOwnFailedQueue() { // the exchange has taken the message, and one of its queues has not
+			v.parking.accepted(v.log)
+		}
+		refused := v.config.Names.RefusedQueue()
+		v.refusals.refused(time.Now(), m.route.Exchange, v.Letter.Queue, setAside, "refused_queue", refused)
+		v.Verdict = v.SetAside() // other queues can have the message, so it does not go to them again
+		return stepSetAside
 	}
 	v.log.Debug(deferredRefused, "work_queue", v.Letter.Queue, "message_id", m.delivery.MessageId)
 	switch {
@@ -148,35 +151,26 @@ func (v *retried) nacked(m *message) step {
 	return stepRefused
 }
 
+// accepted counts and logs. The log gets a line for each parked message, and no line for the thousands a second that are
+// sent back.
 func (v *retried) accepted(m *message, verbose bool) {
-	sent := v.sent
+	queue, sent := v.Letter.Queue, v.sent
 	v.detours.accepted(v.config, sent)
 	v.unbound.accepted(sent)
-	if sent.ToOwnFailedQueue() {
-		v.parking.accepted(v.log)
-	}
-	if sent.Action == deadletter.Fail && !sent.Refused {
-		v.refusals.accepted(time.Now(), v.config.Route(sent).Exchange, sent.Letter.Queue)
-	}
-	v.done(m, verbose)
-}
-
-// done counts and logs an acknowledged message. The log gets a line for each parked message, and no line for the
-// thousands a second that are sent back.
-func (v *retried) done(m *message, verbose bool) {
-	queue, sent := v.Letter.Queue, v.sent
 	switch sent.Action {
 	case deadletter.Fail:
-		v.watch.Failed(queue, sent.Reason)
+		if sent.ToOwnFailedQueue() {
+			v.parking.accepted(v.log)
+		}
+		if !sent.Refused {
+			v.refusals.accepted(time.Now(), m.route.Exchange, queue)
+		}
 		details := v.details(m, slog.String("reason", sent.Reason))
 		if sent.Detour != "" {
 			v.watch.Detoured(queue, sent.Detour)
 			details = append(details, "detour", string(sent.Detour))
 		}
-		if sent.Refused {
-			v.watch.SetAside()
-		}
-		v.parked.add(time.Now(), parkedAs{messageParked, sent.Reason, queue}, &m.delivery, details...)
+		v.countParked(sent, &m.delivery, details...)
 		return
 	case deadletter.Rescue:
 		v.watch.Rescued(queue)
@@ -186,6 +180,15 @@ func (v *retried) done(m *message, verbose bool) {
 	if verbose { // else the line would be built for nothing
 		v.log.Debug("message sent back", v.details(m, slog.Duration("delay", sent.Delay))...)
 	}
+}
+
+// countParked counts and logs a message that is in a failed queue or in the refused queue now.
+func (f *Retrying) countParked(v deadletter.Verdict, d *amqp.Delivery, details ...any) {
+	f.watch.Failed(v.Letter.Queue, v.Reason)
+	if v.Refused {
+		f.watch.SetAside()
+	}
+	f.parked.add(time.Now(), parkedAs{messageParked, v.Reason, v.Letter.Queue}, d, details...)
 }
 
 func (v *retried) left(m *message) {
@@ -199,26 +202,19 @@ func (v *retried) details(m *message, first slog.Attr) []any {
 }
 
 // Park implements [Flow].
-func (f *Retrying) Park(d *amqp.Delivery, why string, stamp deadletter.Stamp) (Parked, error) {
+func (f *Retrying) Park(d *amqp.Delivery, why string, stamp deadletter.Stamp) (first, second Parked, err error) {
 	v := f.config.Undeliverable(d, why)
-	parked, err := f.replacement(v, d, stamp)
-	if err != nil {
-		return parked, err
+	if first, err = f.replacement(v, d, stamp); err == nil {
+		second, err = f.replacement(v.SetAside(), d, stamp)
 	}
-	setAside, err := f.replacement(v.SetAside(), d, stamp)
-	parked.SetAside = &setAside
-	return parked, err
+	return first, second, err
 }
 
 func (f *Retrying) replacement(v deadletter.Verdict, d *amqp.Delivery, stamp deadletter.Stamp) (Parked, error) {
 	publishing, err := f.config.Publishing(v, d, stamp)
 	return Parked{Route: f.config.Route(v), Publishing: publishing, Done: func() {
 		f.watch.Received()
-		f.watch.Failed(v.Letter.Queue, v.Reason)
-		if v.Refused {
-			f.watch.SetAside()
-		}
-		f.parked.add(time.Now(), parkedAs{messageParked, v.Reason, v.Letter.Queue}, d, "reason", v.Reason, "work_queue", v.Letter.Queue,
-			"attempts", v.Letter.Count, "message_id", d.MessageId)
+		f.countParked(v, d, "reason", v.Reason, "work_queue", v.Letter.Queue, "attempts", v.Letter.Count,
+			"message_id", d.MessageId)
 	}}, err
 }

@@ -13,7 +13,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"sync"
 	"time"
 
@@ -65,7 +64,9 @@ type Session struct {
 	rejections rejections
 	backlog    backlog
 	alarm      alarm
-	ids        publishIDs
+	// prefix and published make the ids of publishes.
+	prefix    string
+	published uint64
 	// oldest is when the oldest delivery since the last report was dead-lettered.
 	oldest time.Time
 	ending
@@ -83,17 +84,6 @@ type connections struct {
 	end   context.CancelFunc
 }
 
-// publishIDs are unique. They have a prefix and a number.
-type publishIDs struct {
-	prefix string
-	count  uint64
-}
-
-func (p *publishIDs) next() string {
-	p.count++
-	return p.prefix + strconv.FormatUint(p.count, 36)
-}
-
 // Open connects and begins to consume. The context bounds the opening, not the session.
 func Open(ctx context.Context, uri amqpconn.URI, settings Settings) (*Session, error) {
 	s := &Session{
@@ -101,7 +91,7 @@ func Open(ctx context.Context, uri amqpconn.URI, settings Settings) (*Session, e
 		verbose:  settings.Log.Enabled(ctx, slog.LevelDebug),
 		watch:    settings.Flow.Watch(),
 		backlog:  backlog{timer: time.NewTimer(0)},
-		ids:      publishIDs{prefix: rand.Text()[:12] + "-"},
+		prefix:   rand.Text()[:12] + "-", // no other session has it
 
 		completions: make(chan func() error),
 		ending:      ending{acked: make(chan error, 1)},
@@ -120,7 +110,8 @@ func Open(ctx context.Context, uri amqpconn.URI, settings Settings) (*Session, e
 // open connects within the first context, and works within the second one.
 func (s *Session) open(ctx, living context.Context, uri amqpconn.URI) (err error) {
 	config := s.Flow.Config()
-	if s.publishing, err = Connect(ctx, uri, config, "publish", s.Version); err != nil {
+	client := Client(config, "publish", s.Version)
+	if s.publishing, err = amqpconn.Connect(ctx, uri, config.ID().Vhost, client); err != nil {
 		return err
 	}
 	if name := amqpconn.Product(s.publishing); name != product.RabbitMQ {
@@ -144,8 +135,8 @@ func (s *Session) open(ctx, living context.Context, uri amqpconn.URI) (err error
 			return confirmChannel{Confirming: channel, confirms: channel.NotifyPublish(make(chan amqp.Confirmation, s.Prefetch+mostUnheard))}, nil
 		},
 	}
-	client, limit := Client(config, "consume", s.Version), WindowBytes(s.Prefetch)
-	if s.consuming, err = amqpconn.ConnectBounded(ctx, uri, config.ID().Vhost, client, limit); err != nil {
+	client = Client(config, "consume", s.Version)
+	if s.consuming, err = amqpconn.ConnectBounded(ctx, uri, config.ID().Vhost, client, windowBytes(s.Prefetch)); err != nil {
 		return err
 	}
 	s.consumingClosed = s.consuming.NotifyClose(make(chan *amqp.Error, 1))
@@ -192,11 +183,6 @@ func (s *Session) Close() {
 		closing.Go(func() { amqpconn.HangUp(s.publishing) })
 	}
 	closing.Wait()
-}
-
-// Connect opens a connection to the flow's vhost.
-func Connect(ctx context.Context, uri amqpconn.URI, c Config, purpose, version string) (*amqp.Connection, error) {
-	return amqpconn.Connect(ctx, uri, c.ID().Vhost, Client(c, purpose, version))
 }
 
 // Client identifies a connection. The management UI shows the purpose and the version.

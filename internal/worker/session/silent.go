@@ -87,20 +87,9 @@ func (s *Session) settleSilent(l *lane, isSilent func(l *lane, m *message, oldes
 		oldest = l.outstanding[0]
 	}
 	accepted := l.takeAccepted()
-	var silent, rest []*message
-	for _, m := range l.outstanding {
-		// Without a tag, the channel is closed.
-		if m.sent.tag != 0 && isSilent(l, m, m == oldest, now) {
-			silent = append(silent, m)
-		} else {
-			rest = append(rest, m)
-		}
-	}
-	l.outstanding = rest
-	for _, m := range accepted {
-		if err := s.answered(l, m); err != nil {
-			return err
-		}
+	silent := l.takeOut(func(m *message) bool { return isSilent(l, m, m == oldest, now) })
+	if err := each(accepted, func(m *message) error { return s.answered(l, m) }); err != nil {
+		return err
 	}
 	for _, m := range silent {
 		if l.setsAside {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	amqp10 "github.com/Azure/go-amqp"
+	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter/translate"
@@ -54,6 +55,8 @@ type scan struct {
 	timeout time.Duration
 	// batch is how many messages are requested at a time.
 	batch int
+	// park keeps a copy of a message that AMQP 0-9-1 can carry, and why the copy differs.
+	park func(ctx context.Context, d *amqp.Delivery, why string) error
 }
 
 // held is a message that goes back.

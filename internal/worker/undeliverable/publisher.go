@@ -43,6 +43,9 @@ func (o *publisher) open(ctx context.Context) (err error) {
 
 // publish returns an error unless a queue has the message.
 func (o *publisher) publish(ctx context.Context, route deadletter.Route, publishing amqp.Publishing) error {
+	if err := o.open(ctx); err != nil {
+		return err
+	}
 	const mandatory, immediate = true, false
 	confirmation, err := o.PublishWithDeferredConfirm(route.Exchange, route.Key, mandatory, immediate, publishing)
 	if err != nil {

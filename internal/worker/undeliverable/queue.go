@@ -32,16 +32,11 @@ type Queue struct {
 	URI         amqpconn.URI
 	Vhost, Name string
 	Client      amqpconn.Client
-	// Aside are the headers for the parts that a copy cannot have. Only [Queue.Replace] needs them.
-	Aside deadletter.Aside
 }
-
-// park keeps a copy of a message that AMQP 0-9-1 can carry, and why the copy differs.
-type park func(ctx context.Context, d *amqp.Delivery, why string) error
 
 // take parks undeliverable messages from the head of the queue on, and returns how many there were. The other messages
 // that it passes stay unchanged. An error says why it could not go on. The message is in the queue then.
-func (q Queue) take(ctx context.Context, scan scan, park park) (taken int, err error) {
+func (q Queue) take(ctx context.Context, scan scan) (taken int, err error) {
 	conn, err := amqpconn.ConnectAMQP10(ctx, q.URI, q.Vhost, q.Client)
 	if err != nil {
 		return 0, err
@@ -66,7 +61,7 @@ func (q Queue) take(ctx context.Context, scan scan, park park) (taken int, err e
 		if message == nil {
 			break
 		}
-		passed, parked, err := link.handle(ctx, message, park, held{})
+		passed, parked, err := link.handle(ctx, message, held{})
 		if !parked {
 			link.held = append(link.held, passed)
 		}
@@ -81,7 +76,7 @@ func (q Queue) take(ctx context.Context, scan scan, park park) (taken int, err e
 	if taken > 0 && scan.timeout > 0 { // others wait, and the next session shows whether there are more
 		return taken, nil
 	}
-	trial := trial{link: &link, queue: q, park: park}
+	trial := trial{link: &link, queue: q}
 	defer trial.close()
 	err = trial.run(ctx)
 	return taken + trial.taken, err
@@ -100,7 +95,7 @@ func isEncodingError(err error) bool {
 
 // handle parks a message if AMQP 0-9-1 cannot carry it, or if it is the one that the broker has failed on. Otherwise it
 // returns the message to hold.
-func (l *link) handle(ctx context.Context, message *amqp10.Message, park park, failed held) (passed held, parked bool, err error) {
+func (l *link) handle(ctx context.Context, message *amqp10.Message, failed held) (passed held, parked bool, err error) {
 	// A message that has been started is finished.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), parkTimeout)
 	defer cancel()
@@ -113,7 +108,7 @@ func (l *link) handle(ctx context.Context, message *amqp10.Message, park park, f
 		translated.Changes = append(translated.Changes, hidden)
 	}
 	why := "AMQP 0-9-1 cannot carry the original message: " + strings.Join(translated.Changes, "; ")
-	if err := park(ctx, &translated.Delivery, why); err != nil {
+	if err := l.park(ctx, &translated.Delivery, why); err != nil {
 		return passed, false, err
 	}
 	return held{}, true, l.receiver.AcceptMessage(ctx, message)
@@ -167,9 +162,8 @@ func (i *Inbox) take(ctx context.Context, looks int) (taken int, err error) {
 	q := Queue{URI: i.URI, Vhost: config.ID().Vhost, Name: config.Inbox(), Client: i.Client}
 	out := publisher{queue: q}
 	defer out.close()
-	return q.take(ctx, scan{looks: looks, timeout: searchTimeout, batch: 1}, func(ctx context.Context, d *amqp.Delivery, why string) error {
-		return i.park(ctx, &out, d, why)
-	})
+	park := func(ctx context.Context, d *amqp.Delivery, why string) error { return i.park(ctx, &out, d, why) }
+	return q.take(ctx, scan{looks: looks, timeout: searchTimeout, batch: 1, park: park})
 }
 
 // park publishes a delivery to where it is parked, and waits until the broker keeps it.
@@ -178,18 +172,24 @@ func (i *Inbox) park(ctx context.Context, out *publisher, d *amqp.Delivery, why 
 		return err
 	}
 	stamp := deadletter.Stamp{Now: time.Now(), PublishID: rand.Text(), FrameMax: out.conn.Config.FrameSize}
-	parked, err := i.Flow.Park(d, why, stamp)
+	parked, second, err := i.Flow.Park(d, why, stamp)
 	if err != nil {
 		d.Headers = nil
-		parked, err = i.Flow.Park(d, withoutHeaders+why, stamp)
+		parked, second, err = i.Flow.Park(d, withoutHeaders+why, stamp)
 	}
 	if err != nil {
 		return err
 	}
-	err = i.publish(ctx, out, parked)
-	if parked.SetAside != nil && (errors.Is(err, errRefused) || errors.Is(err, errSilent)) {
-		parked = *parked.SetAside
-		err = i.publish(ctx, out, parked)
+	// A silent queue gets little time, since the copy has another way.
+	waiting, cancel := context.WithTimeout(ctx, i.patience.At(time.Now()))
+	defer cancel()
+	err = out.publish(waiting, parked.Route, parked.Publishing)
+	if errors.Is(err, errSilent) {
+		i.patience.GiveUp(time.Now())
+	}
+	if errors.Is(err, errRefused) || errors.Is(err, errSilent) {
+		parked = second
+		err = out.publish(ctx, parked.Route, parked.Publishing)
 	}
 	if err != nil {
 		return err
@@ -198,31 +198,16 @@ func (i *Inbox) park(ctx context.Context, out *publisher, d *amqp.Delivery, why 
 	return nil
 }
 
-// publish gives a silent queue little time if the copy has a replacement.
-func (i *Inbox) publish(ctx context.Context, out *publisher, parked session.Parked) error {
-	if err := out.open(ctx); err != nil {
-		return err
-	}
-	if parked.SetAside == nil {
-		return out.publish(ctx, parked.Route, parked.Publishing)
-	}
-	waiting, cancel := context.WithTimeout(ctx, i.patience.At(time.Now()))
-	defer cancel()
-	err := out.publish(waiting, parked.Route, parked.Publishing)
-	if errors.Is(err, errSilent) {
-		i.patience.GiveUp(time.Now())
-	}
-	return err
-}
-
 // Replace puts a copy that AMQP 0-9-1 can carry in the place of each message that it cannot carry. It returns how many
 // copies there are. It passes no more than looks other messages, and leaves them unchanged. The copies go to the
-// exchange, or, if that is "", straight to the queue. Replace accepts an original only after the broker has confirmed
-// its copy.
-func (q Queue) Replace(ctx context.Context, looks int, exchange string) (replaced int, err error) {
+// exchange, or, if that is "", straight to the queue. The headers aside are for the parts that a copy cannot have.
+// Replace accepts an original only after the broker has confirmed its copy.
+func (q Queue) Replace(
+	ctx context.Context, looks int, exchange string, aside deadletter.Aside,
+) (replaced int, err error) {
 	out := publisher{queue: q}
 	defer out.close()
-	replaced, err = q.take(ctx, scan{looks: looks, batch: 200}, func(ctx context.Context, d *amqp.Delivery, why string) error {
+	replace := func(ctx context.Context, d *amqp.Delivery, why string) error {
 		if err := out.open(ctx); err != nil {
 			return err
 		}
@@ -230,11 +215,12 @@ func (q Queue) Replace(ctx context.Context, looks int, exchange string) (replace
 		if exchange == "" {
 			route.Key = q.Name
 		}
-		m, whole := deadletter.Copy(d, why, out.conn.Config.FrameSize, q.Aside)
+		m, whole := deadletter.Copy(d, why, out.conn.Config.FrameSize, aside)
 		if !whole {
-			m, _ = deadletter.Copy(d, withoutHeaders+why, out.conn.Config.FrameSize, q.Aside)
+			m, _ = deadletter.Copy(d, withoutHeaders+why, out.conn.Config.FrameSize, aside)
 		}
 		return out.publish(ctx, route, m)
-	})
+	}
+	replaced, err = q.take(ctx, scan{looks: looks, batch: 200, park: replace})
 	return replaced, cmp.Or(err, ctx.Err())
 }

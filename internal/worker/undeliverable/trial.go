@@ -17,7 +17,6 @@ const hidden = "the broker's annotations, which a client copied, left out, and h
 type trial struct {
 	*link
 	queue Queue
-	park  park
 	// taken is how many messages the trial has parked.
 	taken int
 	// conn and channel are nil until the first trial.
@@ -81,7 +80,7 @@ func (t *trial) try(ctx context.Context, suspect held, last bool) (again held, f
 	if failed && last {
 		guilty = suspect
 	}
-	again, parked, err := t.handle(ctx, message, t.park, guilty)
+	again, parked, err := t.handle(ctx, message, guilty)
 	if parked {
 		t.taken++
 	}
@@ -91,8 +90,13 @@ func (t *trial) try(ctx context.Context, suspect held, last bool) (again held, f
 // deliver has the broker deliver the message at the head of the queue, and gives it back. It reports whether the broker closed
 // the connection over it.
 func (t *trial) deliver(ctx context.Context) (delivered, failed bool, err error) {
-	if err := t.connect(ctx); err != nil {
-		return false, false, err
+	if t.conn == nil {
+		if t.conn, err = amqpconn.Connect(ctx, t.queue.URI, t.queue.Vhost, t.queue.Client); err != nil {
+			return false, false, err
+		}
+		if t.channel, err = amqpconn.OpenChannel(ctx, t.conn); err != nil {
+			return false, false, err
+		}
 	}
 	d, delivered, err := t.channel.Get(t.queue.Name, false)
 	if amqpconn.IsCode(err, amqp.InternalError) {
@@ -107,18 +111,6 @@ func (t *trial) deliver(ctx context.Context) (delivered, failed bool, err error)
 	}
 	_, err = t.channel.QueueDeclarePassive(t.queue.Name, false, false, false, false, nil) // follows the nack to the queue
 	return true, false, err
-}
-
-func (t *trial) connect(ctx context.Context) (err error) {
-	if t.conn != nil {
-		return nil
-	}
-	if t.conn, err = amqpconn.Connect(ctx, t.queue.URI, t.queue.Vhost, t.queue.Client); err != nil {
-		t.conn = nil
-		return err
-	}
-	t.channel, err = amqpconn.OpenChannel(ctx, t.conn)
-	return err
 }
 
 func (t *trial) close() {
