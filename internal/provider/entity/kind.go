@@ -155,8 +155,3 @@ func (k ResourceType) destroyedAndCreated(identity []types.String) diag.Diagnost
 func (k ResourceType) Cannot(action, detail string) diag.Diagnostic {
 	return diag.NewErrorDiagnostic(fmt.Sprintf("Cannot %s the %s", action, k.Name), detail)
 }
-
-// CannotImport is the error if a resource cannot be recovered from the broker.
-func (k ResourceType) CannotImport(identity []types.String, err error) diag.Diagnostic {
-	return k.Cannot("import", fmt.Sprintf("%s: %s.", k.Describe(identity), err))
-}

@@ -88,24 +88,21 @@ func (o owned[M, S, P]) checkInService(ctx context.Context, plan M, vhost topolo
 		return nil
 	}
 	live, inService := plan, P(&plan).InService(vhost)
-	if P(&live).Recover(vhost) == nil {
-		inService = append(inService, o.contents(ctx, live, vhost)...)
+	notRecovered := P(&live).Recover(vhost)
+	spec, diags := P(&live).Specification(ctx)
+	if notRecovered == nil && !diags.HasError() {
+		inService = append(inService, o.contents(ctx, o.vhost(plan), spec.Owned(vhost))...)
 	}
 	if len(inService) == 0 {
 		return nil
 	}
-	spec, diags := P(&live).Specification(ctx)
 	_, forcible := o.Schema(ctx).Attributes["force_destroy"]
 	return diag.Diagnostics{o.createdTwice(plan, inService, forcible && !diags.HasError() && o.inUse(spec, vhost) == nil)}
 }
 
 // contents lists the messages in the queues of the existing resource.
-func (o owned[M, S, P]) contents(ctx context.Context, live M, vhost topology.Topology) []string {
-	spec, diags := P(&live).Specification(ctx)
-	if diags.HasError() {
-		return nil
-	}
-	contents, err := o.run.Applier.Contents(ctx, o.vhost(live), slices.Collect(maps.Keys(spec.Owned(vhost).Queues)), nil)
+func (o owned[M, S, P]) contents(ctx context.Context, vhost string, live topology.Topology) []string {
+	contents, err := o.run.Applier.Contents(ctx, vhost, slices.Collect(maps.Keys(live.Queues)), nil)
 	if err != nil {
 		return nil
 	}
