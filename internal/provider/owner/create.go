@@ -30,7 +30,7 @@ func (o owned[M, S, P]) Create(ctx context.Context, plan *M) diag.Diagnostics {
 		return diags
 	}
 	if err := o.run.Applier.Create(ctx, o.change(nil, &next, all)); err != nil {
-		diags.Append(o.cannotCreate(P(plan).Identity(), next, err))
+		diags.Append(o.cannotCreate((*plan).Identity(), next, err))
 		diags.Append(o.leftBehind(ctx, *plan, err)...)
 	}
 	return diags
@@ -67,7 +67,7 @@ func (o owned[M, S, P]) leftBehind(ctx context.Context, plan M, err error) diag.
 
 // checkCreation is checkInService for a plan with unknown inputs.
 func (o owned[M, S, P]) checkCreation(ctx context.Context, plan M) diag.Diagnostics {
-	if !entity.Known(P(&plan).Identity()) || !o.run.Configured() || o.run.HasWritten() {
+	if !entity.Known(plan.Identity()) || !o.run.Configured() || o.run.HasWritten() {
 		return nil
 	}
 	user, diags := entity.ReachForPlan(ctx, o.run)
@@ -124,7 +124,7 @@ func (o owned[M, S, P]) createdTwice(plan M, inService []string, forcible bool) 
 		"    If it is managed already, an earlier apply has left it as a deposed object. Then run terraform state rm first.\n"+
 		"    That also forgets the object which took its place: import that one at another address.\n"+
 		"  - To destroy it, run terraform destroy -refresh=false, whose plan says what is lost.",
-		o.Describe(P(&plan).Identity()), preflight.Bullets(inService), o.TypeName(), o.importID(plan))
+		o.Describe(plan.Identity()), preflight.Bullets(inService), o.TypeName(), o.importID(plan))
 	if forcible {
 		detail += "\n\nIf these messages can be lost, set force_destroy = true."
 	}

@@ -96,14 +96,12 @@ func (o owned[M, S, P]) warnOfReleased(ctx context.Context, done apply.Change, r
 	return diag.Diagnostics{deadLettersAreDropped(dropping)}
 }
 
-// logEvery is how often a wait is logged.
-const logEvery = 10 * time.Second
-
 // logWaiting logs the queues that an apply waits for, since Terraform itself shows only that it waits.
 func logWaiting(ctx context.Context) func(map[string]string) {
+	const every = 10 * time.Second
 	var last time.Time
 	return func(contents map[string]string) {
-		if time.Since(last) < logEvery {
+		if time.Since(last) < every {
 			return
 		}
 		last = time.Now()

@@ -86,11 +86,9 @@ func (s InVhost[O]) All(ctx context.Context, vhost string) ([][]string, error) {
 	return Names(s.Of(all)), err
 }
 
-// Model is the resource in Terraform's configuration, plan and state.
+// Model is what an [entity.Model] needs besides its identity.
 type Model[M, O any] interface {
 	*M
-	// Identity has the values of the kind's parts.
-	Identity() []types.String
 	// Validate checks each attribute by itself, if its value is known.
 	Validate(ctx context.Context) diag.Diagnostics
 	// Compute sets the computed attributes.
@@ -131,18 +129,15 @@ func (n NamedInVhost) Identity() []types.String { return []types.String{n.Vhost,
 func (n *NamedInVhost) Compute() { n.ID = entity.ID(n.Identity()) }
 
 // Resource is a resource of a kind during one call from Terraform.
-type Resource[M, O any, P Model[M, O]] struct {
+type Resource[M entity.Model, O any, P Model[M, O]] struct {
 	ResourceType[O]
 	Run *configured.Provider
 }
 
-// Identity has the values of the kind's parts.
-func (r Resource[M, O, P]) Identity(m M) []types.String { return P(&m).Identity() }
-
 // Validate checks each attribute by itself. It refuses names that no request can have.
 func (r Resource[M, O, P]) Validate(ctx context.Context, m M) diag.Diagnostics {
 	var diags diag.Diagnostics
-	for i, value := range P(&m).Identity() {
+	for i, value := range m.Identity() {
 		if attribute.Known(value) {
 			diags.Append(r.unaddressable(i, value.ValueString())...)
 		}
@@ -165,7 +160,7 @@ func (r Resource[M, O, P]) Plan(ctx context.Context, plan, _ *M) diag.Diagnostic
 }
 
 func (r Resource[M, O, P]) owned(ctx context.Context, m M) diag.Diagnostics {
-	if r.Owned == nil || P(&m).Identity()[0].IsUnknown() {
+	if r.Owned == nil || m.Identity()[0].IsUnknown() {
 		return nil
 	}
 	return r.check(ctx, r.ID(m), P(&m).Object())
@@ -335,16 +330,12 @@ func (r Resource[M, O, P]) store() Store[O] { return r.Store(r.Run) }
 
 // ID has the values of the kind's parts, which are known.
 func (r Resource[M, O, P]) ID(m M) []string {
-	var id []string
-	for _, part := range P(&m).Identity() {
-		id = append(id, part.ValueString())
-	}
-	return id
+	return entity.Texts(m.Identity())
 }
 
 // Failed is the error of an action on the object. It shows the attribute that the broker refused.
 func (r Resource[M, O, P]) Failed(action string, m M, err error) diag.Diagnostics {
-	detail := r.Describe(P(&m).Identity()) + ": " + err.Error() + "."
+	detail := r.Describe(m.Identity()) + ": " + err.Error() + "."
 	answer := (*broker.Error)(nil)
 	if errors.As(err, &answer) {
 		for _, refusal := range r.Refusals {
@@ -361,10 +352,10 @@ func (r Resource[M, O, P]) Failed(action string, m M, err error) diag.Diagnostic
 func (r Resource[M, O, P]) Exists(m M) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(r.LastPath(), r.Title()+" exists already", fmt.Sprintf(
 		"%s is on the broker already, and was not changed. To manage it here, import it: %s. If it had another address in this state, "+
-			"write a moved block instead. Otherwise choose another name.", r.Describe(P(&m).Identity()), r.Importing(m)))
+			"write a moved block instead. Otherwise choose another name.", r.Describe(m.Identity()), r.Importing(m)))
 }
 
 // Importing is the command that imports the object.
 func (r Resource[M, O, P]) Importing(m M) string {
-	return fmt.Sprintf("terraform import %s.NAME '%s'", r.TypeName(), entity.ID(P(&m).Identity()).ValueString())
+	return fmt.Sprintf("terraform import %s.NAME '%s'", r.TypeName(), entity.ID(m.Identity()).ValueString())
 }
