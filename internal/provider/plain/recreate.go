@@ -41,7 +41,8 @@ func (r Recreated[M, O, P]) Read(ctx context.Context, state *M) (exists bool, di
 		return exists, append(diags, r.Failed("read", *state, err)...)
 	case interrupted:
 		r.Interrupt(state)
-		diags.Append(wasInterrupted(r.Describe((*state).Identity())))
+		diags.AddWarning("Bindings are missing",
+			r.Describe((*state).Identity())+" was re-created, but not all of its bindings. The apply restores them.")
 	}
 	return exists, diags
 }
@@ -66,10 +67,6 @@ func destinationKind(b topology.Binding) string {
 		return string(configured.Exchange)
 	}
 	return string(configured.Queue)
-}
-
-func wasInterrupted(object string) diag.Diagnostic {
-	return diag.NewWarningDiagnostic("Bindings are missing", object+" was re-created, but not all of its bindings. The apply restores them.")
 }
 
 // Update re-creates the object, or restores the bindings that an interrupted re-creation left out.
