@@ -2,9 +2,13 @@ package attribute
 
 import (
 	"context"
+	"regexp"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/booldefault"
@@ -41,6 +45,16 @@ func TextOr(byDefault, description string) schema.StringAttribute {
 	}
 }
 
+// ComputedString describes a text that the provider computes.
+func ComputedString(description string) schema.StringAttribute {
+	return schema.StringAttribute{Computed: true, MarkdownDescription: description}
+}
+
+// OneOf accepts only these values.
+func OneOf(values ...string) []validator.String {
+	return []validator.String{stringvalidator.OneOf(values...)}
+}
+
 // TextOneOf describes a text that is one of several, with a default.
 func TextOneOf(byDefault, description string, texts ...string) schema.Attribute {
 	text := TextOr(byDefault, description)
@@ -54,10 +68,69 @@ func JSON(description string) schema.Attribute {
 }
 
 // Number describes a number with a default.
-func Number(byDefault int64, description string) schema.Attribute {
+func Number(byDefault int64, description string) schema.Int64Attribute {
 	return schema.Int64Attribute{
 		Optional: true, Computed: true, Default: int64default.StaticInt64(byDefault), MarkdownDescription: description,
 	}
+}
+
+// PolicyPriority describes the priority of policies.
+func PolicyPriority(preset int64, description string) schema.Attribute {
+	priority := Number(preset, description+
+		"A queue gets only the policy of the highest priority. Minimum: `1`. Default: `1000`.")
+	// 0 is the priority of a policy without a chosen one.
+	priority.Validators = []validator.Int64{int64validator.AtLeast(1)}
+	return priority
+}
+
+// Limit describes a limit, null for none.
+func Limit(description string) schema.Attribute {
+	return schema.Int64Attribute{
+		Optional: true, Validators: []validator.Int64{int64validator.AtLeast(0)}, MarkdownDescription: description,
+	}
+}
+
+// Limits are the known limits, by the broker's names.
+func Limits(of map[string]types.Int64) map[string]int64 {
+	limits := map[string]int64{}
+	for limit, value := range of {
+		if Known(value) {
+			limits[limit] = value.ValueInt64()
+		}
+	}
+	return limits
+}
+
+// LimitValue is a limit, null if it is not set.
+func LimitValue(limits map[string]int64, limit string) types.Int64 {
+	value, isSet := limits[limit]
+	if !isSet {
+		return types.Int64Null()
+	}
+	return types.Int64Value(value)
+}
+
+// ForceDestroy describes the attribute force_destroy.
+func ForceDestroy() schema.Attribute {
+	return Flag(false, "Whether a destroy deletes queues that have messages. Default: `false`. Apply `true` before the destroy.")
+}
+
+var notNegative = regexp.MustCompile("^[^-]")
+
+// Timeouts is [timeouts.Attributes] that also refuses negative durations.
+func Timeouts(ctx context.Context, options timeouts.Opts) schema.Attribute {
+	nested, is := timeouts.Attributes(ctx, options).(schema.SingleNestedAttribute)
+	if !is {
+		panic("timeouts are a nested attribute")
+	}
+	nested.MarkdownDescription = "How long operations wait, as Go durations such as `10m`. Default: no wait."
+	for name, element := range nested.Attributes {
+		if text, is := element.(schema.StringAttribute); is {
+			text.Validators = append(text.Validators, stringvalidator.RegexMatches(notNegative, "must not be negative"))
+			nested.Attributes[name] = text
+		}
+	}
+	return nested
 }
 
 // Block describes a block that can stand in place of other attributes, as other RabbitMQ providers have it.

@@ -54,17 +54,18 @@ func objectsAttribute(description string) schema.MapAttribute {
 func TopologyValue(t topology.Topology) types.Object {
 	view := topology.Render(t)
 	return types.ObjectValueMust(TopologyType, map[string]attr.Value{
-		"exchanges": textMap(view.Exchanges),
-		"queues":    textMap(view.Queues),
-		"policies":  textMap(view.Policies),
+		"exchanges": MapValue(types.StringType, view.Exchanges, types.StringValue),
+		"queues":    MapValue(types.StringType, view.Queues, types.StringValue),
+		"policies":  MapValue(types.StringType, view.Policies, types.StringValue),
 		"bindings":  Bindings{types.SetValueMust(types.StringType, StringValues(view.Bindings))},
 	})
 }
 
 // ExchangesValue is a topology with known exchanges and all else unknown.
 func ExchangesValue(exchanges map[string]topology.Exchange) types.Object {
+	lines := topology.Render(topology.Topology{Exchanges: exchanges}).Exchanges
 	return types.ObjectValueMust(TopologyType, map[string]attr.Value{
-		"exchanges": textMap(topology.Render(topology.Topology{Exchanges: exchanges}).Exchanges),
+		"exchanges": MapValue(types.StringType, lines, types.StringValue),
 		"queues":    types.MapUnknown(types.StringType),
 		"policies":  types.MapUnknown(types.StringType),
 		"bindings":  Bindings{types.SetUnknown(types.StringType)},

@@ -18,12 +18,21 @@ import (
 )
 
 // MapValue converts each element of a map.
-func MapValue[T any](elementType attr.Type, from map[string]T, convert func(T) attr.Value) types.Map {
+func MapValue[T any, V attr.Value](elementType attr.Type, from map[string]T, convert func(T) V) types.Map {
 	values := make(map[string]attr.Value, len(from))
 	for name, element := range from {
 		values[name] = convert(element)
 	}
 	return types.MapValueMust(elementType, values)
+}
+
+// object has attributes of the types that the values have.
+func object(values map[string]attr.Value) types.Object {
+	of := make(map[string]attr.Type, len(values))
+	for name, value := range values {
+		of[name] = value.Type(Background)
+	}
+	return types.ObjectValueMust(of, values)
 }
 
 // Drained are the elements' attributes drained, by the elements' names.
@@ -35,11 +44,6 @@ func Drained(of types.Map) map[string]bool {
 		all[name] = drained.ValueBool()
 	}
 	return all
-}
-
-// textMap is a map of texts.
-func textMap(from map[string]string) types.Map {
-	return MapValue(types.StringType, from, func(text string) attr.Value { return types.StringValue(text) })
 }
 
 // StringValues are the elements of a list or a set of texts.

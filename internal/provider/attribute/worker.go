@@ -18,30 +18,11 @@ var (
 		"failed_queue": FailedQueueType,
 	}}
 	// WorkerType is the sidecar's configuration of a pipeline.
-	WorkerType = map[string]attr.Type{
-		"version":      types.Int64Type,
-		"name":         types.StringType,
-		"vhost":        types.StringType,
-		"delays":       types.ListType{ElemType: types.StringType},
-		"max_attempts": types.Int64Type,
-		"retry_on":     types.ListType{ElemType: types.StringType},
-		"max_age":      types.StringType,
-		"work_queues":  types.MapType{ElemType: workerQueueType},
-	}
+	WorkerType = workerValue(pipeline.Worker{}).AttributeTypes(Background)
 	// DelayedWorkerType is the sidecar's configuration of a delayed exchange.
-	DelayedWorkerType = map[string]attr.Type{
-		"version":   types.Int64Type,
-		"name":      types.StringType,
-		"vhost":     types.StringType,
-		"max_delay": types.StringType,
-		"precision": types.StringType,
-	}
+	DelayedWorkerType = DelayedWorkerValue(delayed.Worker{}).AttributeTypes(Background)
 	// PermissionsType has the three patterns of a user's permissions in a vhost.
-	PermissionsType = map[string]attr.Type{
-		"configure": types.StringType,
-		"write":     types.StringType,
-		"read":      types.StringType,
-	}
+	PermissionsType = PermissionsValue(pipeline.Permissions{}).AttributeTypes(Background)
 	// OperatorPermissionsType is the type of the permissions for one command of the sidecar.
 	OperatorPermissionsType = types.ObjectType{AttrTypes: PermissionsType}
 )
@@ -56,7 +37,7 @@ func workerValue(worker pipeline.Worker) types.Object {
 	if !slices.Equal(worker.RetryOn, []string{pipeline.ReasonRejected}) {
 		reasons = types.ListValueMust(types.StringType, StringValues(worker.RetryOn))
 	}
-	return types.ObjectValueMust(WorkerType, map[string]attr.Value{
+	return object(map[string]attr.Value{
 		"version":      types.Int64Value(int64(worker.Version)),
 		"name":         types.StringValue(worker.Name),
 		"vhost":        types.StringValue(worker.Vhost),
@@ -64,7 +45,7 @@ func workerValue(worker pipeline.Worker) types.Object {
 		"max_attempts": attemptsValue(attempts),
 		"retry_on":     reasons,
 		"max_age":      TextValue(worker.MaxAge),
-		"work_queues": MapValue(workerQueueType, worker.WorkQueues, func(queue pipeline.WorkerQueue) attr.Value {
+		"work_queues": MapValue(workerQueueType, worker.WorkQueues, func(queue pipeline.WorkerQueue) types.Object {
 			return types.ObjectValueMust(workerQueueType.AttrTypes, map[string]attr.Value{
 				"max_attempts": attemptsValue(queue.MaxAttempts), "failed_queue": FailedQueueValue(queue.FailedQueue),
 			})
@@ -82,7 +63,7 @@ func attemptsValue(attempts int) types.Int64 {
 
 // DelayedWorkerValue is the sidecar's configuration of a delayed exchange.
 func DelayedWorkerValue(worker delayed.Worker) types.Object {
-	return types.ObjectValueMust(DelayedWorkerType, map[string]attr.Value{
+	return object(map[string]attr.Value{
 		"version":   types.Int64Value(int64(worker.Version)),
 		"name":      types.StringValue(worker.Name),
 		"vhost":     types.StringValue(worker.Vhost),
@@ -127,23 +108,48 @@ type Patterns struct {
 
 // PermissionsValue is a value of PermissionsType.
 func PermissionsValue(permissions pipeline.Permissions) types.Object {
-	return types.ObjectValueMust(PermissionsType, map[string]attr.Value{
+	return object(map[string]attr.Value{
 		"configure": types.StringValue(permissions.Configure),
 		"write":     types.StringValue(permissions.Write),
 		"read":      types.StringValue(permissions.Read),
 	})
 }
 
-// OperatorPermissionsValue has the permissions by command.
-func OperatorPermissionsValue(of map[string]pipeline.Permissions) types.Map {
-	return MapValue(OperatorPermissionsType, of, func(p pipeline.Permissions) attr.Value { return PermissionsValue(p) })
+// PipelineOutputs are the computed attributes that the resource and the data source of a pipeline share.
+type PipelineOutputs struct {
+	DeadLetterExchange  types.String `tfsdk:"dead_letter_exchange"`
+	InboxQueue          types.String `tfsdk:"inbox_queue"`
+	FailedQueueName     types.String `tfsdk:"failed_queue_name"`
+	GivesUpAfter        types.String `tfsdk:"gives_up_after"`
+	Worker              types.Object `tfsdk:"worker"`
+	WorkerPermissions   types.Object `tfsdk:"worker_permissions"`
+	OperatorPermissions types.Map    `tfsdk:"operator_permissions"`
+	FailedPermissions   types.Map    `tfsdk:"failed_queue_permissions"`
 }
 
-// failedQueuePermissionsValue has the permissions by failed queue.
-func failedQueuePermissionsValue(p pipeline.Pipeline) types.Map {
-	values := map[string]attr.Value{}
+// Show sets the attributes.
+func (o *PipelineOutputs) Show(p pipeline.Pipeline) {
+	o.GivesUpAfter = types.StringValue(pipeline.FormatDelay(p.GivesUpAfter()))
+	o.Worker = workerValue(p.Worker())
+	o.OperatorPermissions = MapValue(OperatorPermissionsType, pipeline.OperatorPermissions(p), PermissionsValue)
+	failedQueues := map[string]attr.Value{}
 	for queue := range p.FailedQueues() {
-		values[queue] = PermissionsValue(pipeline.FailedQueuePermissions(p.Names(), queue))
+		failedQueues[queue] = PermissionsValue(pipeline.FailedQueuePermissions(p.Names(), queue))
 	}
-	return types.MapValueMust(OperatorPermissionsType, values)
+	o.FailedPermissions = types.MapValueMust(OperatorPermissionsType, failedQueues)
+	o.ShowNames(p)
+}
+
+// ShowNames sets the attributes that depend only on the name and the engine. Without a worker, attributes about the inbox and
+// the worker are null.
+func (o *PipelineOutputs) ShowNames(p pipeline.Pipeline) {
+	o.DeadLetterExchange = types.StringValue(p.DeadLetterExchange())
+	o.FailedQueueName = types.StringValue(p.Names().FailedQueue())
+	if !p.HasWorker() {
+		o.InboxQueue, o.Worker = types.StringNull(), types.ObjectNull(WorkerType)
+		o.WorkerPermissions = types.ObjectNull(PermissionsType)
+		return
+	}
+	o.InboxQueue = types.StringValue(p.Names().Inbox())
+	o.WorkerPermissions = PermissionsValue(pipeline.WorkerPermissions(p.Names()))
 }

@@ -28,9 +28,9 @@ type freshListing struct {
 // Callers during a reading share the next one. The result must not be changed.
 func (s *Provider) Fresh(ctx context.Context, vhost string) (topology.Vhost, error) {
 	for {
-		l, leads := s.join(vhost)
+		f, l, leads := s.join(vhost)
 		if leads {
-			s.lead(ctx, vhost, l)
+			s.lead(ctx, vhost, f, l)
 			return l.vhost, l.err
 		}
 		select {
@@ -68,17 +68,13 @@ func (s *Provider) Recent(ctx context.Context, vhost string) (topology.Vhost, er
 // RecentForDelete is Recent for a deletion. If this apply also creates or changes something, which can begin to use the deleted object,
 // each call is Fresh.
 func (s *Provider) RecentForDelete(ctx context.Context, vhost string) (topology.Vhost, error) {
-	if !s.onlyDeletes() {
+	s.mutex.Lock()
+	adds := s.operation.adds
+	s.mutex.Unlock()
+	if adds {
 		return s.Fresh(ctx, vhost)
 	}
 	return s.Recent(ctx, vhost)
-}
-
-// onlyDeletes reports whether this apply has created and changed nothing.
-func (s *Provider) onlyDeletes() bool {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	return !s.operation.adds
 }
 
 // latest returns a listing that began a moment ago, or nil.
@@ -92,28 +88,23 @@ func (s *Provider) latest(vhost string) *freshListing {
 	return f.latest
 }
 
-// join returns the next listing, and whether the caller must make it.
-func (s *Provider) join(vhost string) (*freshListing, bool) {
+// join returns the vhost's listings, the next one, and whether the caller must make it.
+func (s *Provider) join(vhost string) (f *freshListings, next *freshListing, leads bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	f := s.fresh[vhost]
-	if f == nil {
+	if f = s.fresh[vhost]; f == nil {
 		f = &freshListings{turn: make(chan struct{}, 1)}
 		s.fresh[vhost] = f
 	}
-	leads := f.next == nil
-	if leads {
+	if leads = f.next == nil; leads {
 		f.next = &freshListing{done: make(chan struct{})}
 	}
-	return f.next, leads
+	return f, f.next, leads
 }
 
 // lead waits for the turn, closes the listing to further callers, and then reads.
-func (s *Provider) lead(ctx context.Context, vhost string, l *freshListing) {
+func (s *Provider) lead(ctx context.Context, vhost string, f *freshListings, l *freshListing) {
 	defer close(l.done)
-	s.mutex.Lock()
-	f := s.fresh[vhost]
-	s.mutex.Unlock()
 	select {
 	case f.turn <- struct{}{}:
 		defer func() { <-f.turn }()

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
@@ -70,6 +71,37 @@ func newOperation() *operation {
 		going: map[Key][]string{}, remembered: map[string]*remembered{}, changes: map[string]*Changes{}, claimed: map[string]string{},
 		found: map[string]map[Key]bool{}, told: map[string]bool{},
 	}
+}
+
+// remembered is an answer that serves one operation.
+type remembered struct {
+	once  sync.Once
+	value any
+	err   error
+}
+
+// Lasting begins the names of answers that a write does not make outdated.
+const Lasting = "lasting "
+
+// Once asks the broker once per operation, until a write, and remembers the answer under a name. An error is not remembered.
+func Once[T any](ctx context.Context, s *Provider, name string, ask func(context.Context) (T, error)) (T, error) {
+	s.mutex.Lock()
+	of := s.operation
+	r := of.remembered[name]
+	if r == nil {
+		r = &remembered{}
+		of.remembered[name] = r
+	}
+	s.mutex.Unlock()
+	r.once.Do(func() {
+		if r.value, r.err = ask(ctx); r.err != nil {
+			s.mutex.Lock()
+			delete(of.remembered, name)
+			s.mutex.Unlock()
+		}
+	})
+	value, _ := r.value.(T)
+	return value, r.err
 }
 
 // Call notes the beginning of a call from Terraform. The caller must call the returned function at the end.
@@ -162,10 +194,8 @@ func (s *Provider) Goes(what Kind, vhost, queue string, names ...string) []strin
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	key := Key{what, vhost, queue}
-	all := slices.Concat(s.operation.going[key], names)
-	slices.Sort(all)
-	s.operation.going[key] = slices.Compact(all)
-	return slices.Clone(s.operation.going[key])
+	s.operation.going[key] = topology.Distinct(slices.Concat(s.operation.going[key], names))
+	return s.operation.going[key]
 }
 
 // Claims notes who or what a plan sets something to, and returns what the first plan of this operation has noted.
@@ -206,9 +236,8 @@ func (s *Provider) MarkWritten(by Kind, deletes bool) {
 	defer s.mutex.Unlock()
 	s.operation.wrote = true
 	s.operation.adds = s.operation.adds || !deletes
-	if slices.Contains([]Kind{Pipeline, Attachment, DelayedExchange}, by) {
-		s.operation.ownersWrite = true
-	}
+	owner := slices.Contains([]Kind{Pipeline, Attachment, DelayedExchange}, by)
+	s.operation.ownersWrite = s.operation.ownersWrite || owner
 	clear(s.fates)
 	maps.DeleteFunc(s.operation.changes, func(name string, _ *Changes) bool { return !strings.HasPrefix(name, Lasting) })
 	s.operation.forget()

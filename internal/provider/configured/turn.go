@@ -64,10 +64,7 @@ func (t *Turn) AwaitDeletion(ctx context.Context) (deleted bool) {
 	const patience, poll = 2 * time.Second, 50 * time.Millisecond
 	for end := time.Now().Add(patience); t.Last != Deleted && ctx.Err() == nil && time.Now().Before(end); {
 		t.Unlock()
-		select {
-		case <-ctx.Done():
-		case <-time.After(poll):
-		}
+		_ = pause(ctx, poll) // the loop ends after a cancellation
 		t.Lock()
 	}
 	return t.Last == Deleted

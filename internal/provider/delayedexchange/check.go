@@ -60,8 +60,6 @@ func inUse(e delayed.Exchange, vhost topology.Topology) *owner.InUse {
 	if bindings := n.Foreign(n.DeliverExchange(), vhost); len(bindings) > 0 {
 		return bound(n, bindings)
 	}
-	if newer := owner.Newer(n.DefinitionPlace().CheckReplaceable(vhost)); newer != nil {
-		return newer
-	}
-	return owner.NoteGarbled(configured.DelayedExchange, n.Notes().Garbled(vhost, n.OwnsExchange))
+	definition := n.DefinitionPlace().CheckReplaceable(vhost)
+	return owner.Unreadable(configured.DelayedExchange, definition, n.Notes().Garbled(vhost, n.OwnsExchange))
 }

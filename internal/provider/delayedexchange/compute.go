@@ -66,6 +66,7 @@ func (m *model) showNames() {
 	m.InboxQueue, m.UnroutedQueue = types.StringValue(n.Inbox()), types.StringValue(n.UnroutedQueue())
 	m.WorkerPermissions = attribute.PermissionsValue(delayed.WorkerPermissions(n))
 	m.PublisherPermissions = attribute.PermissionsValue(delayed.PublisherPermissions(n))
-	m.OperatorPermissions = attribute.OperatorPermissionsValue(delayed.OperatorPermissions(n))
+	m.OperatorPermissions = attribute.MapValue(
+		attribute.OperatorPermissionsType, delayed.OperatorPermissions(n), attribute.PermissionsValue)
 	m.ID = entity.ID(m.Identity())
 }

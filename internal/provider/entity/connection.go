@@ -54,21 +54,6 @@ func unfamiliar(ctx context.Context, s *configured.Provider) diag.Diagnostics {
 	return diag.Diagnostics{unfamiliarBroker(name)}
 }
 
-func unreached(_ broker.User, err error) diag.Diagnostics {
-	switch {
-	case err == nil:
-		return nil
-	case broker.IsUnauthorized(err):
-		return diag.Diagnostics{userRefused(err)}
-	case product.IsOtherError(err):
-		return diag.Diagnostics{notRabbitMQ(err)}
-	case broker.IsProxys(err):
-		return diag.Diagnostics{proxyInTheWay(err)}
-	default:
-		return diag.Diagnostics{notReached(err)}
-	}
-}
-
 // ReachForPlan returns the user, nil if the plan cannot be compared with the broker. If the broker does not answer, it warns
 // instead of failing, so that a plan is possible without a broker.
 func ReachForPlan(ctx context.Context, run *configured.Provider) (*broker.User, diag.Diagnostics) {
@@ -89,7 +74,7 @@ func Fresh(ctx context.Context, run *configured.Provider, vhost string) (topolog
 	all, err := run.Fresh(ctx, vhost)
 	switch {
 	case broker.IsNotFound(err):
-		return all, diag.Diagnostics{VhostNotThere(vhost, refersToVhost)}
+		return all, diag.Diagnostics{vhostNotThere(vhost, refersToVhost)}
 	case err != nil:
 		return all, diag.Diagnostics{CannotList(vhost, SoNothingChanged, err)}
 	}

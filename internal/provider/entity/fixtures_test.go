@@ -40,7 +40,7 @@ func boxType() ResourceType {
 // boxes implement the calls that work without a broker. The label is computed.
 type boxes struct{ Resource[box] }
 
-func (boxes) Identity(b box) []types.String { return []types.String{b.Vhost, b.Shelf, b.Name} }
+func (b box) Identity() []types.String { return []types.String{b.Vhost, b.Shelf, b.Name} }
 
 func (boxes) Plan(_ context.Context, plan, _ *box) diag.Diagnostics {
 	plan.Label = types.StringValue("box " + plan.Name.ValueString())

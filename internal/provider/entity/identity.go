@@ -80,12 +80,8 @@ func (e *entity[M]) ImportState(ctx context.Context, req resource.ImportStateReq
 	resp.Diagnostics.Append(e.claim(values, configured.Created)...)
 	resp.Diagnostics.Append(e.setParts(ctx, resp.Identity, values)...)
 	resp.Diagnostics.Append(e.setParts(ctx, &resp.State, values)...)
-	if of, checks := e.particular().(ImportChecker); checks && e.provider.Configured() {
-		id := make([]string, len(values))
-		for i, value := range values {
-			id[i] = value.ValueString()
-		}
-		resp.Diagnostics.Append(of.CheckImport(ctx, id)...)
+	if of, checks := e.of(e.provider).(ImportChecker); checks && e.provider.Configured() {
+		resp.Diagnostics.Append(of.CheckImport(ctx, Texts(values))...)
 	}
 }
 
@@ -119,14 +115,19 @@ func (e *entity[M]) imported(ctx context.Context, req resource.ImportStateReques
 
 // ID is a resource's import id, from the parts of its identity. It is unknown if a part is unknown.
 func ID(identity []types.String) types.String {
-	var parts []string
-	for _, part := range identity {
-		if part.IsUnknown() {
-			return types.StringUnknown()
-		}
-		parts = append(parts, part.ValueString())
+	if !Known(identity) {
+		return types.StringUnknown()
 	}
-	return types.StringValue(FormatID(parts...))
+	return types.StringValue(FormatID(Texts(identity)...))
+}
+
+// Texts are the values of an identity's parts.
+func Texts(identity []types.String) []string {
+	texts := make([]string, len(identity))
+	for i, part := range identity {
+		texts[i] = part.ValueString()
+	}
+	return texts
 }
 
 // FormatID is the import id of these parts, percent-encoded and joined by slashes. A single part stays as it is.

@@ -67,7 +67,7 @@ func TestIdentityNeedsNoVhost(t *testing.T) {
 			t.Errorf("%s: required %t, optional %t", name, attribute.IsRequiredForImport(), attribute.IsOptionalForImport())
 		}
 	}
-	if id := ID(boxes{}.Identity(*aBox("a/b"))).ValueString(); id != "%2F/top/a%2Fb" {
+	if id := ID(aBox("a/b").Identity()).ValueString(); id != "%2F/top/a%2Fb" {
 		t.Errorf("import id %s", id)
 	}
 }

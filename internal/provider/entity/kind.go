@@ -50,10 +50,14 @@ type Part struct {
 	Check func(string) []problem.Problem
 }
 
-// Resource handles Terraform's calls for a kind. M is its model. Create, Read, Update, Delete and List need a connection.
-type Resource[M any] interface {
+// Model is a resource in Terraform's configuration, plan and state.
+type Model interface {
 	// Identity has the values of the kind's parts.
-	Identity(m M) []types.String
+	Identity() []types.String
+}
+
+// Resource handles Terraform's calls for a kind. M is its model. Create, Read, Update, Delete and List need a connection.
+type Resource[M Model] interface {
 	// Validate checks each attribute by itself, if its value is known.
 	Validate(ctx context.Context, m M) diag.Diagnostics
 	// Plan sets the computed attributes, and reports problems that apply would refuse. Prior is nil for a new resource.
@@ -118,11 +122,7 @@ func (k ResourceType) key(identity []types.String) configured.Key {
 	if k.InVhost() {
 		key.Vhost, identity = identity[0].ValueString(), identity[1:]
 	}
-	parts := make([]string, len(identity))
-	for i, value := range identity {
-		parts[i] = value.ValueString()
-	}
-	key.Name = strings.Join(parts, "/")
+	key.Name = strings.Join(Texts(identity), "/")
 	return key
 }
 
@@ -154,9 +154,4 @@ func (k ResourceType) destroyedAndCreated(identity []types.String) diag.Diagnost
 // Cannot is the error of a failed action, such as "create".
 func (k ResourceType) Cannot(action, detail string) diag.Diagnostic {
 	return diag.NewErrorDiagnostic(fmt.Sprintf("Cannot %s the %s", action, k.Name), detail)
-}
-
-// CannotImport is the error if a resource cannot be recovered from the broker.
-func (k ResourceType) CannotImport(identity []types.String, err error) diag.Diagnostic {
-	return k.Cannot("import", fmt.Sprintf("%s: %s.", k.Describe(identity), err))
 }

@@ -14,9 +14,9 @@ import (
 )
 
 // listing lists the resources of a kind, for terraform query.
-type listing[M any] struct{ *entity[M] }
+type listing[M Model] struct{ *entity[M] }
 
-var _ list.ListResourceWithConfigure = (*listing[int])(nil)
+var _ list.ListResourceWithConfigure = (*listing[Model])(nil)
 
 // NewList makes the list resource.
 func (d Definition[M]) NewList() list.ListResource { return &listing[M]{d.entity()} }
@@ -46,7 +46,7 @@ func (l *listing[M]) List(ctx context.Context, req list.ListRequest, stream *lis
 	var fill func(*M) diag.Diagnostics
 	if !diags.HasError() {
 		var more diag.Diagnostics
-		found, fill, more = l.particular().List(ctx, vhost)
+		found, fill, more = l.of(l.provider).List(ctx, vhost)
 		diags.Append(more...)
 	}
 	if diags.HasError() {

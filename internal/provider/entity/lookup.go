@@ -17,13 +17,13 @@ import (
 )
 
 // lookup is a data source that finds one resource by its parts.
-type lookup[M any] struct {
+type lookup[M Model] struct {
 	source
 	ResourceType
 	of func(*configured.Provider) Resource[M]
 }
 
-var _ datasource.DataSourceWithConfigure = (*lookup[int])(nil)
+var _ datasource.DataSourceWithConfigure = (*lookup[Model])(nil)
 
 // NewLookup makes the data source. It has the parts of the identity and the attributes Shown.
 func (d Definition[M]) NewLookup() datasource.DataSource {
@@ -50,18 +50,16 @@ func (l *lookup[M]) Schema(ctx context.Context, _ datasource.SchemaRequest, resp
 }
 
 func computed(of attr.Type, description string) schema.Attribute {
-	switch of := of.(type) {
-	case types.SetType:
-		return schema.SetAttribute{Computed: true, ElementType: of.ElemType, MarkdownDescription: description}
-	case attr.Type:
-		switch of {
-		case types.BoolType:
-			return schema.BoolAttribute{Computed: true, MarkdownDescription: description}
-		case types.Int64Type:
-			return schema.Int64Attribute{Computed: true, MarkdownDescription: description}
-		case types.DynamicType:
-			return schema.DynamicAttribute{Computed: true, MarkdownDescription: description}
-		}
+	if set, isSet := of.(types.SetType); isSet {
+		return schema.SetAttribute{Computed: true, ElementType: set.ElemType, MarkdownDescription: description}
+	}
+	switch of {
+	case types.BoolType:
+		return schema.BoolAttribute{Computed: true, MarkdownDescription: description}
+	case types.Int64Type:
+		return schema.Int64Attribute{Computed: true, MarkdownDescription: description}
+	case types.DynamicType:
+		return schema.DynamicAttribute{Computed: true, MarkdownDescription: description}
 	}
 	return ComputedString(description)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/product"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 )
@@ -33,27 +34,27 @@ func notConnectedForData() diag.Diagnostic {
 			"If they come from a resource of this configuration, make the data source depend on it: depends_on = [...].")
 }
 
-func userRefused(err error) diag.Diagnostic {
-	return diag.NewErrorDiagnostic("RabbitMQ refused the user",
-		err.Error()+".\n\nThe user also needs one of the tags management, policymaker, monitoring or administrator.")
-}
-
-func proxyInTheWay(err error) diag.Diagnostic {
-	return diag.NewErrorDiagnostic("The proxy does not lead to RabbitMQ", err.Error()+".")
-}
-
-func notRabbitMQ(err error) diag.Diagnostic {
-	return diag.NewErrorDiagnostic("The broker is not RabbitMQ",
-		"The provider block, or RABBITMQ_ENDPOINT, names another broker. Nothing was changed: "+err.Error()+".")
-}
-
 func unfamiliarBroker(name string) diag.Diagnostic {
 	text := product.Unfamiliar(name)
 	return diag.NewWarningDiagnostic("The broker does not call itself RabbitMQ", strings.ToUpper(text[:1])+text[1:]+".")
 }
 
-func notReached(err error) diag.Diagnostic {
-	return diag.NewErrorDiagnostic("RabbitMQ's management API cannot be reached", notReachedDetail+err.Error()+".")
+// unreached is the error of a call that asked for the provider's user.
+func unreached(_ broker.User, err error) (diags diag.Diagnostics) {
+	switch {
+	case err == nil:
+	case broker.IsUnauthorized(err):
+		diags.AddError("RabbitMQ refused the user",
+			err.Error()+".\n\nThe user also needs one of the tags management, policymaker, monitoring or administrator.")
+	case product.IsOtherError(err):
+		diags.AddError("The broker is not RabbitMQ",
+			"The provider block, or RABBITMQ_ENDPOINT, names another broker. Nothing was changed: "+err.Error()+".")
+	case broker.IsProxys(err):
+		diags.AddError("The proxy does not lead to RabbitMQ", err.Error()+".")
+	default:
+		diags.AddError("RabbitMQ's management API cannot be reached", notReachedDetail+err.Error()+".")
+	}
+	return diags
 }
 
 func planNotCompared(err error) diag.Diagnostic {
@@ -80,8 +81,8 @@ func missingVhost(vhost string) string {
 // refersToVhost is the consequence if nothing was created in a vhost.
 const refersToVhost = " Nothing was changed. If this configuration creates the vhost, refer to it, as in vhost = rabbitmq_vhost.NAME.name."
 
-// VhostNotThere is the error if the vhost does not exist. The text consequence follows.
-func VhostNotThere(vhost, consequence string) diag.Diagnostic {
+// vhostNotThere is the error if the vhost does not exist. The text consequence follows.
+func vhostNotThere(vhost, consequence string) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(vhostPath, "Vhost does not exist", missingVhost(vhost)+consequence)
 }
 

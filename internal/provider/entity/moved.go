@@ -23,8 +23,8 @@ const commonVersion = 1000
 var otherVersions = []int64{0, 1}
 
 var (
-	_ resource.ResourceWithUpgradeState = (*entity[int])(nil)
-	_ resource.ResourceWithMoveState    = (*entity[int])(nil)
+	_ resource.ResourceWithUpgradeState = (*entity[Model])(nil)
+	_ resource.ResourceWithMoveState    = (*entity[Model])(nil)
 )
 
 // UpgradeState converts the states of other RabbitMQ providers.
@@ -111,16 +111,10 @@ func isOther(ctx context.Context, value any, attribute schema.Attribute) bool {
 
 func isZero(value any) bool {
 	switch value := value.(type) {
-	case string:
-		return value == ""
-	case json.Number:
-		return value == "0"
-	case bool:
-		return !value
 	case map[string]any:
 		return len(value) == 0
 	case []any:
 		return len(value) == 0
 	}
-	return value == nil
+	return slices.Contains([]any{nil, "", false, json.Number("0")}, value)
 }

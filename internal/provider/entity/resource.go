@@ -16,22 +16,22 @@ import (
 )
 
 // entity is a resource of a kind.
-type entity[M any] struct {
+type entity[M Model] struct {
 	ResourceType
 	provider *configured.Provider
 	of       func(*configured.Provider) Resource[M]
 }
 
 var (
-	_ resource.ResourceWithConfigure      = (*entity[int])(nil)
-	_ resource.ResourceWithIdentity       = (*entity[int])(nil)
-	_ resource.ResourceWithImportState    = (*entity[int])(nil)
-	_ resource.ResourceWithModifyPlan     = (*entity[int])(nil)
-	_ resource.ResourceWithValidateConfig = (*entity[int])(nil)
+	_ resource.ResourceWithConfigure      = (*entity[Model])(nil)
+	_ resource.ResourceWithIdentity       = (*entity[Model])(nil)
+	_ resource.ResourceWithImportState    = (*entity[Model])(nil)
+	_ resource.ResourceWithModifyPlan     = (*entity[Model])(nil)
+	_ resource.ResourceWithValidateConfig = (*entity[Model])(nil)
 )
 
 // Definition defines a resource, with its list and its data source. None of them has a connection until Configure.
-type Definition[M any] struct {
+type Definition[M Model] struct {
 	ResourceType ResourceType
 	// Of makes the handler of each call from a configured provider.
 	Of func(*configured.Provider) Resource[M]
@@ -43,9 +43,6 @@ func (d Definition[M]) New() resource.Resource { return d.entity() }
 func (d Definition[M]) entity() *entity[M] {
 	return &entity[M]{d.ResourceType, configured.Unconnected(), d.Of}
 }
-
-// particular is the handler of a call.
-func (e *entity[M]) particular() Resource[M] { return e.of(e.provider) }
 
 // Metadata names the resource.
 func (e *entity[M]) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
@@ -71,7 +68,7 @@ func (e *entity[M]) ValidateConfig(ctx context.Context, req resource.ValidateCon
 	var config M
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
 	if !resp.Diagnostics.HasError() {
-		resp.Diagnostics.Append(e.particular().Validate(ctx, config)...)
+		resp.Diagnostics.Append(e.of(e.provider).Validate(ctx, config)...)
 	}
 }
 
@@ -79,7 +76,7 @@ func (e *entity[M]) ValidateConfig(ctx context.Context, req resource.ValidateCon
 // change the plan.
 func (e *entity[M]) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	defer e.provider.Call()()
-	of, connected := e.particular(), e.provider.Configured()
+	of, connected := e.of(e.provider), e.provider.Configured()
 	var plan, state M
 	var prior *M
 	if !req.State.Raw.IsNull() {
@@ -102,10 +99,13 @@ func (e *entity[M]) ModifyPlan(ctx context.Context, req resource.ModifyPlanReque
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	identity := of.Identity(plan)
+	identity := plan.Identity()
 	// The creation of a replacement is planned a second time.
-	if prior != nil || len(existed) == 0 {
-		resp.Diagnostics.Append(e.plan(identity, prior == nil)...)
+	if Known(identity) && (prior != nil || len(existed) == 0) {
+		e.provider.Plans(e.key(identity))
+		if prior == nil {
+			resp.Diagnostics.Append(e.claim(identity, configured.Created)...)
+		}
 	}
 	if prior != nil {
 		for _, name := range e.Replacing().Different(plan, state) {
@@ -119,7 +119,7 @@ func (e *entity[M]) ModifyPlan(ctx context.Context, req resource.ModifyPlanReque
 // planDestroy notes that a resource is destroyed. Terraform can plan that before it refreshes the state, so an object that is gone
 // already is no reason to refuse.
 func (e *entity[M]) planDestroy(ctx context.Context, of Resource[M], state M) diag.Diagnostics {
-	refused := e.claim(of.Identity(state), configured.Destroyed)
+	refused := e.claim(state.Identity(), configured.Destroyed)
 	if refused == nil {
 		return nil
 	}
@@ -129,21 +129,9 @@ func (e *entity[M]) planDestroy(ctx context.Context, of Resource[M], state M) di
 	return refused
 }
 
-// plan notes that a resource is planned.
-func (e *entity[M]) plan(identity []types.String, isNew bool) diag.Diagnostics {
-	if !Known(identity) {
-		return nil
-	}
-	e.provider.Plans(e.key(identity))
-	if !isNew {
-		return nil
-	}
-	return e.claim(identity, configured.Created)
-}
-
 // claim notes what a plan does with an object, and refuses a plan that destroys it at one address and creates it at another.
 func (e *entity[M]) claim(identity []types.String, fate configured.Fate) diag.Diagnostics {
-	if !Known(identity) || e.provider.HasWritten() {
+	if e.provider.HasWritten() {
 		return nil
 	}
 	if first := e.provider.Fate(e.key(identity), fate); first == fate || first == configured.Gone {
@@ -172,9 +160,9 @@ func (e *entity[M]) Create(ctx context.Context, req resource.CreateRequest, resp
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	of := e.particular()
+	of := e.of(e.provider)
 	resp.Diagnostics.Append(takeWriteOnly(ctx, of, &plan, req.Config)...)
-	turn := e.turn(of.Identity(plan))
+	turn := e.turn(plan.Identity())
 	turn.Lock()
 	defer turn.Unlock()
 	diags := of.Create(ctx, &plan)
@@ -187,7 +175,7 @@ func (e *entity[M]) Create(ctx context.Context, req resource.CreateRequest, resp
 		return
 	}
 	resp.Diagnostics.Append(resp.Private.SetKey(ctx, createdKey, createdValue)...)
-	resp.Diagnostics.Append(e.setParts(ctx, resp.Identity, of.Identity(plan))...)
+	resp.Diagnostics.Append(e.setParts(ctx, resp.Identity, plan.Identity())...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, plan)...)
 }
 
@@ -200,7 +188,7 @@ func (e *entity[M]) turn(identity []types.String) *configured.Turn {
 }
 
 // takeWriteOnly completes a plan with the write-only attributes of the configuration.
-func takeWriteOnly[M any](ctx context.Context, of Resource[M], plan *M, from tfsdk.Config) diag.Diagnostics {
+func takeWriteOnly[M Model](ctx context.Context, of Resource[M], plan *M, from tfsdk.Config) diag.Diagnostics {
 	writeOnly, has := of.(WriteOnly[M])
 	if !has {
 		return nil
@@ -214,25 +202,24 @@ func takeWriteOnly[M any](ctx context.Context, of Resource[M], plan *M, from tfs
 // Read refreshes the state.
 func (e *entity[M]) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	var state M
-	of := e.particular()
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	// Terraform versions without identities require an identity even when the resource is gone.
-	resp.Diagnostics.Append(e.setParts(ctx, resp.Identity, of.Identity(state))...)
+	resp.Diagnostics.Append(e.setParts(ctx, resp.Identity, state.Identity())...)
 	if resp.Diagnostics.HasError() || !e.provider.Configured() {
 		return
 	}
 	defer e.provider.Call()()
-	e.provider.Refreshes(e.key(of.Identity(state)))
+	e.provider.Refreshes(e.key(state.Identity()))
 	resp.Diagnostics.Append(reach(ctx, e.provider)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	exists, diags := of.Read(ctx, &state)
+	exists, diags := e.of(e.provider).Read(ctx, &state)
 	resp.Diagnostics.Append(diags...)
 	switch {
 	case resp.Diagnostics.HasError():
 	case !exists:
-		e.claim(of.Identity(state), configured.Gone)
+		e.claim(state.Identity(), configured.Gone)
 		resp.State.RemoveResource(ctx)
 	default:
 		resp.Diagnostics.Append(resp.Private.SetKey(ctx, createdKey, createdValue)...)
@@ -244,7 +231,7 @@ func (e *entity[M]) Read(ctx context.Context, req resource.ReadRequest, resp *re
 func (e *entity[M]) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	defer e.provider.Call()()
 	var plan, state M
-	of := e.particular()
+	of := e.of(e.provider)
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
 	resp.Diagnostics.Append(e.beginWrite(ctx, false)...)
@@ -257,7 +244,7 @@ func (e *entity[M]) Update(ctx context.Context, req resource.UpdateRequest, resp
 	if resp.Diagnostics.HasError() {
 		after = &state
 	}
-	resp.Diagnostics.Append(e.setParts(ctx, resp.Identity, of.Identity(*after))...)
+	resp.Diagnostics.Append(e.setParts(ctx, resp.Identity, (*after).Identity())...)
 	resp.Diagnostics.Append(resp.State.Set(ctx, after)...)
 }
 
@@ -270,8 +257,7 @@ func (e *entity[M]) Delete(ctx context.Context, req resource.DeleteRequest, resp
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	of := e.particular()
-	identity := of.Identity(state)
+	identity := state.Identity()
 	turn := e.turn(identity)
 	turn.Lock()
 	defer turn.Unlock()
@@ -279,7 +265,7 @@ func (e *entity[M]) Delete(ctx context.Context, req resource.DeleteRequest, resp
 		resp.Diagnostics.Append(e.NotDeleted(identity))
 		return
 	}
-	resp.Diagnostics.Append(e.whileInUse(ctx, func() diag.Diagnostics { return of.Delete(ctx, state) })...)
+	resp.Diagnostics.Append(e.whileInUse(ctx, func() diag.Diagnostics { return e.of(e.provider).Delete(ctx, state) })...)
 	if !resp.Diagnostics.HasError() {
 		turn.Last = configured.Deleted
 	}

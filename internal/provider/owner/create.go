@@ -30,7 +30,7 @@ func (o owned[M, S, P]) Create(ctx context.Context, plan *M) diag.Diagnostics {
 		return diags
 	}
 	if err := o.run.Applier.Create(ctx, o.change(nil, &next, all)); err != nil {
-		diags.Append(o.cannotCreate(P(plan).Identity(), next, err))
+		diags.Append(o.cannotCreate((*plan).Identity(), next, err))
 		diags.Append(o.leftBehind(ctx, *plan, err)...)
 	}
 	return diags
@@ -67,7 +67,7 @@ func (o owned[M, S, P]) leftBehind(ctx context.Context, plan M, err error) diag.
 
 // checkCreation is checkInService for a plan with unknown inputs.
 func (o owned[M, S, P]) checkCreation(ctx context.Context, plan M) diag.Diagnostics {
-	if !entity.Known(P(&plan).Identity()) || !o.run.Configured() || o.run.HasWritten() {
+	if !entity.Known(plan.Identity()) || !o.run.Configured() || o.run.HasWritten() {
 		return nil
 	}
 	user, diags := entity.ReachForPlan(ctx, o.run)
@@ -88,24 +88,21 @@ func (o owned[M, S, P]) checkInService(ctx context.Context, plan M, vhost topolo
 		return nil
 	}
 	live, inService := plan, P(&plan).InService(vhost)
-	if P(&live).Recover(vhost) == nil {
-		inService = append(inService, o.contents(ctx, live, vhost)...)
+	notRecovered := P(&live).Recover(vhost)
+	spec, diags := P(&live).Specification(ctx)
+	if notRecovered == nil && !diags.HasError() {
+		inService = append(inService, o.contents(ctx, o.vhost(plan), spec.Owned(vhost))...)
 	}
 	if len(inService) == 0 {
 		return nil
 	}
-	spec, diags := P(&live).Specification(ctx)
 	_, forcible := o.Schema(ctx).Attributes["force_destroy"]
 	return diag.Diagnostics{o.createdTwice(plan, inService, forcible && !diags.HasError() && o.inUse(spec, vhost) == nil)}
 }
 
 // contents lists the messages in the queues of the existing resource.
-func (o owned[M, S, P]) contents(ctx context.Context, live M, vhost topology.Topology) []string {
-	spec, diags := P(&live).Specification(ctx)
-	if diags.HasError() {
-		return nil
-	}
-	contents, err := o.run.Applier.Contents(ctx, o.vhost(live), slices.Collect(maps.Keys(spec.Owned(vhost).Queues)), nil)
+func (o owned[M, S, P]) contents(ctx context.Context, vhost string, live topology.Topology) []string {
+	contents, err := o.run.Applier.Contents(ctx, vhost, slices.Collect(maps.Keys(live.Queues)), nil)
 	if err != nil {
 		return nil
 	}
@@ -127,7 +124,7 @@ func (o owned[M, S, P]) createdTwice(plan M, inService []string, forcible bool) 
 		"    If it is managed already, an earlier apply has left it as a deposed object. Then run terraform state rm first.\n"+
 		"    That also forgets the object which took its place: import that one at another address.\n"+
 		"  - To destroy it, run terraform destroy -refresh=false, whose plan says what is lost.",
-		o.Describe(P(&plan).Identity()), preflight.Bullets(inService), o.TypeName(), o.importID(plan))
+		o.Describe(plan.Identity()), preflight.Bullets(inService), o.TypeName(), o.importID(plan))
 	if forcible {
 		detail += "\n\nIf these messages can be lost, set force_destroy = true."
 	}

@@ -68,11 +68,9 @@ type Spec[S any] interface {
 	Effects(next *S, vhost topology.Topology) stored.Effects
 }
 
-// Model is the resource in Terraform's configuration, plan and state.
+// Model is what an [entity.Model] needs besides its identity.
 type Model[M, S any] interface {
 	*M
-	// Identity has the values of the kind's parts.
-	Identity() []types.String
 	// Validate checks each attribute by itself, if its value is known.
 	Validate(ctx context.Context) diag.Diagnostics
 	// Center has the names around which something can matter to the resource. Reads and plans see only that part of the vhost.
@@ -97,19 +95,16 @@ type Model[M, S any] interface {
 }
 
 // Define defines the resource of a kind.
-func Define[M any, S Spec[S], P Model[M, S]](kind ResourceType[S]) entity.Definition[M] {
+func Define[M entity.Model, S Spec[S], P Model[M, S]](kind ResourceType[S]) entity.Definition[M] {
 	of := func(run *configured.Provider) entity.Resource[M] { return owned[M, S, P]{kind, run} }
 	return entity.Definition[M]{ResourceType: kind.ResourceType, Of: of}
 }
 
 // owned is a resource of a kind during one call from Terraform.
-type owned[M any, S Spec[S], P Model[M, S]] struct {
+type owned[M entity.Model, S Spec[S], P Model[M, S]] struct {
 	ResourceType[S]
 	run *configured.Provider
 }
-
-// Identity has the values of the kind's parts.
-func (o owned[M, S, P]) Identity(m M) []types.String { return P(&m).Identity() }
 
 // Validate checks each attribute by itself.
 func (o owned[M, S, P]) Validate(ctx context.Context, m M) diag.Diagnostics {
@@ -117,10 +112,10 @@ func (o owned[M, S, P]) Validate(ctx context.Context, m M) diag.Diagnostics {
 }
 
 // vhost is the resource's vhost.
-func (o owned[M, S, P]) vhost(m M) string { return P(&m).Identity()[0].ValueString() }
+func (o owned[M, S, P]) vhost(m M) string { return m.Identity()[0].ValueString() }
 
 // importID is the resource's import id.
-func (o owned[M, S, P]) importID(m M) string { return entity.ID(P(&m).Identity()).ValueString() }
+func (o owned[M, S, P]) importID(m M) string { return entity.ID(m.Identity()).ValueString() }
 
 // specifications converts a model, and the prior model if there is one.
 func (o owned[M, S, P]) specifications(ctx context.Context, next M, prior *M) (S, *S, diag.Diagnostics) {

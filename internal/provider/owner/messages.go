@@ -19,11 +19,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-func unknownInput() diag.Diagnostic {
-	return diag.NewErrorDiagnostic("Unknown input at apply",
-		"This is a bug in the provider: an attribute is still unknown.")
-}
-
 func mayNotWritePolicies(user broker.User, use PolicyUse) diag.Diagnostic {
 	tags := strings.Join(append(slices.Clone(user.Tags), "policymaker"), " ")
 	detail := fmt.Sprintf("%s, which needs the tag policymaker, but the user %q has the tags %q. "+
@@ -51,19 +46,6 @@ func (o owned[M, S, P]) cannotCreate(identity []types.String, spec S, err error)
 			fmt.Sprintf("%s was not created.\n\n%s", o.Describe(identity), o.notEmpty(spec, kept.Queues)))
 	}
 	return o.Cannot("create", fmt.Sprintf("%s was not created.\n\n%s", o.Describe(identity), err))
-}
-
-func (o owned[M, S, P]) cannotUpdate(err error) diag.Diagnostic {
-	return o.Cannot("update", fmt.Sprintf(
-		"The change was begun but not finished. The next plan shows what is left to do.\n\n%s", err))
-}
-
-func (o owned[M, S, P]) cannotBeginUpdate(err error) diag.Diagnostic {
-	return o.Cannot("update", fmt.Sprintf("Nothing was changed.\n\n%s", err))
-}
-
-func (o owned[M, S, P]) changeLosesMessages(spec S, queues map[string]string) diag.Diagnostic {
-	return diag.NewErrorDiagnostic("The change would lose messages", o.notEmpty(spec, queues))
 }
 
 func (o owned[M, S, P]) changeWouldLoseMessages(spec S, queues map[string]string) diag.Diagnostic {
@@ -128,24 +110,68 @@ func queuesKept(queues map[string]string) diag.Diagnostic {
 			"\n\nRetired queues continue to drain. A later plan proposes the removal of the queues again.")
 }
 
-// Newer prevents the destroy of objects that a newer release manages, since this release does not know all of them. It is nil for any
-// other error.
-func Newer(err error) *InUse {
-	if !release.IsNewer(err) {
+// failedQueuesStay warns of failed queues that a change does not delete, because other pipelines have failed messages there.
+// The map has these pipelines by queue.
+func failedQueuesStay(staying map[string][]string) diag.Diagnostics {
+	if len(staying) == 0 {
 		return nil
 	}
-	why := fmt.Sprintf(preflight.ManagedByNewer, err)
-	return &InUse{Summary: preflight.NewerDefinition, Planned: why, Applied: why + "\n\nNothing was deleted.", Waited: why}
+	var lines []string
+	for _, queue := range slices.Sorted(maps.Keys(staying)) {
+		var users []string
+		for _, name := range staying[queue] {
+			users = append(users, fmt.Sprintf("%q", name))
+		}
+		lines = append(lines, fmt.Sprintf("%q: work queues of %s", queue, strings.Join(users, ", ")))
+	}
+	return diag.Diagnostics{diag.NewWarningDiagnostic("Failed queues of others are not deleted", fmt.Sprintf(
+		"These queues hold failed messages of other work queues. "+
+			"The queues stay, with their messages, but are no longer managed here:\n%s",
+		preflight.Bullets(lines)))}
 }
 
-// NoteGarbled prevents the destroy of an owner whose notes about other owners' deleted bindings cannot be read, nil without such
-// notes.
-func NoteGarbled(kind configured.Kind, garbled []topology.Binding) *InUse {
-	if len(garbled) == 0 {
+// deadLettersDropped warns that rejected messages of these queues will be lost after a change.
+func deadLettersDropped(queues []string) diag.Diagnostic {
+	return diag.NewWarningDiagnostic("Rejected messages will be dropped", fmt.Sprintf(
+		"This change removes the dead-letter exchange of these queues. "+
+			"Until they get another dead-letter exchange, the broker drops their rejected messages:\n%s\n\n"+preflight.IfMoved+
+			"To hand a queue over without a gap, first add it to its new owner, and apply. Then remove it here, and apply. "+
+			"If the new owner is another pipeline, or an attachment to one, it needs take_over_from. "+
+			"Between work_queues and an attachment of one pipeline, nothing more is needed. "+
+			"The guide \"Changing, moving, importing, destroying\" shows both.",
+		preflight.Bullets(queues)))
+}
+
+// deadLettersAreDropped warns, after an apply, of queues that it has detached and that have no dead-letter exchange since.
+func deadLettersAreDropped(queues []string) diag.Diagnostic {
+	return diag.NewWarningDiagnostic("Rejected messages are dropped", fmt.Sprintf(
+		"These queues now have no dead-letter exchange. Until they get one, the broker drops their rejected messages:\n%s\n\n"+
+			"If the rest of this apply attaches them again, you need do nothing. Otherwise, attach them to a pipeline, and apply.",
+		preflight.Bullets(queues)))
+}
+
+// releasedUnread warns that the state of detached queues could not be read after an apply.
+func releasedUnread(queues []string, err error) diag.Diagnostic {
+	return diag.NewWarningDiagnostic("Rejected messages might be dropped", fmt.Sprintf(
+		"This change has detached these queues. The provider could not read whether they still have a dead-letter exchange: %s.\n%s\n\n"+
+			"Look at the queues in RabbitMQ's management UI.",
+		err, preflight.Bullets(queues)))
+}
+
+// Unreadable prevents the destroy of an owner whose definition a newer release has written, since this release does not
+// know all of its objects, or whose notes about other owners' deleted bindings cannot be read. For others, it is nil.
+func Unreadable(kind configured.Kind, definition error, garbled []topology.Binding) *InUse {
+	var summary, why string
+	switch {
+	case release.IsNewer(definition):
+		summary, why = preflight.NewerDefinition, fmt.Sprintf(preflight.ManagedByNewer, definition)
+	case len(garbled) > 0:
+		summary = "Unreadable note of a deleted binding"
+		why = fmt.Sprintf(preflight.GarbledNote, garbled[0].String(), stored.UnboundArgument, kind)
+	default:
 		return nil
 	}
-	why := fmt.Sprintf(preflight.GarbledNote, garbled[0].String(), stored.UnboundArgument, kind)
-	return &InUse{Summary: "Unreadable note of a deleted binding", Planned: why, Applied: why + "\n\nNothing was deleted.", Waited: why}
+	return &InUse{Summary: summary, Planned: why, Applied: why + "\n\nNothing was deleted.", Waited: why}
 }
 
 // Leftovers of a failure.

@@ -60,7 +60,9 @@ func (o owned[M, S, P]) checkPlan(ctx context.Context, plan M, priorModel *M) di
 	if user == nil {
 		return diags
 	}
-	diags.Append(o.checkUser(*user, next)...)
+	if !user.CanWritePolicies() && len(next.Expand().Policies) > 0 {
+		diags.Append(mayNotWritePolicies(*user, o.Policies))
+	}
 	name := o.vhost(plan)
 	_, err := o.run.Listed(ctx, name)
 	switch {
@@ -122,12 +124,4 @@ func brings[S Spec[S]](next S) func(*topology.Vhost) {
 		maps.Copy(all.Policies, wanted.Policies)
 		all.Bindings = append(all.Bindings, wanted.Bindings...)
 	}
-}
-
-// checkUser returns an error if the user may not write the resource's policies.
-func (o owned[M, S, P]) checkUser(user broker.User, next S) diag.Diagnostics {
-	if user.CanWritePolicies() || len(next.Expand().Policies) == 0 {
-		return nil
-	}
-	return diag.Diagnostics{mayNotWritePolicies(user, o.Policies)}
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -31,23 +30,17 @@ func (o owned[M, S, P]) warnOfEnd(ctx context.Context, goes M) diag.Diagnostics 
 		return diags // Delete reads the vhost again, and refuses if needed.
 	}
 	change := o.change(&spec, nil, vhost)
-	diags.Append(o.warnOfDestroy(ctx, spec, change, lifecycle)...)
-	return append(diags, o.warnOfLost(change, spec, nil)...)
-}
-
-func (o owned[M, S, P]) warnOfDestroy(ctx context.Context, spec S, change apply.Change, lifecycle Lifecycle) diag.Diagnostics {
-	var diags diag.Diagnostics
-	if use := o.inUse(spec, change.All.Topology); use != nil {
+	change.Forced = lifecycle.Force
+	if use := o.inUse(spec, vhost.Topology); use != nil {
 		diags.AddWarning(use.Summary, use.Planned)
 	}
-	diags.Append(o.warnOfBindings(spec, change, lifecycle.Force)...)
-	if lifecycle.Force {
-		return append(diags, o.warnOfForce(ctx, change)...)
-	}
-	if contents, err := o.run.Applier.RefusedRemoval(ctx, change); err == nil && len(contents) > 0 {
+	diags.Append(o.warnOfBindings(spec, change)...)
+	if change.Forced {
+		diags.Append(o.warnOfForce(ctx, change)...)
+	} else if contents, err := o.run.Applier.RefusedRemoval(ctx, change); err == nil && len(contents) > 0 {
 		diags.AddWarning(o.destroyLosesMessages(spec, contents))
 	}
-	return diags
+	return append(diags, o.warnOfLost(change, spec, nil)...)
 }
 
 // warnOfForce names the queues whose messages a forced destroy deletes.
@@ -87,8 +80,7 @@ func (o owned[M, S, P]) warnOfReplacement(ctx context.Context, goes M) diag.Diag
 }
 
 // warnOfBindings names other owners' bindings that prevent a destroy, and those that are deleted with the resource.
-func (o owned[M, S, P]) warnOfBindings(spec S, change apply.Change, force bool) (diags diag.Diagnostics) {
-	change.Forced = force
+func (o owned[M, S, P]) warnOfBindings(spec S, change apply.Change) (diags diag.Diagnostics) {
 	going := spec.Effects(nil, change.All.Topology).Bindings
 	if bound := change.Bound(); bound != nil {
 		diags.Append(queuesBound(bound))
@@ -106,14 +98,14 @@ func (o owned[M, S, P]) warnOfLost(change apply.Change, prior S, next *S) diag.D
 	var diags diag.Diagnostics
 	effects := prior.Effects(next, change.All.Topology)
 	dropped := droppedDeadLetters(o.run, change, effects.Detached)
-	switch warning := report.DeadLettersDropped(dropped); {
-	case len(dropped) == 0:
-	case next == nil: // a destroy has no configuration to point to
+	if len(dropped) > 0 {
+		warning := deadLettersDropped(dropped)
+		if next != nil { // a destroy has no configuration to point to
+			warning = diag.WithPath(o.WorkQueues, warning)
+		}
 		diags.Append(warning)
-	default:
-		diags.Append(diag.WithPath(o.WorkQueues, warning))
 	}
-	return append(diags, report.FailedQueuesStay(effects.FailedQueues)...)
+	return append(diags, failedQueuesStay(effects.FailedQueues)...)
 }
 
 // droppedDeadLetters lists the queues whose rejected messages are lost after a change that detaches them. It ignores other

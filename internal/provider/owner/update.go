@@ -51,16 +51,17 @@ func (o owned[M, S, P]) update(ctx context.Context, vhost string, next S, prior 
 	var refused *apply.KeptError
 	var bound *apply.BoundError
 	switch {
-	case err == nil && prior != nil:
+	case err == nil:
 		diags.Append(o.warnOfReleased(ctx, change, (*prior).Effects(&next, all.Topology).Detached)...)
 	case errors.As(err, &refused):
-		diags.Append(o.changeLosesMessages(*prior, refused.Queues))
+		diags.AddError("The change would lose messages", o.notEmpty(*prior, refused.Queues))
 	case errors.As(err, &bound) && o.asBefore(ctx, prior, next, change):
 		diags.Append(stillBound(bound))
-	case err != nil && !broker.IsUnanswered(err) && o.asBefore(ctx, prior, next, change):
-		diags.Append(o.cannotBeginUpdate(err))
-	case err != nil:
-		diags.Append(o.cannotUpdate(err))
+	case !broker.IsUnanswered(err) && o.asBefore(ctx, prior, next, change):
+		diags.Append(o.Cannot("update", "Nothing was changed.\n\n"+err.Error()))
+	default:
+		diags.Append(o.Cannot("update",
+			"The change was begun but not finished. The next plan shows what is left to do.\n\n"+err.Error()))
 	}
 	diags.Append(o.notUndone(err)...)
 	if len(kept) > 0 {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -22,7 +21,7 @@ import (
 func (o owned[M, S, P]) resolve(ctx context.Context, plan, priorModel *M) (next S, prior *S, diags diag.Diagnostics) {
 	known, diags := P(plan).Compute(ctx, priorModel)
 	if !known {
-		diags.Append(unknownInput())
+		diags.AddError("Unknown input at apply", "This is a bug in the provider: an attribute is still unknown.")
 	}
 	if diags.HasError() {
 		return next, nil, diags
@@ -48,11 +47,10 @@ func (o owned[M, S, P]) listForWrite(ctx context.Context, vhost string, next S, 
 
 // notUndone reports the changes that a failed apply could not undo, apart from the cause of the failure.
 func (o owned[M, S, P]) notUndone(err error) diag.Diagnostics {
-	var left *apply.NotUndoneError
-	if !errors.As(err, &left) {
-		return nil
+	if left, is := errors.AsType[*apply.NotUndoneError](err); is {
+		return diag.Diagnostics{o.rollbackIncomplete(left)}
 	}
-	return diag.Diagnostics{o.rollbackIncomplete(left)}
+	return nil
 }
 
 // perform makes a change. If it left queues to other owners, it reads the vhost again and deletes the queues that those
@@ -71,7 +69,7 @@ func (o owned[M, S, P]) perform(
 		return err
 	}
 	change = plan(now)
-	if slices.ContainsFunc(slices.Collect(maps.Keys(change.Live.Queues)), func(queue string) bool { return slices.Contains(left, queue) }) {
+	if slices.ContainsFunc(left, func(queue string) bool { _, released := change.Live.Queues[queue]; return released }) {
 		return write(change)
 	}
 	return nil
@@ -88,24 +86,22 @@ func (o owned[M, S, P]) warnOfReleased(ctx context.Context, done apply.Change, r
 	if len(dropping) < len(released) {
 		now, err := o.run.Fresh(ctx, done.Vhost)
 		if err != nil {
-			return diag.Diagnostics{report.ReleasedUnread(released, err)}
+			return diag.Diagnostics{releasedUnread(released, err)}
 		}
 		dropping = topology.WithoutDeadLetterExchange(released, now)
 	}
 	if len(dropping) == 0 {
 		return nil
 	}
-	return diag.Diagnostics{report.DeadLettersAreDropped(dropping)}
+	return diag.Diagnostics{deadLettersAreDropped(dropping)}
 }
-
-// logEvery is how often a wait is logged.
-const logEvery = 10 * time.Second
 
 // logWaiting logs the queues that an apply waits for, since Terraform itself shows only that it waits.
 func logWaiting(ctx context.Context) func(map[string]string) {
+	const every = 10 * time.Second
 	var last time.Time
 	return func(contents map[string]string) {
-		if time.Since(last) < logEvery {
+		if time.Since(last) < every {
 			return
 		}
 		last = time.Now()

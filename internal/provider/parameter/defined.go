@@ -14,7 +14,7 @@ import (
 )
 
 // defined is a resource, during one call from Terraform, whose block describes a parameter of one component.
-type defined[M any, P definedModel[M]] struct {
+type defined[M entity.Model, P definedModel[M]] struct {
 	plain.Resource[M, any, P]
 	block
 }

@@ -15,11 +15,7 @@ import (
 
 // Names lists objects by name, as [Store.All] does.
 func Names[T any](objects map[string]T) [][]string {
-	var all [][]string
-	for _, name := range slices.Sorted(maps.Keys(objects)) {
-		all = append(all, []string{name})
-	}
-	return all
+	return slices.Collect(slices.Chunk(slices.Sorted(maps.Keys(objects)), 1))
 }
 
 // leftOut is a list's warning of objects that belong to other resources. It names the first ones.
@@ -32,11 +28,6 @@ func leftOut(kind configured.Kind, others []string) diag.Diagnostic {
 	return diag.NewWarningDiagnostic("Objects of other resources are left out", fmt.Sprintf(
 		"Pipelines, attachments or delayed exchanges create, change and delete these objects (%s). List rabbitmq_retry_pipeline, "+
 			"rabbitmq_retry_attachment and rabbitmq_delayed_exchange instead.\n%s", kind, named))
-}
-
-func notAName(attribute, value string) diag.Diagnostic {
-	return diag.NewAttributeErrorDiagnostic(path.Root(attribute), "Not a name", fmt.Sprintf(
-		"The management API cannot address an object whose %s is %q. Choose another name.", attribute, value))
 }
 
 // Lacks is the error if neither an attribute nor the block that can stand in its place is set.

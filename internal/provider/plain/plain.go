@@ -21,6 +21,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -86,11 +87,9 @@ func (s InVhost[O]) All(ctx context.Context, vhost string) ([][]string, error) {
 	return Names(s.Of(all)), err
 }
 
-// Model is the resource in Terraform's configuration, plan and state.
+// Model is what an [entity.Model] needs besides its identity.
 type Model[M, O any] interface {
 	*M
-	// Identity has the values of the kind's parts.
-	Identity() []types.String
 	// Validate checks each attribute by itself, if its value is known.
 	Validate(ctx context.Context) diag.Diagnostics
 	// Compute sets the computed attributes.
@@ -131,18 +130,15 @@ func (n NamedInVhost) Identity() []types.String { return []types.String{n.Vhost,
 func (n *NamedInVhost) Compute() { n.ID = entity.ID(n.Identity()) }
 
 // Resource is a resource of a kind during one call from Terraform.
-type Resource[M, O any, P Model[M, O]] struct {
+type Resource[M entity.Model, O any, P Model[M, O]] struct {
 	ResourceType[O]
 	Run *configured.Provider
 }
 
-// Identity has the values of the kind's parts.
-func (r Resource[M, O, P]) Identity(m M) []types.String { return P(&m).Identity() }
-
 // Validate checks each attribute by itself. It refuses names that no request can have.
 func (r Resource[M, O, P]) Validate(ctx context.Context, m M) diag.Diagnostics {
 	var diags diag.Diagnostics
-	for i, value := range P(&m).Identity() {
+	for i, value := range m.Identity() {
 		if attribute.Known(value) {
 			diags.Append(r.unaddressable(i, value.ValueString())...)
 		}
@@ -155,20 +151,18 @@ func (r Resource[M, O, P]) unaddressable(part int, value string) diag.Diagnostic
 	if value != "" && value != "." && value != ".." {
 		return nil
 	}
-	return diag.Diagnostics{notAName(r.Parts[part].Name, value)}
+	name := r.Parts[part].Name
+	return diag.Diagnostics{diag.NewAttributeErrorDiagnostic(path.Root(name), "Not a name", fmt.Sprintf(
+		"The management API cannot address an object whose %s is %q. Choose another name.", name, value))}
 }
 
 // Plan sets the computed attributes, and refuses an object that belongs to another resource.
 func (r Resource[M, O, P]) Plan(ctx context.Context, plan, _ *M) diag.Diagnostics {
 	P(plan).Compute()
-	return r.owned(ctx, *plan)
-}
-
-func (r Resource[M, O, P]) owned(ctx context.Context, m M) diag.Diagnostics {
-	if r.Owned == nil || P(&m).Identity()[0].IsUnknown() {
+	if r.Owned == nil || (*plan).Identity()[0].IsUnknown() {
 		return nil
 	}
-	return r.check(ctx, r.ID(m), P(&m).Object())
+	return r.check(ctx, r.ID(*plan), P(plan).Object())
 }
 
 func (r Resource[M, O, P]) check(ctx context.Context, id []string, object O) diag.Diagnostics {
@@ -194,7 +188,7 @@ func (r Resource[M, O, P]) Create(ctx context.Context, plan *M) diag.Diagnostics
 // Put creates an object that is not on the broker.
 func (r Resource[M, O, P]) Put(ctx context.Context, plan *M) diag.Diagnostics {
 	P(plan).Compute()
-	created, err := r.store().Put(ctx, r.ID(*plan), P(plan).Object())
+	created, err := r.Store(r.Run).Put(ctx, r.ID(*plan), P(plan).Object())
 	switch {
 	case err == nil && created:
 		return nil
@@ -213,7 +207,7 @@ func (r Resource[M, O, P]) Put(ctx context.Context, plan *M) diag.Diagnostics {
 func (r Resource[M, O, P]) settled(ctx context.Context, plan M, created bool, err error) diag.Diagnostics {
 	ctx, id := context.WithoutCancel(ctx), r.ID(plan)
 	r.Run.MarkWritten(r.Name, false) // what was listed before is outdated
-	live, exists, lookup := r.store().Live(ctx, id)
+	live, exists, lookup := r.Store(r.Run).Live(ctx, id)
 	switch {
 	case lookup != nil:
 	case !exists:
@@ -221,7 +215,7 @@ func (r Resource[M, O, P]) settled(ctx context.Context, plan M, created bool, er
 	case broker.IsUnanswered(err) && r.Equal(P(&plan).Object(), live) && (created || r.wasAbsent(id)):
 		return nil
 	case created:
-		if lookup = r.store().Delete(ctx, id); lookup == nil {
+		if lookup = r.Store(r.Run).Delete(ctx, id); lookup == nil {
 			return r.Failed("create", plan, err)
 		}
 	}
@@ -241,7 +235,7 @@ func (r Resource[M, O, P]) wasAbsent(id []string) bool {
 
 // Read refreshes a state. Attributes keep their form while they describe the live object.
 func (r Resource[M, O, P]) Read(ctx context.Context, state *M) (exists bool, diags diag.Diagnostics) {
-	live, exists, err := r.store().Live(ctx, r.ID(*state))
+	live, exists, err := r.Store(r.Run).Live(ctx, r.ID(*state))
 	switch {
 	case broker.IsNotFound(err) && r.InVhost():
 		return false, entity.ReadFailed(ctx, r.Run, r.ID(*state)[0], err)
@@ -267,7 +261,7 @@ func (r Resource[M, O, P]) CheckImport(ctx context.Context, id []string) diag.Di
 	if r.Owned == nil {
 		return nil
 	}
-	live, exists, err := r.store().Live(ctx, id)
+	live, exists, err := r.Store(r.Run).Live(ctx, id)
 	if err != nil || !exists {
 		return nil // Terraform reads the object next, and says so
 	}
@@ -280,7 +274,7 @@ func (r Resource[M, O, P]) Update(ctx context.Context, plan, state *M) diag.Diag
 	if r.Equal(P(plan).Object(), P(state).Object()) {
 		return nil
 	}
-	if _, err := r.store().Put(ctx, r.ID(*plan), P(plan).Object()); err != nil {
+	if _, err := r.Store(r.Run).Put(ctx, r.ID(*plan), P(plan).Object()); err != nil {
 		return r.Failed("change", *plan, err)
 	}
 	return nil
@@ -288,7 +282,7 @@ func (r Resource[M, O, P]) Update(ctx context.Context, plan, state *M) diag.Diag
 
 // Delete deletes the object.
 func (r Resource[M, O, P]) Delete(ctx context.Context, state M) diag.Diagnostics {
-	if err := r.store().Delete(ctx, r.ID(state)); err != nil {
+	if err := r.Store(r.Run).Delete(ctx, r.ID(state)); err != nil {
 		return r.Failed("delete", state, err)
 	}
 	return nil
@@ -306,7 +300,7 @@ func (r Resource[M, O, P]) GoneWithVhost(ctx context.Context, state M, vhost str
 func (r Resource[M, O, P]) List(
 	ctx context.Context, vhost string,
 ) (found [][]string, fill func(*M) diag.Diagnostics, diags diag.Diagnostics) {
-	found, err := r.store().All(ctx, vhost)
+	found, err := r.Store(r.Run).All(ctx, vhost)
 	if err != nil {
 		return nil, nil, diag.Diagnostics{r.Cannot("list", err.Error()+".")}
 	}
@@ -331,22 +325,15 @@ func (r Resource[M, O, P]) List(
 	}, diags
 }
 
-func (r Resource[M, O, P]) store() Store[O] { return r.Store(r.Run) }
-
 // ID has the values of the kind's parts, which are known.
 func (r Resource[M, O, P]) ID(m M) []string {
-	var id []string
-	for _, part := range P(&m).Identity() {
-		id = append(id, part.ValueString())
-	}
-	return id
+	return entity.Texts(m.Identity())
 }
 
 // Failed is the error of an action on the object. It shows the attribute that the broker refused.
 func (r Resource[M, O, P]) Failed(action string, m M, err error) diag.Diagnostics {
-	detail := r.Describe(P(&m).Identity()) + ": " + err.Error() + "."
-	answer := (*broker.Error)(nil)
-	if errors.As(err, &answer) {
+	detail := r.Describe(m.Identity()) + ": " + err.Error() + "."
+	if answer, is := errors.AsType[*broker.Error](err); is {
 		for _, refusal := range r.Refusals {
 			if found := refusal.answer.FindStringSubmatchIndex(answer.Reason); found != nil {
 				remedy := refusal.answer.ExpandString(nil, refusal.remedy, answer.Reason, found)
@@ -361,10 +348,44 @@ func (r Resource[M, O, P]) Failed(action string, m M, err error) diag.Diagnostic
 func (r Resource[M, O, P]) Exists(m M) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(r.LastPath(), r.Title()+" exists already", fmt.Sprintf(
 		"%s is on the broker already, and was not changed. To manage it here, import it: %s. If it had another address in this state, "+
-			"write a moved block instead. Otherwise choose another name.", r.Describe(P(&m).Identity()), r.Importing(m)))
+			"write a moved block instead. Otherwise choose another name.", r.Describe(m.Identity()), r.Importing(m)))
 }
 
 // Importing is the command that imports the object.
 func (r Resource[M, O, P]) Importing(m M) string {
-	return fmt.Sprintf("terraform import %s.NAME '%s'", r.TypeName(), entity.ID(P(&m).Identity()).ValueString())
+	return fmt.Sprintf("terraform import %s.NAME '%s'", r.TypeName(), entity.ID(m.Identity()).ValueString())
+}
+
+// CheckPlan compares a plan with its vhost. It does nothing within an apply that has begun to write, because its listing would be
+// older than the writes.
+func CheckPlan(
+	ctx context.Context, run *configured.Provider, vhost string, find func(topology.Vhost) preflight.Findings,
+) diag.Diagnostics {
+	if !run.Configured() || run.HasWritten() {
+		return nil
+	}
+	user, diags := entity.ReachForPlan(ctx, run)
+	if user == nil {
+		return diags
+	}
+	all, err := run.Listed(ctx, vhost)
+	run.Found(vhost, all, err)
+	switch {
+	case broker.IsNotFound(err):
+		return diags // something in the same apply can create it, and each of its objects would say so
+	case err != nil:
+		return append(diags, entity.CannotList(vhost, " to check the plan", err))
+	}
+	return append(diags, report.Planned(find(all), false)...)
+}
+
+// CheckApply compares a change with its vhost as it is now.
+func CheckApply(
+	ctx context.Context, run *configured.Provider, vhost string, find func(topology.Vhost) preflight.Findings,
+) (topology.Vhost, diag.Diagnostics) {
+	all, diags := entity.Fresh(ctx, run, vhost)
+	if diags.HasError() {
+		return all, diags
+	}
+	return all, report.Applied(find(all))
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // Recreated is a resource whose object the broker cannot change. An update re-creates the object, and all its bindings come back.
-type Recreated[M, O any, P Model[M, O]] struct {
+type Recreated[M entity.Model, O any, P Model[M, O]] struct {
 	Resource[M, O, P]
 	// Want adds the planned object to a change of its vhost, and the live one if it exists.
 	Want func(change *apply.Change, name string, planned O)
@@ -41,7 +41,8 @@ func (r Recreated[M, O, P]) Read(ctx context.Context, state *M) (exists bool, di
 		return exists, append(diags, r.Failed("read", *state, err)...)
 	case interrupted:
 		r.Interrupt(state)
-		diags.Append(wasInterrupted(r.Describe(P(state).Identity())))
+		diags.AddWarning("Bindings are missing",
+			r.Describe((*state).Identity())+" was re-created, but not all of its bindings. The apply restores them.")
 	}
 	return exists, diags
 }
@@ -66,10 +67,6 @@ func destinationKind(b topology.Binding) string {
 		return string(configured.Exchange)
 	}
 	return string(configured.Queue)
-}
-
-func wasInterrupted(object string) diag.Diagnostic {
-	return diag.NewWarningDiagnostic("Bindings are missing", object+" was re-created, but not all of its bindings. The apply restores them.")
 }
 
 // Update re-creates the object, or restores the bindings that an interrupted re-creation left out.
@@ -193,7 +190,7 @@ func (r Recreated[M, O, P]) KeepUnrestored(m M, vhost topology.Vhost) diag.Diagn
 	return diag.Diagnostics{diag.NewErrorDiagnostic("Bindings are missing", fmt.Sprintf(
 		"%s was re-created by an apply that was killed. These bindings are still missing:\n%s\n\nNothing was deleted. Apply with the "+
 			"resource in the configuration, which restores them. Then delete the bindings first.",
-		r.Describe(P(&m).Identity()), preflight.BulletsOf(unrestored)))}
+		r.Describe(m.Identity()), preflight.BulletsOf(unrestored)))}
 }
 
 // notesOf are the notes of an object's bindings, from a re-creation that was killed.

@@ -2,11 +2,6 @@
 package report
 
 import (
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
-
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
@@ -87,52 +82,4 @@ func Applied(findings preflight.Findings) diag.Diagnostics {
 // AuditFinding reports a finding of an audit of the planned vhost.
 func AuditFinding(at path.Path, rule, message, remedy string) diag.Diagnostic {
 	return diag.NewAttributeWarningDiagnostic(at, "Dead-letter audit: "+rule, message+"\n\n"+remedy)
-}
-
-// FailedQueuesStay warns of failed queues that a change does not delete, because other pipelines have failed messages there.
-// The map has these pipelines by queue.
-func FailedQueuesStay(staying map[string][]string) diag.Diagnostics {
-	if len(staying) == 0 {
-		return nil
-	}
-	var lines []string
-	for _, queue := range slices.Sorted(maps.Keys(staying)) {
-		var users []string
-		for _, name := range staying[queue] {
-			users = append(users, fmt.Sprintf("%q", name))
-		}
-		lines = append(lines, fmt.Sprintf("%q: work queues of %s", queue, strings.Join(users, ", ")))
-	}
-	return diag.Diagnostics{diag.NewWarningDiagnostic("Failed queues of others are not deleted", fmt.Sprintf(
-		"These queues hold failed messages of other work queues. "+
-			"The queues stay, with their messages, but are no longer managed here:\n%s",
-		preflight.Bullets(lines)))}
-}
-
-// DeadLettersDropped warns that rejected messages of these queues will be lost after a change.
-func DeadLettersDropped(queues []string) diag.Diagnostic {
-	return diag.NewWarningDiagnostic("Rejected messages will be dropped", fmt.Sprintf(
-		"This change removes the dead-letter exchange of these queues. "+
-			"Until they get another dead-letter exchange, the broker drops their rejected messages:\n%s\n\n"+preflight.IfMoved+
-			"To hand a queue over without a gap, first add it to its new owner, and apply. Then remove it here, and apply. "+
-			"If the new owner is another pipeline, or an attachment to one, it needs take_over_from. "+
-			"Between work_queues and an attachment of one pipeline, nothing more is needed. "+
-			"The guide \"Changing, moving, importing, destroying\" shows both.",
-		preflight.Bullets(queues)))
-}
-
-// DeadLettersAreDropped warns, after an apply, of queues that it has detached and that have no dead-letter exchange since.
-func DeadLettersAreDropped(queues []string) diag.Diagnostic {
-	return diag.NewWarningDiagnostic("Rejected messages are dropped", fmt.Sprintf(
-		"These queues now have no dead-letter exchange. Until they get one, the broker drops their rejected messages:\n%s\n\n"+
-			"If the rest of this apply attaches them again, you need do nothing. Otherwise, attach them to a pipeline, and apply.",
-		preflight.Bullets(queues)))
-}
-
-// ReleasedUnread warns that the state of detached queues could not be read after an apply.
-func ReleasedUnread(queues []string, err error) diag.Diagnostic {
-	return diag.NewWarningDiagnostic("Rejected messages might be dropped", fmt.Sprintf(
-		"This change has detached these queues. The provider could not read whether they still have a dead-letter exchange: %s.\n%s\n\n"+
-			"Look at the queues in RabbitMQ's management UI.",
-		err, preflight.Bullets(queues)))
 }

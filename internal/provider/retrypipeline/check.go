@@ -93,10 +93,8 @@ func inUse(p pipeline.Pipeline, vhost topology.Topology) *owner.InUse {
 	if attached := pipeline.Attached(p.Names(), vhost); len(attached) > 0 {
 		return queuesAttached(p, attached)
 	}
-	if newer := owner.Newer(p.Names().DefinitionPlace().CheckReplaceable(vhost)); newer != nil {
-		return newer
-	}
-	return owner.NoteGarbled(configured.Pipeline, p.Names().Notes().Garbled(vhost, p.Names().OwnsExchange))
+	definition := p.Names().DefinitionPlace().CheckReplaceable(vhost)
+	return owner.Unreadable(configured.Pipeline, definition, p.Names().Notes().Garbled(vhost, p.Names().OwnsExchange))
 }
 
 // InService lists the queues whose rejected messages go to the pipeline.

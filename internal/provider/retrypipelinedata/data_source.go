@@ -98,8 +98,7 @@ var attachmentType = types.ObjectType{AttrTypes: map[string]attr.Type{
 
 // attachmentValue is an attachment, without the attributes that only a pipeline has for its work queues.
 func attachmentValue(a pipeline.Attachment) attr.Value {
-	w, _ := attribute.WorkQueueValue(a.WorkQueue).(types.Object)
-	values := w.Attributes()
+	values := attribute.WorkQueueValue(a.WorkQueue).Attributes()
 	maps.DeleteFunc(values, func(name string, _ attr.Value) bool { return attachmentType.AttrTypes[name] == nil })
 	values["policy_priority"] = types.Int64Value(int64(a.PolicyPriority))
 	return types.ObjectValueMust(attachmentType.AttrTypes, values)
