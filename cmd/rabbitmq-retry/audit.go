@@ -42,7 +42,7 @@ type auditOptions struct {
 }
 
 func newAuditCommand(getenv func(string) string) *cobra.Command {
-	endpoint, options := cli.Endpoint{Certificates: cli.Certificates{Getenv: getenv}}, auditOptions{}
+	endpoint, options := cli.Endpoint{Getenv: getenv}, auditOptions{}
 	cmd := &cobra.Command{
 		Use:     "audit",
 		Short:   "Find the causes of lost dead letters on a broker",

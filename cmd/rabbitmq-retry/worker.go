@@ -69,7 +69,7 @@ type workerOptions struct {
 const workerName = "worker"
 
 func newWorkerCommand(getenv func(string) string) *cobra.Command {
-	o := &workerOptions{connection: cli.NewConnection(getenv), config: cli.Config{Getenv: getenv}}
+	o := &workerOptions{connection: cli.Connection{Getenv: getenv}, config: cli.Config{Getenv: getenv}}
 	cmd := &cobra.Command{
 		Use:     workerName,
 		Short:   "Retry the rejected messages of pipelines, and delay messages of delayed exchanges",
