@@ -70,19 +70,18 @@ func (o *exportOptions) run(cmd *cobra.Command, args []string) error {
 
 // export writes messages that stay in the queue.
 func (o *exportOptions) export(stdout output) error {
-	var to *operation.Sink
-	var spool *os.File // a temporary file, whose content then goes to stdout
+	var f *os.File
 	var err error
 	if o.keep != "" {
-		to, err = newSink("--file", o.keep)
-	} else if spool, err = temporary(); err == nil {
-		to = operation.NewSink(spool, "")
+		f, err = createFile("--file", o.keep)
 	} else {
-		err = cli.RuntimeError{Err: err}
+		f, err = temporary() // its content then goes to stdout
+		err = cli.Runtime(err)
 	}
 	if err != nil {
 		return err
 	}
+	to := operation.NewSink(f, o.keep)
 	if o.decode {
 		to.Encode = file.EncodeDecoded
 	}
@@ -93,9 +92,9 @@ func (o *exportOptions) export(stdout output) error {
 		return false
 	})
 	// A slow reader of stdout would keep the messages from the queue, so the messages are written after the look.
-	if spool != nil && to.Keep() == nil {
-		_, rewound := spool.Seek(0, io.SeekStart)
-		_, copied := io.Copy(stdout, spool)
+	if o.keep == "" && to.Keep() == nil {
+		_, rewound := f.Seek(0, io.SeekStart)
+		_, copied := io.Copy(stdout, f)
 		err = errors.Join(err, rewound, copied)
 	}
 	if err = to.CloseAfter(err); err != nil {
@@ -104,15 +103,6 @@ func (o *exportOptions) export(stdout output) error {
 	o.sayHidden(look)
 	o.terminal.say("exported %s of %s; %s", failed.Messages(to.Lines), o.target.Name, back(look.Result))
 	return errors.Join(o.notBack(look.Result), o.notFound(look))
-}
-
-// newSink creates a file for messages.
-func newSink(flag, name string) (*operation.Sink, error) {
-	f, err := createFile(flag, name)
-	if err != nil {
-		return nil, err
-	}
-	return operation.NewSink(f, name), nil
 }
 
 // createFile creates a file. It refuses an existing file, which can be the only copy of its messages.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -136,15 +137,15 @@ func (o *options) progress(line func(transfer.Progress) string) func(transfer.Pr
 
 // saving runs do with the file that keeps messages, if one is named. If nothing was made durable, the file is removed.
 func (o *options) saving(ctx context.Context, flag string, do func(context.Context) error) (err error) {
-	var others []hasStat
+	var messages *os.File
 	if o.keep != "" {
-		if o.saved, err = newSink(flag, o.keep); err != nil {
+		if messages, err = createFile(flag, o.keep); err != nil {
 			return err
 		}
+		o.saved = operation.NewSink(messages, o.keep)
 		defer o.saved.CloseKept()
-		others = append(others, o.saved)
 	}
-	if err := canRecord(o.record, others...); err != nil {
+	if err := canRecord(o.record, messages); err != nil {
 		return err
 	}
 	return do(ctx)

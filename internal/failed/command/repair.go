@@ -39,7 +39,7 @@ func (o *options) repair(cmd *cobra.Command, args []string) error {
 	if _, err := o.find(cmd, args, 0); err != nil {
 		return err
 	}
-	if err := canRecord(o.record); err != nil {
+	if err := canRecord(o.record, nil); err != nil {
 		return err
 	}
 	ctx := cmd.Context()

@@ -111,11 +111,9 @@ func (t *terminal) record(r operation.Record, file string) error {
 
 const onlyOwner = 0o600
 
-type hasStat interface{ Stat() (os.FileInfo, error) }
-
 // canRecord returns an error if no record can be written to the file, since the run could not be documented afterwards. The
-// record also must not go to one of the other files.
-func canRecord(name string, others ...hasStat) error {
+// record also must not go to the file of the messages, if there is one.
+func canRecord(name string, messages *os.File) error {
 	if name == "" {
 		return nil
 	}
@@ -128,10 +126,8 @@ func canRecord(name string, others ...hasStat) error {
 	if err != nil {
 		return fmt.Errorf("--record: %w", err)
 	}
-	for _, other := range others {
-		if info, err := other.Stat(); err == nil && os.SameFile(ours, info) {
-			return fmt.Errorf("--record: %s is the file of the messages; choose another name", name)
-		}
+	if info, err := messages.Stat(); err == nil && os.SameFile(ours, info) { // without a file, Stat returns an error
+		return fmt.Errorf("--record: %s is the file of the messages; choose another name", name)
 	}
 	return nil
 }
