@@ -14,19 +14,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/operation"
 )
 
-const exportHelp = `Writes failed messages as JSON, one per line. The guide "Files and queues of other systems" describes the format.
-The messages stay in the queue. With --remove, each message is written to the disk, and then taken out. "failed
-import" puts the messages back unchanged. With --decode, you can edit bodies whose content_encoding is gzip or
-deflate: an import compresses them again.
-
-Needs: read on <pipeline>.failed. With --queue: read on the queue.`
-
-const exportExample = `  rabbitmq-retry failed export orders --reason unrecoverable --file unrecoverable.jsonl
-
-  # Choose with jq: each line counts as the id of its message.
-  rabbitmq-retry failed export orders | jq -c 'select(.properties.headers.tenant == "a")' |
-    rabbitmq-retry failed replay orders --ids - --yes`
-
 type exportOptions struct {
 	options
 	removes, decode bool
@@ -35,12 +22,21 @@ type exportOptions struct {
 func newExport(target targetFlags) *cobra.Command {
 	o := &exportOptions{options: options{targetFlags: target}}
 	cmd := &cobra.Command{
-		Use:     "export [PIPELINE]",
-		Short:   "Write failed messages to a file",
-		Long:    exportHelp,
-		Example: exportExample,
-		Args:    cobra.MaximumNArgs(1),
-		RunE:    o.run,
+		Use:   "export [PIPELINE]",
+		Short: "Write failed messages to a file",
+		Long: `Writes failed messages as JSON, one per line. The guide "Files and queues of other systems" describes the format.
+The messages stay in the queue. With --remove, each message is written to the disk, and then taken out. "failed
+import" puts the messages back unchanged. With --decode, you can edit bodies whose content_encoding is gzip or
+deflate: an import compresses them again.
+
+Needs: read on <pipeline>.failed. With --queue: read on the queue.`,
+		Example: `  rabbitmq-retry failed export orders --reason unrecoverable --file unrecoverable.jsonl
+
+  # Choose with jq: each line counts as the id of its message.
+  rabbitmq-retry failed export orders | jq -c 'select(.properties.headers.tenant == "a")' |
+    rabbitmq-retry failed replay orders --ids - --yes`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: o.run,
 	}
 	o.addFlags(cmd)
 	flags := cmd.Flags()
