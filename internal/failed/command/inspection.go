@@ -217,12 +217,11 @@ func hidden(r operation.Look) (lines []string) {
 // sayOversized names the messages that are too large for the broker.
 func (o *options) sayOversized(p transfer.Result) {
 	const shown = 20
-	for i, large := range p.Oversized {
-		if i == shown {
-			o.terminal.say("%s more are too large", failed.Messages(len(p.Oversized)-shown))
-			return
-		}
+	for _, large := range p.Oversized[:min(shown, len(p.Oversized))] {
 		o.terminal.say("%s skipped: its body of %d bytes is larger than the broker's max_message_size, %d", o.named(large), large.Size, large.Max)
+	}
+	if more := len(p.Oversized) - shown; more > 0 {
+		o.terminal.say("%s more are too large", failed.Messages(more))
 	}
 }
 

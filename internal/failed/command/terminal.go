@@ -27,11 +27,7 @@ type terminal struct {
 	width int
 }
 
-var (
-	errNobody = errors.New("this needs an answer, and there is no terminal: write --yes to answer yes")
-	// errDeclined says that the user answered no.
-	errDeclined = cli.RuntimeError{Err: errors.New("nothing was changed")}
-)
+var errNobody = errors.New("this needs an answer, and there is no terminal: write --yes to answer yes")
 
 // ask asks a question with the answers y and n. Without a terminal it returns an error.
 func (t *terminal) ask(ctx context.Context, question string) error {
@@ -52,22 +48,19 @@ func (t *terminal) ask(ctx context.Context, question string) error {
 	case err != nil:
 		return errNobody
 	case ended, answer != "y" && answer != "yes":
-		return errDeclined
+		return cli.RuntimeError{Err: errors.New("nothing was changed")}
 	}
 	return nil
 }
 
 // line replaces the line of progress on a terminal; "" removes it. A file gets no such lines, since it has the summary.
 func (t *terminal) line(text string) {
-	if !isTerminal(t.err) {
+	if !isTerminal(t.err) || text == "" && t.width == 0 {
 		return
 	}
 	text = failed.Printable(text)
-	padding := max(0, t.width-len(text))
-	if text != "" || t.width > 0 {
-		_, _ = fmt.Fprintf(t.err, "\r%s%s", text, strings.Repeat(" ", padding))
-	}
-	if text == "" && t.width > 0 {
+	_, _ = fmt.Fprintf(t.err, "\r%s%s", text, strings.Repeat(" ", max(0, t.width-len(text))))
+	if text == "" {
 		_, _ = fmt.Fprint(t.err, "\r")
 	}
 	t.width = len(text)
