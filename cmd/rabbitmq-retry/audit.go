@@ -16,23 +16,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 )
 
-const auditHelp = `Finds the causes of lost dead letters on a broker. These are dead-letter exchanges that are missing or
-lead nowhere, cycles, policies that shadow others, and limits that empty a queue of failed messages.
-It looks at every queue of the vhost, and changes nothing. Its user needs the tag "management" and
-any permission in the vhost. With "administrator", it also looks at permissions. The guide "Audit
-rules" explains each rule.
-
-The password comes from $RABBITMQ_PASSWORD or a file, never from the command line.
-
-Exit codes: 0 no errors (warnings are possible), 1 the audit failed, 2 wrong usage, 4 errors were
-found.`
-
-const auditExample = `  RABBITMQ_ENDPOINT=http://localhost:15672 RABBITMQ_USERNAME=audit RABBITMQ_PASSWORD=secret \
-    rabbitmq-retry audit --vhost /
-
-  rabbitmq-retry audit --endpoint https://rabbitmq:15671 --username audit --password-file /run/secrets/password \
-    --all-vhosts --ignore parking-queue-ttl --output json`
-
 // auditOptions are the options of "audit".
 type auditOptions struct {
 	vhosts    []string
@@ -42,13 +25,26 @@ type auditOptions struct {
 }
 
 func newAuditCommand(getenv func(string) string) *cobra.Command {
-	endpoint, options := cli.Endpoint{Certificates: cli.Certificates{Getenv: getenv}}, auditOptions{}
+	endpoint, options := cli.Endpoint{Getenv: getenv}, auditOptions{}
 	cmd := &cobra.Command{
-		Use:     "audit",
-		Short:   "Find the causes of lost dead letters on a broker",
-		Long:    auditHelp,
-		Example: auditExample,
-		Args:    cobra.NoArgs,
+		Use:   "audit",
+		Short: "Find the causes of lost dead letters on a broker",
+		Long: `Finds the causes of lost dead letters on a broker. These are dead-letter exchanges that are missing or
+lead nowhere, cycles, policies that shadow others, and limits that empty a queue of failed messages.
+It looks at every queue of the vhost, and changes nothing. Its user needs the tag "management" and
+any permission in the vhost. With "administrator", it also looks at permissions. The guide "Audit
+rules" explains each rule.
+
+The password comes from $RABBITMQ_PASSWORD or a file, never from the command line.
+
+Exit codes: 0 no errors (warnings are possible), 1 the audit failed, 2 wrong usage, 4 errors were
+found.`,
+		Example: `  RABBITMQ_ENDPOINT=http://localhost:15672 RABBITMQ_USERNAME=audit RABBITMQ_PASSWORD=secret \
+    rabbitmq-retry audit --vhost /
+
+  rabbitmq-retry audit --endpoint https://rabbitmq:15671 --username audit --password-file /run/secrets/password \
+    --all-vhosts --ignore parking-queue-ttl --output json`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := options.check(); err != nil {
 				return err
@@ -122,7 +118,12 @@ func (o auditOptions) run(ctx context.Context, client *broker.Client) (results, 
 		if err != nil {
 			return all, fmt.Errorf("read vhost %q: %w", vhost, err)
 		}
-		all.add(vhost, audit.Without(audit.Vhost(live, users[vhost]...), o.ignore))
+		findings := audit.Without(audit.Vhost(live, users[vhost]...), o.ignore)
+		errors, warnings := audit.Count(findings)
+		all.Errors, all.Warnings = all.Errors+errors, all.Warnings+warnings
+		for _, f := range findings {
+			all.Findings = append(all.Findings, vhostFinding{vhost, f})
+		}
 	}
 	return all, nil
 }
@@ -153,14 +154,6 @@ type results struct {
 type vhostFinding struct {
 	Vhost string `json:"vhost"`
 	audit.Finding
-}
-
-func (r *results) add(vhost string, findings []audit.Finding) {
-	errors, warnings := audit.Count(findings)
-	r.Errors, r.Warnings = r.Errors+errors, r.Warnings+warnings
-	for _, f := range findings {
-		r.Findings = append(r.Findings, vhostFinding{vhost, f})
-	}
 }
 
 // print writes a line per finding, and its details below, since sentences do not fit into columns.

@@ -41,7 +41,7 @@ func File(file, name, variable string) Source {
 
 // Or takes missing sources from another set.
 func (s Set) Or(other Set) Set {
-	return Set{CA: s.CA.Or(other.CA), Cert: s.Cert.Or(other.Cert), Key: s.Key.Or(other.Key)}
+	return Set{CA: s.CA.or(other.CA), Cert: s.Cert.or(other.Cert), Key: s.Key.or(other.Key)}
 }
 
 // Check finds mistakes without reading files.
@@ -104,8 +104,8 @@ type Source struct {
 // Given reports whether the source has a file or a text.
 func (s Source) Given() bool { return s.File != "" || s.PEM != "" }
 
-// Or returns the other source if only that one is given.
-func (s Source) Or(other Source) Source {
+// or returns the other source if only that one is given.
+func (s Source) or(other Source) Source {
 	if s.Given() || !other.Given() {
 		return s
 	}
@@ -145,34 +145,26 @@ func (s Source) read() ([]byte, error) {
 	return text, err
 }
 
-// Remedies for connections that fail with a TLS error. The provider and the sidecar share the variables.
-const (
-	trustAuthority = "the authority that signed the broker's certificate is not trusted here. Name the authority's certificate in " +
-		"RABBITMQ_CACERT, in cacert_file of the provider block, or with --cacert of rabbitmq-retry"
-	nameCertificate = "the broker asks for a client certificate that it trusts. Name a certificate and its key in " +
-		"RABBITMQ_CLIENTCERT and RABBITMQ_CLIENTKEY, in clientcert_file and clientkey_file of the provider block, " +
-		"or with --clientcert and --clientkey of rabbitmq-retry"
-	useItsName = "connect to the broker by a name in its certificate"
-)
-
 // clientRefused matches the TLS alerts from brokers that refuse a client's missing or untrusted certificate. Go
 // has only texts for them, and in TLS 1.3 they come with the first read.
 var clientRefused = regexp.MustCompile("remote error: tls: " +
 	"(certificate required|bad certificate|unknown certificate|handshake failure|certificate unknown)")
 
-// Remedy says what to do about a TLS error. For other errors, or without a known remedy, it returns "".
+// Remedy says what to do about a TLS error. For other errors, or without a known remedy, it returns "". The provider
+// and the sidecar share the variables that it names.
 func Remedy(err error) string {
 	var authority x509.UnknownAuthorityError
 	var name x509.HostnameError
 	switch {
-	case err == nil:
-		return ""
 	case errors.As(err, &authority):
-		return trustAuthority
+		return "the authority that signed the broker's certificate is not trusted here. Name the authority's certificate in " +
+			"RABBITMQ_CACERT, in cacert_file of the provider block, or with --cacert of rabbitmq-retry"
 	case errors.As(err, &name):
-		return useItsName
+		return "connect to the broker by a name in its certificate"
 	case clientRefused.MatchString(err.Error()):
-		return nameCertificate
+		return "the broker asks for a client certificate that it trusts. Name a certificate and its key in " +
+			"RABBITMQ_CLIENTCERT and RABBITMQ_CLIENTKEY, in clientcert_file and clientkey_file of the provider block, " +
+			"or with --clientcert and --clientkey of rabbitmq-retry"
 	}
 	return ""
 }

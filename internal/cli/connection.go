@@ -20,14 +20,10 @@ const EnvURI = "RABBITMQ_URI"
 
 // Connection has the brokers' addresses and the credentials for AMQP. Flags take precedence over the environment.
 type Connection struct {
+	Getenv                              func(string) string
 	uris                                []string
 	uriFile, usernameFile, passwordFile string
-	certificates                        Certificates
-}
-
-// NewConnection makes a connection that reads this environment.
-func NewConnection(getenv func(string) string) Connection {
-	return Connection{certificates: Certificates{Getenv: getenv}}
+	certificates                        certificateFlags
 }
 
 // AddFlags adds --uri, --uri-file, --username-file and --password-file, and the flags of the certificates.
@@ -40,7 +36,7 @@ func (c *Connection) AddFlags(cmd *cobra.Command) {
 	flags.StringVar(&c.passwordFile, "password-file", "", "`file` with the password, instead of the URI's password")
 	cmd.MarkFlagsMutuallyExclusive("uri", "uri-file")
 	connecting(cmd, "uri", "uri-file", "username-file", "password-file")
-	c.certificates.AddFlags(cmd)
+	c.certificates.addTo(cmd)
 }
 
 // Brokers reads addresses and credentials. It is an [amqpconn.Brokers]: each session calls it again, so that files with
@@ -50,11 +46,11 @@ func (c *Connection) Brokers() ([]amqpconn.URI, error) {
 	if err != nil {
 		return nil, err
 	}
-	username, err := ReadSecret("--username-file", c.usernameFile)
+	username, err := readSecret("--username-file", c.usernameFile)
 	if err != nil {
 		return nil, err
 	}
-	password, err := ReadSecret("--password-file", c.passwordFile)
+	password, err := readSecret("--password-file", c.passwordFile)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +61,7 @@ func (c *Connection) Brokers() ([]amqpconn.URI, error) {
 }
 
 func (c *Connection) readURIs() ([]amqpconn.URI, error) {
-	name, raw := "$"+EnvURI, c.certificates.Getenv(EnvURI)
+	name, raw := "$"+EnvURI, c.Getenv(EnvURI)
 	switch {
 	case len(c.uris) > 0:
 		name, raw = "--uri", strings.Join(c.uris, "\n")
@@ -79,7 +75,7 @@ func (c *Connection) readURIs() ([]amqpconn.URI, error) {
 	if raw == "" {
 		return nil, fmt.Errorf("no broker: set %s, or write --uri-file or --uri", EnvURI)
 	}
-	certificates, err := c.certificates.Set()
+	certificates, err := c.certificates.set(c.Getenv)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +83,7 @@ func (c *Connection) readURIs() ([]amqpconn.URI, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	if c.certificates.onCommandLine() && !slices.ContainsFunc(uris, amqpconn.URI.HasTLS) {
+	if c.certificates != (certificateFlags{}) && !slices.ContainsFunc(uris, amqpconn.URI.HasTLS) {
 		return nil, fmt.Errorf("%s: a connection without TLS takes no certificates; write amqps://", name)
 	}
 	if len(c.uris) > 0 && slices.ContainsFunc(uris, amqpconn.URI.HasPassword) {
@@ -97,14 +93,11 @@ func (c *Connection) readURIs() ([]amqpconn.URI, error) {
 	return uris, nil
 }
 
-// Certificates has the files of the TLS certificates. Flags take precedence over the environment. No flag takes a secret.
-type Certificates struct {
-	Getenv        func(string) string
-	ca, cert, key string
-}
+// certificateFlags are the files of the TLS certificates on the command line. No flag takes a secret.
+type certificateFlags struct{ ca, cert, key string }
 
-// AddFlags adds --cacert, --clientcert and --clientkey.
-func (c *Certificates) AddFlags(cmd *cobra.Command) {
+// addTo adds --cacert, --clientcert and --clientkey.
+func (c *certificateFlags) addTo(cmd *cobra.Command) {
 	add := func(value *string, flag, what, variable, pem string) {
 		cmd.Flags().StringVar(value, flag, "", fmt.Sprintf("PEM `file` with %s (default: $%s, or the text in $%s)", what, variable, pem))
 	}
@@ -114,22 +107,19 @@ func (c *Certificates) AddFlags(cmd *cobra.Command) {
 	connecting(cmd, "cacert", "clientcert", "clientkey")
 }
 
-// onCommandLine reports whether the user wrote one of the flags.
-func (c *Certificates) onCommandLine() bool { return c.ca+c.cert+c.key != "" }
-
-// Set has the certificates from flags and environment.
-func (c *Certificates) Set() (certificates.Set, error) {
+// set has the certificates from flags and environment. Flags take precedence.
+func (c *certificateFlags) set(getenv func(string) string) (certificates.Set, error) {
 	flags := certificates.Set{
 		CA:   certificates.File(c.ca, "--cacert", certificates.EnvCAPEM),
 		Cert: certificates.File(c.cert, "--clientcert", certificates.EnvCertPEM),
 		Key:  certificates.File(c.key, "--clientkey", certificates.EnvKeyPEM),
 	}
-	set := flags.Or(certificates.Environment(c.Getenv))
+	set := flags.Or(certificates.Environment(getenv))
 	return set, set.Check()
 }
 
-// ReadSecret reads a file with one line. It returns "" if no file is named.
-func ReadSecret(flag, name string) (string, error) {
+// readSecret reads a file with one line. It returns "" if no file is named.
+func readSecret(flag, name string) (string, error) {
 	if name == "" {
 		return "", nil
 	}

@@ -20,7 +20,8 @@ const (
 
 // Endpoint has the management API's address and credentials. Flags take precedence over the environment.
 type Endpoint struct {
-	Certificates                Certificates
+	Getenv                      func(string) string
+	certificates                certificateFlags
 	url, username, passwordFile string
 	// password belongs to a user whose name and password come from [Connection.Management].
 	password string
@@ -32,19 +33,19 @@ func (e *Endpoint) AddFlags(cmd *cobra.Command) {
 	flags.StringVar(&e.url, "endpoint", "", "`URL` of the management API (default: $"+EnvEndpoint+")")
 	flags.StringVar(&e.username, "username", "", "`user` of the management API (default: $"+EnvUsername+")")
 	flags.StringVar(&e.passwordFile, "password-file", "", "`file` with the user's password (default: the password in $"+EnvPassword+")")
-	e.Certificates.AddFlags(cmd)
+	e.certificates.addTo(cmd)
 }
 
 // Client creates a client, which does not connect yet. Its errors are about flags, variables and files.
 func (e *Endpoint) Client() (*broker.Client, error) {
-	certificates, err := e.Certificates.Set()
+	certificates, err := e.certificates.set(e.Getenv)
 	if err != nil {
 		return nil, err
 	}
 	config := broker.Config{
-		Endpoint:     cmp.Or(e.url, e.Certificates.Getenv(EnvEndpoint)),
-		Username:     cmp.Or(e.username, e.Certificates.Getenv(EnvUsername)),
-		Password:     cmp.Or(e.password, e.Certificates.Getenv(EnvPassword)),
+		Endpoint:     cmp.Or(e.url, e.Getenv(EnvEndpoint)),
+		Username:     cmp.Or(e.username, e.Getenv(EnvUsername)),
+		Password:     cmp.Or(e.password, e.Getenv(EnvPassword)),
 		Certificates: certificates,
 		UserAgent:    "rabbitmq-retry/" + release.Version(),
 	}
@@ -54,7 +55,7 @@ func (e *Endpoint) Client() (*broker.Client, error) {
 	if config.Username == "" && !certificates.Cert.Given() {
 		return nil, fmt.Errorf("no user: set %s, or write --username", EnvUsername)
 	}
-	password, err := ReadSecret("--password-file", e.passwordFile)
+	password, err := readSecret("--password-file", e.passwordFile)
 	if err != nil {
 		return nil, err
 	}
@@ -67,8 +68,8 @@ func (e *Endpoint) Client() (*broker.Client, error) {
 
 // Management is a client for these brokers' management API. It has the user of AMQP, unless the environment names a user.
 func (c *Connection) Management(url string) (*broker.Client, error) {
-	e := Endpoint{Certificates: c.certificates, url: url}
-	if c.certificates.Getenv(EnvUsername) == "" {
+	e := Endpoint{Getenv: c.Getenv, certificates: c.certificates, url: url}
+	if c.Getenv(EnvUsername) == "" {
 		uris, err := c.Brokers()
 		if err != nil {
 			return nil, err

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -108,11 +109,7 @@ func (f *Flow) reasonCounters(m metric, reasons []string, before ...string) map[
 const otherReason = "other"
 
 func countReason(counters map[string]prometheus.Counter, reason string) {
-	c, found := counters[reason]
-	if !found {
-		c = counters[otherReason]
-	}
-	c.Inc()
+	cmp.Or(counters[reason], counters[otherReason]).Inc()
 }
 
 // Received counts a delivery.

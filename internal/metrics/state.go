@@ -36,9 +36,6 @@ type Report struct {
 	Oldest time.Time
 }
 
-// silence is how long a session can go without a report. After that, its loop hangs in a write.
-const silence = 10 * time.Second
-
 // state is the latest known state of the sessions of a pipeline or a delayed exchange.
 type state struct {
 	mu         sync.Mutex
@@ -103,6 +100,7 @@ func (f *Flow) status(now time.Time) Status {
 }
 
 func (s *state) problem(now time.Time) string {
+	const silence = 10 * time.Second // without a report for longer than that, the session's loop hangs in a write
 	switch silent := now.Sub(s.reportedAt); {
 	case s.stage != Consuming && s.lastError != nil:
 		return s.lastError.Error()

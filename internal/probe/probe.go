@@ -2,6 +2,7 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,9 +22,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/rules"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
-
-// lastAnswers is how long a stopping server lets requests finish.
-const lastAnswers = time.Second
 
 // Listen opens a port. [ParseAddress] describes the address.
 func Listen(ctx context.Context, address string) (net.Listener, error) {
@@ -57,6 +55,7 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, log
 		}
 	}()
 	return func() {
+		const lastAnswers = time.Second // for requests that have begun
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastAnswers)
 		defer cancel()
 		if server.Shutdown(ctx) != nil {
@@ -66,15 +65,13 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, log
 	}
 }
 
-// mostScrapes is how many scrapes are answered at a time.
-const mostScrapes = 4
-
 // Handler answers /healthz, /readyz and /metrics. The worker is stopping once the context is done.
 //
 // /healthz only says that the process runs: if an orchestrator killed a worker that waits for its broker, the broker
 // would deliver the messages again. /readyz fails only while no inbox is consumed, so one broken pipeline of many does
 // not stop a rollout. It asks sessions, not the broker, which without a majority answers while consuming hangs.
 func Handler(stopping context.Context, set *metrics.Set) http.Handler {
+	const mostScrapes = 4 // at a time
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "ok\n")
@@ -132,8 +129,6 @@ func answer(w http.ResponseWriter, r readiness) {
 	_ = encoder.Encode(r)
 }
 
-const loopback = "127.0.0.1"
-
 // errAddress says how to write an address. It does not quote an invalid one, which can be anything.
 var errAddress = errors.New("is not an address: write a port, such as 15695, or host:port, such as 0.0.0.0:15695. " +
 	"With a port alone, only this machine can connect")
@@ -141,18 +136,12 @@ var errAddress = errors.New("is not an address: write a port, such as 15695, or 
 // ParseAddress reads the address to listen on. Without a host, that is the loopback address, since the worker's metrics
 // need no password.
 func ParseAddress(address string) (string, error) {
-	host, port := "", address
-	if strings.Contains(address, ":") {
-		var err error
-		if host, port, err = net.SplitHostPort(address); err != nil {
-			return "", errAddress
-		}
+	if !strings.Contains(address, ":") {
+		address = ":" + address
 	}
-	if _, err := strconv.ParseUint(port, 10, 16); err != nil || strings.ContainsAny(host, "/@") {
+	host, port, err := net.SplitHostPort(address)
+	if _, invalid := strconv.ParseUint(port, 10, 16); err != nil || invalid != nil || strings.ContainsAny(host, "/@") {
 		return "", errAddress
 	}
-	if host == "" {
-		host = loopback
-	}
-	return net.JoinHostPort(host, port), nil
+	return net.JoinHostPort(cmp.Or(host, "127.0.0.1"), port), nil
 }

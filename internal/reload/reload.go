@@ -21,6 +21,12 @@ type File struct {
 	// Report gets the outcome of each reload, one after the other.
 	Report func(Outcome)
 	Logger *slog.Logger
+
+	configs    chan workerconfig.Config
+	inForce    []byte
+	generation int
+	// seen is the contents at the last look, or the error of that look.
+	seen string
 }
 
 // Outcome is the result of a change of the file.
@@ -50,25 +56,14 @@ func Read(path string) (workerconfig.Config, []byte, error) {
 // Follow sends each change of the file until the context is done. It starts with a file that differs from first. It
 // looks when the file changes, or when a signal asks for it.
 func (f File) Follow(ctx context.Context, first []byte, asked <-chan os.Signal) <-chan workerconfig.Config {
-	configs := make(chan workerconfig.Config)
-	follower := &follower{File: f, configs: configs, inForce: first, seen: string(first), generation: 1}
-	go follower.run(ctx, asked)
-	return configs
-}
-
-// follower knows the contents of the file at the last look.
-type follower struct {
-	File
-	configs    chan<- workerconfig.Config
-	inForce    []byte
-	generation int
-	// seen is the contents at the last look, or the error of that look.
-	seen string
+	f.configs, f.inForce, f.seen, f.generation = make(chan workerconfig.Config), first, string(first), 1
+	go f.run(ctx, asked)
+	return f.configs
 }
 
 // look puts the configuration in force if it is new and valid. It refuses the same file only once, unless a signal asks
 // for a look.
-func (f *follower) look(ctx context.Context, asked bool) {
+func (f *File) look(ctx context.Context, asked bool) {
 	config, data, err := Read(f.Path)
 	seen := string(data)
 	if data == nil {
@@ -105,7 +100,7 @@ const writeGrace = 250 * time.Millisecond
 var lookEvery = 30 * time.Second
 
 // run looks whenever something changes in the file's folder.
-func (f *follower) run(ctx context.Context, asked <-chan os.Signal) {
+func (f *File) run(ctx context.Context, asked <-chan os.Signal) {
 	folder, stop := f.watch()
 	defer stop()
 	regularly := time.NewTicker(lookEvery)
@@ -137,7 +132,7 @@ func (f *follower) run(ctx context.Context, asked <-chan os.Signal) {
 // watch watches the folder, since the file is replaced rather than written. Editors do that, and so does Kubernetes,
 // where the file is a link through another link in the same folder. If the system has no watches left, only the regular
 // look remains.
-func (f *follower) watch() (folder *fsnotify.Watcher, stop func()) {
+func (f *File) watch() (folder *fsnotify.Watcher, stop func()) {
 	folder, err := fsnotify.NewWatcher()
 	if err == nil {
 		err = folder.Add(filepath.Dir(f.Path))

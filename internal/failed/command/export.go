@@ -14,19 +14,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/operation"
 )
 
-const exportHelp = `Writes failed messages as JSON, one per line. The guide "Files and queues of other systems" describes the format.
-The messages stay in the queue. With --remove, each message is written to the disk, and then taken out. "failed
-import" puts the messages back unchanged. With --decode, you can edit bodies whose content_encoding is gzip or
-deflate: an import compresses them again.
-
-Needs: read on <pipeline>.failed. With --queue: read on the queue.`
-
-const exportExample = `  rabbitmq-retry failed export orders --reason unrecoverable --file unrecoverable.jsonl
-
-  # Choose with jq: each line counts as the id of its message.
-  rabbitmq-retry failed export orders | jq -c 'select(.properties.headers.tenant == "a")' |
-    rabbitmq-retry failed replay orders --ids - --yes`
-
 type exportOptions struct {
 	options
 	removes, decode bool
@@ -35,12 +22,21 @@ type exportOptions struct {
 func newExport(target targetFlags) *cobra.Command {
 	o := &exportOptions{options: options{targetFlags: target}}
 	cmd := &cobra.Command{
-		Use:     "export [PIPELINE]",
-		Short:   "Write failed messages to a file",
-		Long:    exportHelp,
-		Example: exportExample,
-		Args:    cobra.MaximumNArgs(1),
-		RunE:    o.run,
+		Use:   "export [PIPELINE]",
+		Short: "Write failed messages to a file",
+		Long: `Writes failed messages as JSON, one per line. The guide "Files and queues of other systems" describes the format.
+The messages stay in the queue. With --remove, each message is written to the disk, and then taken out. "failed
+import" puts the messages back unchanged. With --decode, you can edit bodies whose content_encoding is gzip or
+deflate: an import compresses them again.
+
+Needs: read on <pipeline>.failed. With --queue: read on the queue.`,
+		Example: `  rabbitmq-retry failed export orders --reason unrecoverable --file unrecoverable.jsonl
+
+  # Choose with jq: each line counts as the id of its message.
+  rabbitmq-retry failed export orders | jq -c 'select(.properties.headers.tenant == "a")' |
+    rabbitmq-retry failed replay orders --ids - --yes`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: o.run,
 	}
 	o.addFlags(cmd)
 	flags := cmd.Flags()
@@ -70,19 +66,18 @@ func (o *exportOptions) run(cmd *cobra.Command, args []string) error {
 
 // export writes messages that stay in the queue.
 func (o *exportOptions) export(stdout output) error {
-	var to *operation.Sink
-	var spool *os.File // a temporary file, whose content then goes to stdout
+	var f *os.File
 	var err error
 	if o.keep != "" {
-		to, err = newSink("--file", o.keep)
-	} else if spool, err = temporary(); err == nil {
-		to = operation.NewSink(spool, "")
+		f, err = createFile("--file", o.keep)
 	} else {
-		err = cli.RuntimeError{Err: err}
+		f, err = temporary() // its content then goes to stdout
+		err = cli.Runtime(err)
 	}
 	if err != nil {
 		return err
 	}
+	to := operation.NewSink(f, o.keep)
 	if o.decode {
 		to.Encode = file.EncodeDecoded
 	}
@@ -93,9 +88,9 @@ func (o *exportOptions) export(stdout output) error {
 		return false
 	})
 	// A slow reader of stdout would keep the messages from the queue, so the messages are written after the look.
-	if spool != nil && to.Keep() == nil {
-		_, rewound := spool.Seek(0, io.SeekStart)
-		_, copied := io.Copy(stdout, spool)
+	if o.keep == "" && to.Keep() == nil {
+		_, rewound := f.Seek(0, io.SeekStart)
+		_, copied := io.Copy(stdout, f)
 		err = errors.Join(err, rewound, copied)
 	}
 	if err = to.CloseAfter(err); err != nil {
@@ -104,15 +99,6 @@ func (o *exportOptions) export(stdout output) error {
 	o.sayHidden(look)
 	o.terminal.say("exported %s of %s; %s", failed.Messages(to.Lines), o.target.Name, back(look.Result))
 	return errors.Join(o.notBack(look.Result), o.notFound(look))
-}
-
-// newSink creates a file for messages.
-func newSink(flag, name string) (*operation.Sink, error) {
-	f, err := createFile(flag, name)
-	if err != nil {
-		return nil, err
-	}
-	return operation.NewSink(f, name), nil
 }
 
 // createFile creates a file. It refuses an existing file, which can be the only copy of its messages.

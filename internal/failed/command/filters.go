@@ -63,7 +63,6 @@ func (f *filters) given() bool {
 	return f.plain.Selective() || len(f.headers)+f.Scan+f.Limit > 0 || f.since+f.until+f.olderThan+f.ids != ""
 }
 
-// parse reads the flags.
 func (f *filters) parse(stdin io.Reader, now time.Time) (filter failed.Filter, err error) {
 	filter = f.plain
 	if filter.Since, err = moment("--since", f.since, now); err != nil {

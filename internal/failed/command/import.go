@@ -20,29 +20,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
-const importHelp = `Puts messages from a file of "failed export" into the failed queue, unchanged and with their old ids. It drops only
-the parts that a queue cannot keep, such as an expiration, and lists them. With --replay, the messages go to their work
-queues instead, without a look at the failed queue. A message that is still there is then duplicated.
-
-It reads the whole file first, and publishes nothing from a damaged file. It skips a message that is in the queue
-already, with the same id and content. If the file was edited, a message in the queue can have the same id and other
-content. In this case, it imports nothing. With --replace, it replaces the message in the queue, and takes the old one
-out only after the broker has confirmed the new one. "failed delete --run RUN" undoes an import. To undo an import with
---replace, import the earlier file with --replace.
-
-Needs: read on <pipeline>.failed, write on <pipeline>.failed. With --replay: write on <pipeline>.return instead. With
---queue: read on the queue, write on amq.default instead. With --allow-duplicates: only write.`
-
-const importExample = `  rabbitmq-retry failed import orders unrecoverable.jsonl
-
-  # Correct messages, and replace them in the queue.
-  rabbitmq-retry failed export orders --reason malformed --decode --file malformed.jsonl
-  jq -c '.body |= (fromjson | .currency = "EUR" | tojson)' malformed.jsonl > corrected.jsonl
-  rabbitmq-retry failed import orders corrected.jsonl --replace
-
-  # Edit messages on the way to their work queues.
-  jq -c '.properties.headers.tenant = "b"' unrecoverable.jsonl | rabbitmq-retry failed import orders - --replay --yes`
-
 // importOptions are the options of "import", and its run.
 type importOptions struct {
 	options
@@ -58,14 +35,32 @@ type importOptions struct {
 func newImport(target targetFlags) *cobra.Command {
 	o := &importOptions{options: options{targetFlags: target}}
 	o.options.Scan = math.MaxInt
-	const most = 2
 	cmd := &cobra.Command{
-		Use:     "import [PIPELINE] FILE",
-		Short:   "Put messages from a file back",
-		Long:    importHelp,
-		Example: importExample,
-		Args:    cobra.RangeArgs(1, most),
-		RunE:    o.run,
+		Use:   "import [PIPELINE] FILE",
+		Short: "Put messages from a file back",
+		Long: `Puts messages from a file of "failed export" into the failed queue, unchanged and with their old ids. It drops only
+the parts that a queue cannot keep, such as an expiration, and lists them. With --replay, the messages go to their work
+queues instead, without a look at the failed queue. A message that is still there is then duplicated.
+
+It reads the whole file first, and publishes nothing from a damaged file. It skips a message that is in the queue
+already, with the same id and content. If the file was edited, a message in the queue can have the same id and other
+content. In this case, it imports nothing. With --replace, it replaces the message in the queue, and takes the old one
+out only after the broker has confirmed the new one. "failed delete --run RUN" undoes an import. To undo an import with
+--replace, import the earlier file with --replace.
+
+Needs: read on <pipeline>.failed, write on <pipeline>.failed. With --replay: write on <pipeline>.return instead. With
+--queue: read on the queue, write on amq.default instead. With --allow-duplicates: only write.`,
+		Example: `  rabbitmq-retry failed import orders unrecoverable.jsonl
+
+  # Correct messages, and replace them in the queue.
+  rabbitmq-retry failed export orders --reason malformed --decode --file malformed.jsonl
+  jq -c '.body |= (fromjson | .currency = "EUR" | tojson)' malformed.jsonl > corrected.jsonl
+  rabbitmq-retry failed import orders corrected.jsonl --replace
+
+  # Edit messages on the way to their work queues.
+  jq -c '.properties.headers.tenant = "b"' unrecoverable.jsonl | rabbitmq-retry failed import orders - --replay --yes`,
+		Args: cobra.RangeArgs(1, 2),
+		RunE: o.run,
 	}
 	o.targetFlags.addFlags(cmd)
 	flags := cmd.Flags()
@@ -101,9 +96,8 @@ func (o *importOptions) run(cmd *cobra.Command, args []string) error {
 // open copies stdin to a temporary file, since the messages are read twice.
 func (o *importOptions) open(stdin io.Reader) (err error) {
 	if o.name == "-" {
-		if o.file, err = temporary(); err == nil {
-			o.from = io.TeeReader(stdin, o.file)
-		}
+		o.file, err = temporary()
+		o.from = io.TeeReader(stdin, o.file)
 		return err
 	}
 	if err := cli.MustBeFile("FILE", o.name); err != nil {
@@ -271,11 +265,10 @@ func (o *importOptions) inPlace() string {
 }
 
 func (o *importOptions) sayReplaced(removed transfer.Result) {
-	meant := o.ToReplace
-	if meant == 0 {
+	if o.ToReplace == 0 {
 		return
 	}
-	o.terminal.say("replaced %d of %s with the same ids", removed.Dropped, failed.Messages(meant))
+	o.terminal.say("replaced %d of %s with the same ids", removed.Dropped, failed.Messages(o.ToReplace))
 	o.sayVanished(removed)
 	if removed.Unverified {
 		o.terminal.say("up to %s of them can still be in %s", failed.Messages(removed.MostDoubled()), o.target.Name)

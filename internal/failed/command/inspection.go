@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -136,15 +137,15 @@ func (o *options) progress(line func(transfer.Progress) string) func(transfer.Pr
 
 // saving runs do with the file that keeps messages, if one is named. If nothing was made durable, the file is removed.
 func (o *options) saving(ctx context.Context, flag string, do func(context.Context) error) (err error) {
-	var others []hasStat
+	var messages *os.File
 	if o.keep != "" {
-		if o.saved, err = newSink(flag, o.keep); err != nil {
+		if messages, err = createFile(flag, o.keep); err != nil {
 			return err
 		}
+		o.saved = operation.NewSink(messages, o.keep)
 		defer o.saved.CloseKept()
-		others = append(others, o.saved)
 	}
-	if err := canRecord(o.record, others...); err != nil {
+	if err := canRecord(o.record, messages); err != nil {
 		return err
 	}
 	return do(ctx)
@@ -216,12 +217,11 @@ func hidden(r operation.Look) (lines []string) {
 // sayOversized names the messages that are too large for the broker.
 func (o *options) sayOversized(p transfer.Result) {
 	const shown = 20
-	for i, large := range p.Oversized {
-		if i == shown {
-			o.terminal.say("%s more are too large", failed.Messages(len(p.Oversized)-shown))
-			return
-		}
+	for _, large := range p.Oversized[:min(shown, len(p.Oversized))] {
 		o.terminal.say("%s skipped: its body of %d bytes is larger than the broker's max_message_size, %d", o.named(large), large.Size, large.Max)
+	}
+	if more := len(p.Oversized) - shown; more > 0 {
+		o.terminal.say("%s more are too large", failed.Messages(more))
 	}
 }
 

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,7 +28,7 @@ type pageFlags struct {
 }
 
 // bodiesOf are the values of --bodies.
-var bodiesOf = map[string]page.Bodies{"": page.BodyHeads, "none": page.NoBodies, "head": page.BodyHeads, "all": page.AllBodies}
+var bodiesOf = map[string]int{"": page.BodyHeads, "none": page.NoBodies, "head": page.BodyHeads, "all": page.AllBodies}
 
 func (p *pageFlags) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
@@ -170,11 +171,7 @@ func writeFile(name string, write func(io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	err = write(f)
-	if closed := f.Close(); err == nil {
-		err = cli.Runtime(closed)
-	}
-	if err != nil {
+	if err = cmp.Or(write(f), cli.Runtime(f.Close())); err != nil {
 		_ = os.Remove(name)
 	}
 	return err

@@ -57,23 +57,19 @@ func (o *options) remove(ctx context.Context) error {
 	return cmp.Or(o.recordEnd(record, counts, p, err, operation.Unremoved(p, meant)), unfound)
 }
 
-const deleteHelp = `Takes failed messages out of the queue. With --export, it writes each message to the disk first, and
-"failed import" puts the messages back. With --discard, the messages are lost.
-
-Needs: read on <pipeline>.failed. With --queue: read on the queue.`
-
-const deleteExample = `  rabbitmq-retry failed delete orders --reason unrecoverable --export deleted.jsonl --yes
-
-  rabbitmq-retry failed delete orders --older-than 720h --discard --yes`
-
 func newDelete(target targetFlags) *cobra.Command {
 	o, discard := &options{targetFlags: target}, false
 	cmd := &cobra.Command{
-		Use:     "delete [PIPELINE]",
-		Short:   "Take failed messages out of the queue, to a file or for good",
-		Long:    deleteHelp,
-		Example: deleteExample,
-		Args:    cobra.MaximumNArgs(1),
+		Use:   "delete [PIPELINE]",
+		Short: "Take failed messages out of the queue, to a file or for good",
+		Long: `Takes failed messages out of the queue. With --export, it writes each message to the disk first, and
+"failed import" puts the messages back. With --discard, the messages are lost.
+
+Needs: read on <pipeline>.failed. With --queue: read on the queue.`,
+		Example: `  rabbitmq-retry failed delete orders --reason unrecoverable --export deleted.jsonl --yes
+
+  rabbitmq-retry failed delete orders --older-than 720h --discard --yes`,
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.read(cmd, args); err != nil {
 				return err

@@ -11,21 +11,19 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
-const repairHelp = `Replaces messages that AMQP 0-9-1 cannot carry by copies that it can carry. A message that was published over
+func newRepair(target targetFlags) *cobra.Command {
+	o := &options{targetFlags: target}
+	cmd := &cobra.Command{
+		Use:   "repair [PIPELINE]",
+		Short: "Replace messages from AMQP 1.0 that end other commands with error 541",
+		Long: `Replaces messages that AMQP 0-9-1 cannot carry by copies that it can carry. A message that was published over
 AMQP 1.0 can contain a type that AMQP 0-9-1 lacks, such as a UUID, or copies of the broker's own annotations. If another
 command reads such a message, the broker closes its connection. The copy has the same body, and its dead-letter-error
 lists values that changed. The original is taken out only after the broker has confirmed the copy. All other messages
 stay unchanged. If the run is interrupted, their order can change.
 
 Needs: read on <pipeline>.failed, write on <pipeline>.failed. With --queue <name>.delay.unrouted, the unrouted queue of a
-delayed exchange: read and write on that queue.`
-
-func newRepair(target targetFlags) *cobra.Command {
-	o := &options{targetFlags: target}
-	cmd := &cobra.Command{
-		Use:     "repair [PIPELINE]",
-		Short:   "Replace messages from AMQP 1.0 that end other commands with error 541",
-		Long:    repairHelp,
+delayed exchange: read and write on that queue.`,
 		Example: "  rabbitmq-retry failed repair orders",
 		Args:    cobra.MaximumNArgs(1),
 		RunE:    o.repair,
@@ -39,7 +37,7 @@ func (o *options) repair(cmd *cobra.Command, args []string) error {
 	if _, err := o.find(cmd, args, 0); err != nil {
 		return err
 	}
-	if err := canRecord(o.record); err != nil {
+	if err := canRecord(o.record, nil); err != nil {
 		return err
 	}
 	ctx := cmd.Context()

@@ -96,8 +96,7 @@ func newReplay(target targetFlags) *cobra.Command {
 	flags.StringVar(&o.to, "to", "", "`queue` to send the messages to, instead of the queues that they failed in")
 	flags.StringVar(&o.until, "wait", "", "wait until the pipeline has given up, or for this `duration`; say how many messages came back")
 	flags.Lookup("wait").NoOptDefVal = untilGivenUp
-	const tenth = 10
-	flags.IntVar(&o.stopIfBack, "stop-if-back", tenth, "stop once more than this `percentage` of the sent messages is back; 100 never stops")
+	flags.IntVar(&o.stopIfBack, "stop-if-back", 10, "stop once more than this `percentage` of the sent messages is back; 100 never stops")
 	o.addEndpoint(cmd)
 	o.addTakingFlags(cmd, "original messages", "replayed")
 	return cmd

@@ -21,19 +21,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
-const statusExample = `  # All pipelines and delayed exchanges of the worker's configuration, and the first failure in each.
-  rabbitmq-retry status --config worker.json --look
-
-  # The queues of one of them.
-  rabbitmq-retry status orders --config worker.json
-  rabbitmq-retry status orders --config worker.json -o json
-
-  # A page for a browser, with the findings of the audit.
-  rabbitmq-retry status --endpoint http://localhost:15672 -o html --file status.html
-
-  # What waits in each level of a delayed exchange, and when the last of it is due.
-  rabbitmq-retry status events --config worker.json --levels`
-
 // statusOptions are the options of "status".
 type statusOptions struct {
 	targetFlags
@@ -68,9 +55,20 @@ Exit code 4: a queue is missing, the user cannot look at it, or an inbox has no 
 Needs: read on each of these queues, as in operator_permissions["status"] of a pipeline or a delayed exchange. RabbitMQ
 before 4.3 needs no permission to count, but --look needs read on the failed queues. The management API needs the tag
 management. Its user is the user of AMQP, or $RABBITMQ_USERNAME with $RABBITMQ_PASSWORD.`,
-		Example: statusExample,
-		Args:    cobra.MaximumNArgs(1),
-		RunE:    o.run,
+		Example: `  # All pipelines and delayed exchanges of the worker's configuration, and the first failure in each.
+  rabbitmq-retry status --config worker.json --look
+
+  # The queues of one of them.
+  rabbitmq-retry status orders --config worker.json
+  rabbitmq-retry status orders --config worker.json -o json
+
+  # A page for a browser, with the findings of the audit.
+  rabbitmq-retry status --endpoint http://localhost:15672 -o html --file status.html
+
+  # What waits in each level of a delayed exchange, and when the last of it is due.
+  rabbitmq-retry status events --config worker.json --levels`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: o.run,
 	}
 	o.addFlags(cmd)
 	flags := cmd.Flags()
@@ -128,7 +126,6 @@ func (o *statusOptions) run(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// count finds the queues, and counts them.
 func (o *statusOptions) count(ctx context.Context, args []string) ([]operation.Summary, error) {
 	var counting operation.Counting
 	defer counting.Close()
@@ -237,7 +234,6 @@ func number(n *int) string {
 	return fmt.Sprint(*n)
 }
 
-// writeQueues writes a line for each queue.
 func (o *statusOptions) writeQueues(w io.Writer, summaries []operation.Summary) error {
 	statuses := []operation.QueueStatus{}
 	for _, s := range summaries {

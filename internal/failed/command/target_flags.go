@@ -30,7 +30,7 @@ type targetFlags struct {
 }
 
 func newTarget(getenv func(string) string) targetFlags {
-	return targetFlags{connection: cli.NewConnection(getenv), source: cli.Config{Getenv: getenv}}
+	return targetFlags{connection: cli.Connection{Getenv: getenv}, source: cli.Config{Getenv: getenv}}
 }
 
 func (t *targetFlags) addFlags(cmd *cobra.Command) {

@@ -27,11 +27,7 @@ type terminal struct {
 	width int
 }
 
-var (
-	errNobody = errors.New("this needs an answer, and there is no terminal: write --yes to answer yes")
-	// errDeclined says that the user answered no.
-	errDeclined = cli.RuntimeError{Err: errors.New("nothing was changed")}
-)
+var errNobody = errors.New("this needs an answer, and there is no terminal: write --yes to answer yes")
 
 // ask asks a question with the answers y and n. Without a terminal it returns an error.
 func (t *terminal) ask(ctx context.Context, question string) error {
@@ -52,22 +48,19 @@ func (t *terminal) ask(ctx context.Context, question string) error {
 	case err != nil:
 		return errNobody
 	case ended, answer != "y" && answer != "yes":
-		return errDeclined
+		return cli.RuntimeError{Err: errors.New("nothing was changed")}
 	}
 	return nil
 }
 
 // line replaces the line of progress on a terminal; "" removes it. A file gets no such lines, since it has the summary.
 func (t *terminal) line(text string) {
-	if !isTerminal(t.err) {
+	if !isTerminal(t.err) || text == "" && t.width == 0 {
 		return
 	}
 	text = failed.Printable(text)
-	padding := max(0, t.width-len(text))
-	if text != "" || t.width > 0 {
-		_, _ = fmt.Fprintf(t.err, "\r%s%s", text, strings.Repeat(" ", padding))
-	}
-	if text == "" && t.width > 0 {
+	_, _ = fmt.Fprintf(t.err, "\r%s%s", text, strings.Repeat(" ", max(0, t.width-len(text))))
+	if text == "" {
 		_, _ = fmt.Fprint(t.err, "\r")
 	}
 	t.width = len(text)
@@ -111,11 +104,9 @@ func (t *terminal) record(r operation.Record, file string) error {
 
 const onlyOwner = 0o600
 
-type hasStat interface{ Stat() (os.FileInfo, error) }
-
 // canRecord returns an error if no record can be written to the file, since the run could not be documented afterwards. The
-// record also must not go to one of the other files.
-func canRecord(name string, others ...hasStat) error {
+// record also must not go to the file of the messages, if there is one.
+func canRecord(name string, messages *os.File) error {
 	if name == "" {
 		return nil
 	}
@@ -128,10 +119,8 @@ func canRecord(name string, others ...hasStat) error {
 	if err != nil {
 		return fmt.Errorf("--record: %w", err)
 	}
-	for _, other := range others {
-		if info, err := other.Stat(); err == nil && os.SameFile(ours, info) {
-			return fmt.Errorf("--record: %s is the file of the messages; choose another name", name)
-		}
+	if info, err := messages.Stat(); err == nil && os.SameFile(ours, info) { // without a file, Stat returns an error
+		return fmt.Errorf("--record: %s is the file of the messages; choose another name", name)
 	}
 	return nil
 }

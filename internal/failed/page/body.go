@@ -30,12 +30,9 @@ func pretty(body []byte, cut bool, mask Mask) string {
 
 // whole is the text without the beginning of a last character that was cut.
 func whole(text []byte) []byte {
-	for i := 1; i < utf8.UTFMax && i <= len(text); i++ {
-		if last := text[len(text)-i:]; utf8.RuneStart(last[0]) {
-			if !utf8.FullRune(last) {
-				return text[:len(text)-i]
-			}
-			break
+	for i := max(0, len(text)-utf8.UTFMax+1); i < len(text); i++ {
+		if utf8.RuneStart(text[i]) && !utf8.FullRune(text[i:]) {
+			return text[:i]
 		}
 	}
 	return text
@@ -50,9 +47,6 @@ type indenter struct {
 	most int
 }
 
-// errTooLarge says that JSON would be too deep or too long with a line for each member.
-var errTooLarge = errors.New("too large")
-
 // indented returns false unless the body is a JSON object or array, or the beginning of one. Numbers keep their spelling.
 func indented(body []byte, cut bool, mask Mask) (string, bool) {
 	if first := bytes.TrimLeft(body, " \t\r\n"); len(first) == 0 || first[0] != '{' && first[0] != '[' {
@@ -60,14 +54,11 @@ func indented(body []byte, cut bool, mask Mask) (string, bool) {
 	}
 	w := &indenter{Decoder: json.NewDecoder(bytes.NewReader(body)), mask: mask, most: 8*len(body) + 1<<10}
 	w.UseNumber()
-	err := w.value("\n")
-	if err == nil {
-		if _, more := w.Token(); !errors.Is(more, io.EOF) {
-			return "", false
-		}
+	if err := w.value("\n"); err != nil {
+		return w.to.String(), cut && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF))
 	}
-	ends := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
-	return w.to.String(), err == nil || cut && ends
+	_, more := w.Token()
+	return w.to.String(), errors.Is(more, io.EOF)
 }
 
 // value writes the next value. A line of the value begins with indent.
@@ -82,10 +73,11 @@ func (w *indenter) value(indent string) error {
 		return nil
 	}
 	w.to.WriteRune(rune(open))
+	const maxIndent = 200 // deeper than people can read
 	inner := indent + "  "
 	for first := true; w.More(); first = false {
 		if len(inner) > maxIndent || w.to.Len() > w.most {
-			return errTooLarge
+			return errors.New("too deep or too long with a line for each member")
 		}
 		if !first {
 			w.to.WriteByte(',')
@@ -109,10 +101,6 @@ func (w *indenter) value(indent string) error {
 	return nil
 }
 
-// maxIndent is deeper than people can read.
-const maxIndent = 200
-
-// member writes a name and its value.
 func (w *indenter) member(indent string) error {
 	name, err := w.Token()
 	if err != nil {

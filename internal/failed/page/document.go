@@ -20,9 +20,6 @@ import (
 //go:embed style.css
 var style string
 
-// escape makes markup of a text.
-var escape = html.EscapeString
-
 // markup is text that a document does not escape.
 type markup string
 
@@ -34,7 +31,7 @@ func (d document) put(constant markup, arguments ...any) {
 	for i, argument := range arguments {
 		switch a := argument.(type) {
 		case string:
-			arguments[i] = escape(failed.Printable(a))
+			arguments[i] = html.EscapeString(failed.Printable(a))
 		case int:
 			arguments[i] = grouped(a)
 		case int64:
@@ -94,14 +91,13 @@ func (d document) facts(pairs ...string) {
 	}
 }
 
-// maxText limits an error, a stack trace or the value of a header, in bytes.
-const maxText = 8 << 10
-
+// clip limits an error, a stack trace or the value of a header.
 func clip(text string) string {
-	if len(text) <= maxText {
+	const most = 8 << 10
+	if len(text) <= most {
 		return text
 	}
-	return string(whole([]byte(text[:maxText]))) + "… (cut)"
+	return string(whole([]byte(text[:most]))) + "… (cut)"
 }
 
 // moment is a time in UTC to the second.

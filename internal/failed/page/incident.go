@@ -25,14 +25,11 @@ const (
 // guide explains reasons, each at the anchor of its name.
 const guide = "https://registry.terraform.io/providers/rabbitmq-retry/rabbitmq/latest/docs/guides/troubleshooting"
 
-// Bodies is how much of each body a page shows, in bytes.
-type Bodies int
-
-// Values of [Bodies].
+// How much of each body a page can show, in bytes.
 const (
-	NoBodies  Bodies = 0
-	BodyHeads Bodies = 1 << 10
-	AllBodies Bodies = 256 << 10
+	NoBodies  = 0
+	BodyHeads = 1 << 10
+	AllBodies = 256 << 10
 )
 
 // Incident collects the messages of a failed queue for a page. Its memory does not depend on their number.
@@ -42,7 +39,8 @@ type Incident struct {
 	At time.Time
 	// Filter is the filter as on the command line, "" for none.
 	Filter string
-	Bodies Bodies
+	// Bodies is how much of each body the page shows, such as [BodyHeads].
+	Bodies int
 	Mask   Mask
 	// Seen is how many messages were read, Selected how many of them the filter selects, and Ready how many the queue has.
 	Seen, Selected, Ready int
@@ -120,11 +118,10 @@ func (p *Incident) head(d document, groups []*failed.Group) {
 		messages += len(p.shown[g].messages)
 	}
 	d.put("<dt>Shown</dt><dd>%s messages: the first %s in the queue of each of the %s largest groups", messages, perGroup, maxGroups)
-	switch p.Bodies {
-	case NoBodies:
+	if p.Bodies == NoBodies {
 		d.put(", without bodies")
-	case BodyHeads, AllBodies:
-		d.put(", and the first %s of each body", view.Size(int(p.Bodies)))
+	} else {
+		d.put(", and the first %s of each body", view.Size(p.Bodies))
 	}
 	if p.bytes >= maxMessages {
 		d.put(". The page is full, and later messages are only counted")
@@ -279,12 +276,12 @@ func (p *Incident) body(d document, e *failed.Entry) {
 	if p.Bodies == NoBodies || len(e.Body) == 0 {
 		return
 	}
-	body := e.Beginning(int(p.Bodies) + 1)
+	body := e.Beginning(p.Bodies + 1)
 	if e.Unreadable != nil { // the encoding is not known
-		body = e.Body[:min(len(e.Body), int(p.Bodies)+1)]
+		body = e.Body[:min(len(e.Body), p.Bodies+1)]
 	}
-	cut := len(body) > int(p.Bodies)
-	d.put("<pre>%s</pre>\n", pretty(body[:min(len(body), int(p.Bodies))], cut, p.Mask))
+	cut := len(body) > p.Bodies
+	d.put("<pre>%s</pre>\n", pretty(body[:min(len(body), p.Bodies)], cut, p.Mask))
 	if cut {
 		d.put(`<p class="dim">The rest of the body is not shown.</p>` + "\n")
 	}

@@ -36,9 +36,6 @@ func (m Mask) entry(e *failed.Entry) *failed.Entry {
 	return &without
 }
 
-// maxDepth is how deep tables and arrays in headers are shown in a masked message.
-const maxDepth = 20
-
 // table is a table of headers without the values, at any depth.
 func (m Mask) table(t content.Table, depth int) content.Table {
 	var to content.Table
@@ -52,6 +49,7 @@ func (m Mask) table(t content.Table, depth int) content.Table {
 }
 
 func (m Mask) value(v content.Value, depth int) content.Value {
+	const maxDepth = 20 // of tables and arrays that are shown
 	table, isTable := v.Table()
 	array, isArray := v.Array()
 	switch {

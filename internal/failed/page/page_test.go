@@ -144,7 +144,7 @@ func TestPagesAreLimited(t *testing.T) {
 		p.Collect(&e)
 	}
 	text := rendered(t, p.Write)
-	assert.Less(t, len(text), maxMessages+5*int(AllBodies))
+	assert.Less(t, len(text), maxMessages+5*AllBodies)
 	shows(t, text, "The page is full", "50 smaller groups with 100 messages are not shown.")
 
 	p = incident(t)
@@ -162,7 +162,7 @@ func TestPagesAreLimited(t *testing.T) {
 	properties.SetText(content.ContentEncoding, "gzip")
 	compressed.Properties = properties.Encode()
 	text = rendered(t, incident(t, compressed).Write)
-	shows(t, text, "<pre>"+strings.Repeat("&lt;", int(BodyHeads))+"</pre>")
+	shows(t, text, "<pre>"+strings.Repeat("&lt;", BodyHeads)+"</pre>")
 }
 
 // shows fails without printing the whole page.
