@@ -197,6 +197,8 @@ func (r Recreated[M, O, P]) KeepUnrestored(m M, vhost topology.Vhost) diag.Diagn
 func notesOf(name string, exchange bool, vhost topology.Vhost) []topology.Binding {
 	return slices.DeleteFunc(slices.Clone(vhost.Bindings), func(b topology.Binding) bool {
 		original, isNote := notes.Noted(b)
-		return !isNote || original.Source != name && (original.Destination != name || original.ToExchange != exchange)
+		from := exchange && original.Source == name
+		to := original.ToExchange == exchange && original.Destination == name
+		return !isNote || !from && !to
 	})
 }
