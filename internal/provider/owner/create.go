@@ -76,9 +76,9 @@ func (o owned[M, S, P]) checkCreation(ctx context.Context, plan M) diag.Diagnost
 	}
 	vhost, err := o.run.Near(ctx, o.vhost(plan), o.center(plan))
 	if err != nil {
-		return nil // Create lists the vhost again, and refuses if needed.
+		return diags // Create lists the vhost again, and refuses if needed.
 	}
-	return o.checkInService(ctx, plan, vhost.Topology)
+	return append(diags, o.checkInService(ctx, plan, vhost.Topology)...)
 }
 
 // checkInService refuses to create a resource that exists already and is in use. Terraform plans such a creation if the user
