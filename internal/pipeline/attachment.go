@@ -46,7 +46,7 @@ func (a Attachment) Expand() topology.Topology {
 	}
 	if a.WorkQueue.DeclaresFailedQueue() {
 		t.Queues[a.WorkQueue.FailedQueue] = failedQueueOf(n, a.WorkQueue.Type, a.WorkQueue.FailedQueue)
-		t.Policies[n.AttachmentFailedPolicy(a.Queue)] = p.policy(
+		t.Policies[n.queuePolicyOf(attachmentFailedPolicy, a.Queue)] = p.policy(
 			WorkQueue{Type: a.WorkQueue.Type}.deadLettering(p.engine().guardedExchange(n)), ExactPattern([]string{a.WorkQueue.FailedQueue}))
 	}
 	topology.SortByText(t.Bindings)
@@ -72,7 +72,8 @@ func (n Names) attaches(b topology.Binding, queue string) bool {
 // Owned returns the objects of a whole vhost that belong to the attachment.
 func (a Attachment) Owned(vhost topology.Topology) topology.Topology {
 	owned, n := topology.New(), a.Names()
-	for _, name := range []string{n.AttachmentPolicy(a.Queue), n.AttachmentFailedPolicy(a.Queue)} {
+	for _, scope := range []policyScope{attachmentPolicy, attachmentFailedPolicy} {
+		name := n.queuePolicyOf(scope, a.Queue)
 		if policy, exists := vhost.Policies[name]; exists {
 			owned.Policies[name] = policy
 		}

@@ -72,20 +72,6 @@ func addFailedQueuesOfWorkQueues(t *topology.Topology, p Pipeline) {
 	}
 }
 
-// failedQueuesPolicies keep other policies off the failed queues of work queues. These queues are not in the policy of
-// the own queues, because the length of its pattern is limited.
-func (p Pipeline) failedQueuesPolicies() map[string]topology.Policy {
-	policies := map[string]topology.Policy{}
-	names := p.DeclaredFailedQueues()
-	if len(names) == 0 {
-		return policies
-	}
-	for i, group := range spread(names) {
-		policies[p.Names().FailedQueuesPolicy(i)] = ranked(p.policy(p.ownContent(), ExactPattern(group)), i)
-	}
-	return policies
-}
-
 // recoverFailedQueues reads the failed queues of work queues back. Like a work queue, a failed queue counts as declared
 // only with both marks.
 func recoverFailedQueues(p Pipeline, vhost topology.Topology) {
