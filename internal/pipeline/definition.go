@@ -30,10 +30,6 @@ func (n Names) DefinitionPlace() stored.Place[Definition] {
 	}
 }
 
-func (p Pipeline) definitionBinding() topology.Binding {
-	return p.Names().DefinitionPlace().Binding(p.Definition().String())
-}
-
 // DefinedBy returns the pipeline whose definition the binding holds, or "".
 func DefinedBy(b topology.Binding) string {
 	name, isFailed := strings.CutSuffix(b.Source, Names("").FailedExchange())
