@@ -62,7 +62,7 @@ func WarnOfMaxAge(p pipeline.Pipeline) []Problem {
 // CheckLengths checks that brokers accept the names that the pipeline expands to.
 func CheckLengths(p pipeline.Pipeline) []Problem {
 	queues := p.OwnQueues()
-	for name := range p.FailedQueues() { // CheckFailedQueues checks them
+	for _, name := range p.FailedQueues() { // CheckFailedQueues checks them
 		delete(queues, name)
 	}
 	var problems []Problem
@@ -94,7 +94,7 @@ func tooLong(vhost, name, queueType string) string {
 // CheckDefinition checks that the broker accepts the pipeline's definition.
 func CheckDefinition(p pipeline.Pipeline) []Problem {
 	definition := p.Definition()
-	if definition.Fits() {
+	if stored.Fits(definition.String()) {
 		return nil
 	}
 	at, remedy := largestPart(definition)

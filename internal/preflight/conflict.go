@@ -51,11 +51,10 @@ func existing(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Topo
 		found := appendCommon(nil, "exchange", wanted.Exchanges, vhost.Exchanges)
 		// Any policy with such a name would from now on count as the pipeline's.
 		found = appendCommon(found, "policy", p.Owned(vhost).Policies, vhost.Policies)
-		failed := p.FailedQueues() // they have their own findings
-		maps.DeleteFunc(wanted.Queues, func(name string, _ topology.Queue) bool {
-			_, parks := failed[name]
-			return parks || p.WorkQueues[name].Declare
-		})
+		for _, name := range p.FailedQueues() { // they have their own findings
+			delete(wanted.Queues, name)
+		}
+		maps.DeleteFunc(wanted.Queues, func(name string, _ topology.Queue) bool { return p.WorkQueues[name].Declare })
 		return appendCommon(found, "queue", wanted.Queues, vhost.Queues)
 	}
 	var found []string

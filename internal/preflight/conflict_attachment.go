@@ -20,7 +20,7 @@ func CheckLiveAttachment(a pipeline.Attachment, prior *pipeline.Attachment, vhos
 		before = &was
 	}
 	all := newLiveVhost(n, vhost)
-	all.parked = pipeline.ParkedBy(vhost.Topology)
+	all.parked = pipeline.ParkedExcept(func(topology.Binding) bool { return false }, vhost.Topology)
 	q := newLiveWorkQueue(p, before, a.Queue, all)
 	q.attachment = true
 	if !q.exists {

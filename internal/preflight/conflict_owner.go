@@ -147,12 +147,8 @@ func (q liveWorkQueue) checkHandOver(f *Findings, theirs topology.Policy, exists
 		f.refuse(q.at(), "Queue is attached twice, differently", attachedDifferently,
 			q.name, by, hcl(theirs.Definition), hcl(ours))
 	}
-	if q.FailedQueue == "" {
-		return
-	}
-	parked := pipeline.FailedQueuesIn(q.pipeline.Names(), q.vhost.Topology)
-	for _, failedQueue := range slices.Sorted(maps.Keys(parked)) {
-		if failedQueue != q.FailedQueue && slices.Contains(parked[failedQueue], q.name) {
+	for _, failedQueue := range q.pipeline.Names().FailedQueuesOf(q.name, q.vhost.Topology) {
+		if q.FailedQueue != "" && q.FailedQueue != failedQueue {
 			f.refuse(q.at("failed_queue"), "Failed messages would be parked twice", parkedTwice, q.name, failedQueue, by, failedQueue)
 		}
 	}

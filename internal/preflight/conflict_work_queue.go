@@ -47,7 +47,7 @@ type liveVhost struct {
 	// attached are the queues that attachments joined to the pipeline, and delayed are the delayed exchanges.
 	attached, delayed []string
 	// parked has the pipelines that park failed messages in a queue. bindings has the bindings to a queue.
-	parked   map[string][]pipeline.Names
+	parked   map[string][]string
 	bindings map[string][]topology.Binding
 }
 
@@ -58,7 +58,7 @@ func newLiveVhost(n pipeline.Names, vhost topology.Vhost) liveVhost {
 		policies: topology.NewMatcher(others.Policies), operator: topology.NewMatcher(vhost.OperatorPolicies),
 		all:      sync.OnceValue(func() topology.Matcher { return topology.NewMatcher(vhost.Policies) }),
 		attached: pipeline.Attached(n, vhost.Topology), delayed: delayed.Found(vhost.Topology),
-		parked: n.ParkedByOthers(vhost.Topology), bindings: map[string][]topology.Binding{},
+		parked: pipeline.ParkedExcept(n.OwnsBinding, vhost.Topology), bindings: map[string][]topology.Binding{},
 	}
 	for _, b := range vhost.Bindings {
 		if !b.ToExchange {

@@ -142,7 +142,7 @@ func OperatorPermissionsValue(of map[string]pipeline.Permissions) types.Map {
 // failedQueuePermissionsValue has the permissions by failed queue.
 func failedQueuePermissionsValue(p pipeline.Pipeline) types.Map {
 	values := map[string]attr.Value{}
-	for queue := range p.FailedQueues() {
+	for _, queue := range p.FailedQueues() {
 		values[queue] = PermissionsValue(pipeline.FailedQueuePermissions(p.Names(), queue))
 	}
 	return types.MapValueMust(OperatorPermissionsType, values)
