@@ -2,7 +2,6 @@ package preflight
 
 import (
 	"maps"
-	"slices"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
@@ -31,24 +30,17 @@ func CheckLiveDelayedExchange(e delayed.Exchange, prior *delayed.Exchange, vhost
 	return f.inOrder()
 }
 
-// ownerOfDelayed returns a delayed exchange as the owner of its objects. Its exchanges without an alternate exchange
-// must stay so, because a message that a level cannot route must stay above the level.
+// ownerOfDelayed returns a delayed exchange as the owner of its objects.
 func ownerOfDelayed(e delayed.Exchange, vhost topology.Vhost) ownObjects {
 	n, expanded, others := e.Names(), e.Expand(), maps.Clone(vhost.Policies)
 	delete(others, n.QueuesPolicy())
-	o := ownObjects{
-		kind: delayedExchange, queues: expanded.Queues, priority: e.PolicyPriority,
+	return ownObjects{
+		kind: delayedExchange, queues: expanded.Queues, priority: e.PolicyPriority, exchanges: expanded.Exchanges,
 		others: topology.NewMatcher(others), operator: topology.NewMatcher(vhost.OperatorPolicies), alike: "levels",
 		covers: func(name string, queue topology.Queue) bool {
 			return n.CoversQueue(name) && !n.IsLevelQueue(name, queue)
 		},
 	}
-	for _, name := range slices.Sorted(maps.Keys(expanded.Exchanges)) {
-		if expanded.Exchanges[name].Arguments == nil {
-			o.exchanges = append(o.exchanges, name)
-		}
-	}
-	return o
 }
 
 // checkBindingsOfDelayed finds bindings of others that deliver a message early or hold it for good. Bindings from the

@@ -1,7 +1,7 @@
 package preflight
 
 import (
-	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -14,47 +14,26 @@ func bounded(definition topology.Arguments) bool {
 	return definition["max-length"] != nil || definition["max-length-bytes"] != nil
 }
 
-// effective returns a setting of the attached work queue from its argument, its policy and its operator policy. Which
-// value applies depends on the setting.
-func (q liveWorkQueue) effective(key string) (argument, policy, operator any) {
-	argument = q.live.Arguments["x-"+key]
-	switch {
-	case q.ByPolicy():
-		policy = q.pipeline.PolicyContent(q.name)[key]
-	case len(q.policies) > 0:
-		policy = q.policies[0].Definition[key]
+// settings are those of the attached work queue. If a policy attaches it, that has this content.
+func (q liveWorkQueue) settings(content topology.Arguments) topology.Settings {
+	s := topology.Settings{Queue: q.live, Policies: q.policies, Operator: q.operator}
+	if q.ByPolicy() {
+		s.Policies = []topology.NamedPolicy{{Policy: topology.Policy{Definition: content}}}
 	}
-	if len(q.operator) > 0 {
-		operator = q.operator[0].Definition[key]
-	}
-	return argument, policy, operator
-}
-
-func (q liveWorkQueue) has(key string) bool {
-	argument, policy, operator := q.effective(key)
-	return cmp.Or(argument, policy, operator) != nil
-}
-
-func (q liveWorkQueue) bounded() bool { return q.has("max-length") || q.has("max-length-bytes") }
-
-// ownOverflow returns the queue's overflow behaviour, without the value that at-least-once dead-lettering needs.
-func (q liveWorkQueue) ownOverflow() any {
-	argument, policy := q.live.Arguments["x-overflow"], q.pipeline.ExtraKeys(q.WorkQueue)["overflow"]
-	if !q.ByPolicy() {
-		_, policy, _ = q.effective("overflow")
-	}
-	if q.Type == topology.Quorum {
-		return cmp.Or(policy, argument)
-	}
-	return cmp.Or(argument, policy)
+	return s
 }
 
 // checkLimits finds length limits that harm the work queue's publishers or other work queues when the queue is full.
 func (q liveWorkQueue) checkLimits(f *Findings) {
-	if !q.bounded() {
+	settings := q.settings(q.pipeline.PolicyContent(q.name))
+	if !settings.Has("max-length") && !settings.Has("max-length-bytes") {
 		return
 	}
-	rejects := q.ownOverflow() == "reject-publish"
+	// The value of overflow that at-least-once dead-lettering needs does not count, nor does an operator's.
+	own := q.settings(q.pipeline.ExtraKeys(q.WorkQueue))
+	own.Operator = nil
+	overflow, _ := own.Text("overflow")
+	rejects := overflow == "reject-publish"
 	// If messages are delayed in their work queue, they are never published to it again.
 	comesBack := !q.pipeline.Facts().InQueue
 	switch {
@@ -114,12 +93,9 @@ func (q liveWorkQueue) withStrategy(strategy string) string {
 
 func (q liveWorkQueue) withOverflow(overflow string) string {
 	entry := q.WorkQueue
-	entry.PolicyDefinition = topology.Arguments{"overflow": overflow}
-	for key, value := range q.PolicyDefinition {
-		if key != "overflow" {
-			entry.PolicyDefinition[key] = value
-		}
-	}
+	entry.PolicyDefinition = topology.Arguments{}
+	maps.Copy(entry.PolicyDefinition, q.PolicyDefinition)
+	entry.PolicyDefinition["overflow"] = overflow
 	if q.Type == topology.Quorum {
 		entry.DeadLetterStrategy = topology.AtMostOnce
 	}
@@ -132,8 +108,9 @@ func (q liveWorkQueue) checkClientDeaths(f *Findings) {
 	if !q.vhost.Version.Before(3, 13) || q.Strategy() != topology.AtLeastOnce {
 		return
 	}
+	settings := q.settings(q.pipeline.PolicyContent(q.name))
 	for _, key := range []string{"message-ttl", "max-length", "max-length-bytes", "delivery-limit"} {
-		if q.has(key) {
+		if settings.Has(key) {
 			f.warn(q.at(), "A copied x-death header can stop the work queue", copiedDeathHeader,
 				q.name, key, q.withStrategy(topology.AtMostOnce))
 			return

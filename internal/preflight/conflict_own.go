@@ -18,16 +18,11 @@ var harmfulKeys = []string{
 }
 
 func harmful(definition topology.Arguments) []string {
-	var found []string
-	for _, key := range harmfulKeys {
+	return slices.DeleteFunc(slices.Clone(harmfulKeys), func(key string) bool {
 		value, has := definition[key]
-		harmless := key == "overflow" && value == "reject-publish" || key == "dead-letter-strategy" && value == topology.AtLeastOnce ||
-			key == "max-length" && unreachable(value)
-		if has && !harmless {
-			found = append(found, key)
-		}
-	}
-	return found
+		return !has || key == "overflow" && value == "reject-publish" ||
+			key == "dead-letter-strategy" && value == topology.AtLeastOnce || key == "max-length" && unreachable(value)
+	})
 }
 
 // unreachable reports whether no queue reaches a length limit.
@@ -41,10 +36,9 @@ type ownObjects struct {
 	// kind is the owner's kind in messages.
 	kind string
 	// queues are its own queues, with a policy of this priority.
-	queues   map[string]topology.Queue
-	priority int
-	// exchanges are its exchanges without an alternate exchange.
-	exchanges []string
+	queues    map[string]topology.Queue
+	priority  int
+	exchanges map[string]topology.Exchange
 	// others are the policies of other owners, and operator are operator policies.
 	others, operator topology.Matcher
 	// covers reports whether the owner's policy would apply to another owner's queue with a similar name. alike names
@@ -53,22 +47,17 @@ type ownObjects struct {
 	alike  string
 }
 
-// ownerOf returns a pipeline as the owner of its objects. Its exchanges have no alternate exchange, so the broker
-// returns unroutable messages to the worker. An inbox that remains from another engine does not count as covered,
-// because the change deletes it.
+// ownerOf returns a pipeline as the owner of its objects. An inbox that remains from another engine does not count as
+// covered, because the change deletes it.
 func ownerOf(p pipeline.Pipeline, vhost liveVhost) ownObjects {
 	n := p.Names()
-	o := ownObjects{
-		kind: "pipeline", queues: p.OwnQueues(), priority: p.PolicyPriority, others: vhost.policies, operator: vhost.operator,
-		exchanges: []string{n.FailedExchange()}, alike: "retry queues",
+	return ownObjects{
+		kind: "pipeline", queues: p.OwnQueues(), priority: p.PolicyPriority, exchanges: pipeline.ExpandExchanges(p),
+		others: vhost.policies, operator: vhost.operator, alike: "retry queues",
 		covers: func(name string, queue topology.Queue) bool {
 			return n.CoversQueue(name) && !n.IsOwnQueue(name, queue) && !n.IsInbox(name, queue)
 		},
 	}
-	if p.HasWorker() {
-		o.exchanges = append(o.exchanges, n.RetryExchange())
-	}
-	return o
 }
 
 // checkOwnQueues finds harmful policies that apply to the owner's own queues.
@@ -142,14 +131,15 @@ func checkCoveredQueues(f *Findings, o ownObjects, vhost topology.Vhost) {
 // isHarmful reports whether a policy would harm one of a pipeline's own queues.
 func isHarmful(policy topology.NamedPolicy) bool { return len(harmful(policy.Definition)) > 0 }
 
-// checkAlternateExchanges finds policies that set an alternate exchange, because the publisher must learn of unroutable
-// messages. Exchanges with an alternate exchange as an argument are safe: the argument takes precedence.
+// checkAlternateExchanges finds policies that set an alternate exchange. The broker must return unroutable messages to
+// the worker, and a message that a level cannot route must stay above it. Exchanges with an alternate exchange as an
+// argument are safe: the argument takes precedence.
 func checkAlternateExchanges(f *Findings, o ownObjects, vhost topology.Vhost) {
 	ofExchanges := maps.Clone(vhost.Policies)
 	maps.DeleteFunc(ofExchanges, func(_ string, policy topology.Policy) bool { return !policy.MeantForExchanges() })
 	lookup := topology.NewLookup(topology.Vhost{Topology: topology.Topology{Policies: ofExchanges}})
-	for _, exchange := range o.exchanges {
-		if policy, has := lookup.AlternatePolicy(exchange); has {
+	for _, exchange := range slices.Sorted(maps.Keys(o.exchanges)) {
+		if policy, has := lookup.AlternatePolicy(exchange); has && o.exchanges[exchange].Arguments == nil {
 			f.refuse(Path{"name"}, "A policy gives the "+o.kind+"'s exchange an alternate exchange", alternateExchangeByPolicy,
 				policy.Name, exchange, topology.ValueText(policy.Definition["alternate-exchange"]), o.kind)
 		}

@@ -16,15 +16,13 @@ func (q liveWorkQueue) checkPolicies(f *Findings) {
 			"The provider cannot tell whether policy %q with the pattern %q matches queue %q. "+
 				"If it does, only one of the two policies applies to the queue: the one of higher priority.", doubtful.Name, doubtful.Pattern, q.name)
 	}
-	for i, policy := range q.policies {
+	for _, policy := range strongest(q.policies) {
 		if policy.Priority >= q.pipeline.PolicyPriority {
 			f.refuse(Path{"policy_priority"}, "A higher-priority policy overrides the pipeline's", overridesOnWorkQueue,
 				policy.Name, policy.Priority, q.name, policy.Name, q.pipeline.PolicyPriority, policy.Priority+1)
 			return
 		}
-		if policy.Priority == q.policies[0].Priority {
-			q.checkShadowed(f, q.policies[i], Wrong)
-		}
+		q.checkShadowed(f, policy, Wrong)
 	}
 }
 

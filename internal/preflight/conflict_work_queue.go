@@ -18,6 +18,8 @@ type liveWorkQueue struct {
 	pipeline.WorkQueue
 	pipeline pipeline.Pipeline
 	name     string
+	// at returns the path of the queue's configuration, or of one of its attributes.
+	at func(attributes ...any) Path
 	// attachment means that the queue belongs to an attachment.
 	attachment bool
 	// had means that the pipeline or attachment already had the queue. attachedBefore means that it had the queue by a
@@ -68,12 +70,11 @@ func newLiveVhost(n pipeline.Names, vhost topology.Vhost) liveVhost {
 	return v
 }
 
-func newLiveWorkQueue(p pipeline.Pipeline, prior *pipeline.Pipeline, name string, vhost liveVhost) liveWorkQueue {
-	q := liveWorkQueue{WorkQueue: p.WorkQueues[name], pipeline: p, name: name, vhost: vhost}
-	if prior != nil {
-		var before pipeline.WorkQueue
-		before, q.had = prior.WorkQueues[name]
-		q.attachedBefore, q.takenOverFrom = q.had && before.ByPolicy(), before.TakeOverFrom
+func newLiveWorkQueue(p, prior pipeline.Pipeline, name string, vhost liveVhost) liveWorkQueue {
+	before, had := prior.WorkQueues[name]
+	q := liveWorkQueue{
+		WorkQueue: p.WorkQueues[name], pipeline: p, name: name, at: workQueuePlace(name), vhost: vhost,
+		had: had, attachedBefore: had && before.ByPolicy(), takenOverFrom: before.TakeOverFrom,
 	}
 	q.live, q.exists = vhost.Queues[name]
 	if !q.exists || q.Declare { // the queue will be as declared
@@ -84,14 +85,6 @@ func newLiveWorkQueue(p pipeline.Pipeline, prior *pipeline.Pipeline, name string
 	q.operator, doubtful = vhost.operator.Queue(name, q.live.Type, vhost.Version)
 	q.doubtful = append(q.doubtful, doubtful...)
 	return q
-}
-
-// at returns the path of the queue's configuration, or of one of its attributes.
-func (q liveWorkQueue) at(attributes ...any) Path {
-	if q.attachment {
-		return attachmentPlace(attributes...)
-	}
-	return workQueuePlace(q.name)(attributes...)
 }
 
 // write returns the HCL for this configuration of the queue.
