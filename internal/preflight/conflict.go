@@ -86,7 +86,11 @@ func (f *Findings) checkPipelineOf(a pipeline.Attachment, vhost topology.Vhost) 
 	checkRelease(f, a.AsPipeline(), vhost)
 	definitions, err := a.Names().DefinitionPlace().All(vhost.Topology)
 	if err != nil {
-		f.add(Unreadable, Path{"pipeline"}, "The pipeline's engine is not known", unreadableEngine, a.Pipeline, err)
+		f.add(Unreadable, Path{"pipeline"}, "The pipeline's engine is not known",
+			"The engine of the pipeline %q is in its definition on the broker, which cannot be read: %s.\n\n"+
+				"If a newer release has written the definition, upgrade. Otherwise run terraform apply where the pipeline is, "+
+				"which restores the definition. If one configuration has both, refer to it: "+
+				"pipeline = rabbitmq_retry_pipeline.orders.name.", a.Pipeline, err)
 	}
 	for _, d := range definitions {
 		switch theirs := (pipeline.Pipeline{Engine: d.Engine}); {
@@ -179,9 +183,11 @@ func appendCommon[W, L any](found []string, kind string, wanted map[string]W, li
 func checkDefinition(f *Findings, err error, exists bool) {
 	switch {
 	case release.IsNewer(err):
-		f.refuse(Path{"name"}, NewerDefinition, newerDefinition, err)
+		f.refuse(Path{"name"}, NewerDefinition,
+			ManagedByNewer+" This release would drop the settings that it does not know, so nothing was changed.", err)
 	case err != nil && exists:
-		f.warn(Path{"name"}, "Damaged definition", damagedDefinition, err)
+		f.warn(Path{"name"}, "Damaged definition", "The definition on the broker differs from the applied one: %s. "+
+			"Apply restores it from the configuration, and deletes nothing else.", err)
 	}
 }
 
@@ -190,13 +196,3 @@ const NewerDefinition = "Definition of a newer release"
 
 // ManagedByNewer is the beginning of its detail. The error follows.
 const ManagedByNewer = "A newer release of the provider manages these objects: %s."
-
-const (
-	unreadableEngine = "The engine of the pipeline %q is in its definition on the broker, which cannot be read: %s.\n\n" +
-		"If a newer release has written the definition, upgrade. Otherwise run terraform apply where the pipeline is, " +
-		"which restores the definition. If one configuration has both, refer to it: pipeline = rabbitmq_retry_pipeline.orders.name."
-
-	newerDefinition   = ManagedByNewer + " This release would drop the settings that it does not know, so nothing was changed."
-	damagedDefinition = "The definition on the broker differs from the applied one: %s. " +
-		"Apply restores it from the configuration, and deletes nothing else."
-)

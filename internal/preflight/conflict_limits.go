@@ -39,17 +39,28 @@ func (q liveWorkQueue) checkLimits(f *Findings) {
 	switch {
 	case !comesBack && rejects:
 	case q.Type == topology.Classic && rejects:
-		f.refuse(q.at(), "Retried messages would be lost at a full work queue", fullClassicQueueLoses,
+		f.refuse(q.at(), "Retried messages would be lost at a full work queue",
+			"Queue %q has a length limit and overflow = reject-publish. "+
+				"Messages that come back while it is full are lost, or wait and delay messages of other queues. "+
+				"Have displaced messages dead-lettered instead:\n\n  %s\n\n"+
+				"If a classic queue has an x-overflow argument, that takes precedence over the policy. "+
+				"Then declare the queue without the argument, or leave the queue out.",
 			q.name, q.withOverflow("reject-publish-dlx"))
 	case q.Type == topology.Quorum && rejects && q.alone():
 		f.warn(q.at(), "A full work queue stops its retries",
 			"Queue %q has a length limit and overflow = reject-publish. "+
 				"While it is full, waiting messages cannot come back. Once there is room again, they take up to 6 minutes.", q.name)
 	case q.Type == topology.Quorum && rejects:
-		f.refuse(q.at(), "A full work queue would stop all retries", fullQueueStopsAll,
-			q.name, q.withOverflow("drop-head"))
+		f.refuse(q.at(), "A full work queue would stop all retries",
+			"Queue %q has a length limit and overflow = reject-publish. "+
+				"While it is full, waiting messages cannot come back to any of the pipeline's work queues. "+
+				"Give the queue a pipeline of its own, or let it drop its oldest messages, "+
+				"which then arrive in the failed queue as \"maxlen\":\n\n  %s", q.name, q.withOverflow("drop-head"))
 	case q.Strategy() == topology.AtLeastOnce:
-		f.refuse(q.at(), "Length limit on a work queue with at-least-once dead-lettering", limitDropsOldest,
+		f.refuse(q.at(), "Length limit on a work queue with at-least-once dead-lettering",
+			"Queue %q has a length limit and drops its oldest messages. At-least-once dead-lettering needs "+
+				"overflow = reject-publish, which would refuse its publishers' newest messages instead. Dead-letter at most once. "+
+				"Displaced messages then arrive in the failed queue as \"maxlen\":\n\n  %s",
 			q.name, q.withStrategy(topology.AtMostOnce))
 	}
 }
@@ -111,35 +122,14 @@ func (q liveWorkQueue) checkClientDeaths(f *Findings) {
 	settings := q.settings(q.pipeline.PolicyContent(q.name))
 	for _, key := range []string{"message-ttl", "max-length", "max-length-bytes", "delivery-limit"} {
 		if settings.Has(key) {
-			f.warn(q.at(), "A copied x-death header can stop the work queue", copiedDeathHeader,
+			f.warn(q.at(), "A copied x-death header can stop the work queue", "Queue %q has %s. "+
+				"A client can copy a message with its x-death header from the pipeline's inbox, "+
+				"for example by shovelling it out of the failed queue. "+
+				"Before RabbitMQ 3.13, such a copy stays in the queue as a pending dead letter when it dies. "+
+				"So does every dead letter after it. "+
+				"Never shovel failed messages back, or dead-letter at most once, which loses only such messages:\n\n  %s",
 				q.name, key, q.withStrategy(topology.AtMostOnce))
 			return
 		}
 	}
 }
-
-const (
-	fullClassicQueueLoses = "Queue %q has a length limit and overflow = reject-publish. " +
-		"Messages that come back while it is full are lost, or wait and delay messages of other queues. " +
-		"Have displaced messages dead-lettered instead:\n\n" +
-		"  %s\n\n" +
-		"If a classic queue has an x-overflow argument, that takes precedence over the policy. " +
-		"Then declare the queue without the argument, or leave the queue out."
-
-	fullQueueStopsAll = "Queue %q has a length limit and overflow = reject-publish. " +
-		"While it is full, waiting messages cannot come back to any of the pipeline's work queues. Give the queue a pipeline of its own, " +
-		"or let it drop its oldest messages, which then arrive in the failed queue as \"maxlen\":\n\n" +
-		"  %s"
-
-	limitDropsOldest = "Queue %q has a length limit and drops its oldest messages. " +
-		"At-least-once dead-lettering needs overflow = reject-publish, which would refuse its publishers' newest messages instead. " +
-		"Dead-letter at most once. Displaced messages then arrive in the failed queue as \"maxlen\":\n\n" +
-		"  %s"
-
-	copiedDeathHeader = "Queue %q has %s. " +
-		"A client can copy a message with its x-death header from the pipeline's inbox, for example by shovelling it out of the failed queue. " +
-		"Before RabbitMQ 3.13, such a copy stays in the queue as a pending dead letter when it dies. " +
-		"So does every dead letter after it. " +
-		"Never shovel failed messages back, or dead-letter at most once, which loses only such messages:\n\n" +
-		"  %s"
-)

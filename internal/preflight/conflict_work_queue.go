@@ -153,7 +153,8 @@ func (q liveWorkQueue) checkKind(f *Findings) bool {
 		f.refuse(q.at(), "Auto-delete work queue",
 			"Queue %q is deleted with its last consumer, and retried messages with it. Declare it without auto-delete, or leave it out.", q.name)
 	case q.live.Type != q.Type:
-		f.refuse(q.at("type"), "Work queue has another type", differentType,
+		f.refuse(q.at("type"), "Work queue has another type", "Queue %q is a %s queue, but its type is configured as %q. "+
+			"A policy for another type does not apply, and rejected messages would be dropped. Write:\n\n  %s",
 			q.name, q.live.Type, q.Type, q.write(withType(q.WorkQueue, q.live.Type)))
 	default:
 		return true
@@ -172,7 +173,9 @@ func (q liveWorkQueue) checkOwnArguments(f *Findings) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(ours)) {
 		if value, has := q.live.Arguments[key]; has && value != ours[key] {
-			f.refuse(q.at(), "Work queue has dead-letter arguments of its own", ownDeadLetterArgument,
+			f.refuse(q.at(), "Work queue has dead-letter arguments of its own", "Queue %q was declared with %s = %q. "+
+				"Arguments take precedence over policies, so the pipeline would not get the queue's rejected messages as it "+
+				"should. Declare the queue without it (which needs a new queue), or with %q, or leave it out.",
 				q.name, key, topology.ValueText(value), ours[key])
 		}
 	}
@@ -254,13 +257,3 @@ func assignments(arguments topology.Arguments) []string {
 	}
 	return lines
 }
-
-const (
-	differentType = "Queue %q is a %s queue, but its type is configured as %q. " +
-		"A policy for another type does not apply, and rejected messages would be dropped. Write:\n\n" +
-		"  %s"
-
-	ownDeadLetterArgument = "Queue %q was declared with %s = %q. " +
-		"Arguments take precedence over policies, so the pipeline would not get the queue's rejected messages as it should. " +
-		"Declare the queue without it (which needs a new queue), or with %q, or leave it out."
-)
