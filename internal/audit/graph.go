@@ -59,7 +59,7 @@ func newGraph(vhost topology.Vhost) graph {
 	g.addBindings()
 	g.pipelines = g.findPipelines()
 	for _, n := range g.pipelines {
-		if p, err := pipeline.Defined(n, vhost.Topology); err == nil {
+		if p, _, err := pipeline.Defined(string(n), "", vhost.Topology); err == nil {
 			g.defined[n] = p
 		}
 	}

@@ -1,8 +1,30 @@
 package delayed
 
 import (
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
+
+// Owner describes the delayed exchange to a change. Not even a forced removal takes the bindings of others, because due
+// messages would be lost without them.
+func (e Exchange) Owner() stored.Owner {
+	n := e.Names()
+	owner := stored.Owner{
+		Identity: e.Identity(), Guard: e.Guard(), CatchAll: n.UnroutedQueue(), Entrance: n.Exchange(), Notes: n.Notes(),
+	}
+	for _, l := range e.Retired {
+		owner.Retired = append(owner.Retired, n.Level(l))
+	}
+	return owner
+}
+
+// Effects are what a change or a destroy does, if next is nil.
+func (e Exchange) Effects(next *Exchange, vhost topology.Topology) stored.Effects {
+	if next == nil {
+		return stored.Effects{Bindings: e.bindingsThatGo(vhost)}
+	}
+	return stored.Effects{RestoresRoute: e.restoresRoute(vhost)}
+}
 
 // Foreign lists other owners' bindings from one of the exchanges. It includes bindings that an apply deleted
 // temporarily.

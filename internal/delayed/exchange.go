@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"regexp"
 	"slices"
-	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -51,20 +50,16 @@ func (e Exchange) Uses(l Level) bool { return slices.Contains(e.Levels(), l) }
 // RetiredUpTo lists the retired levels that are needed if all of these stay. Messages in a level pass all levels below
 // it.
 func (e Exchange) RetiredUpTo(staying []Level) []Level {
-	top := map[time.Duration]int{}
-	for _, l := range staying {
-		top[l.Unit] = max(top[l.Unit], l.Bit)
-	}
 	var retired []Level
-	for unit, highest := range top {
-		for bit := range highest + 1 {
-			if l := (Level{Unit: unit, Bit: bit}); !e.Uses(l) {
+	for _, l := range staying {
+		for ; l.Bit >= 0; l.Bit-- {
+			if !e.Uses(l) {
 				retired = append(retired, l)
 			}
 		}
 	}
 	SortLevels(retired)
-	return retired
+	return slices.Compact(retired)
 }
 
 // SortLevels sorts levels by unit, from the lowest up.

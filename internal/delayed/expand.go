@@ -16,7 +16,7 @@ func (e Exchange) Expand() topology.Topology {
 	// Messages that do not reach the inbox go to the unrouted queue.
 	t.Exchanges[n.Exchange()] = topology.Exchange{Type: "fanout", Arguments: pipeline.Alternate(n.UnroutedExchange())}
 	t.Exchanges[n.DeliverExchange()] = topology.Exchange{Type: e.Type, Arguments: pipeline.Alternate(n.UnroutedExchange())}
-	t.Queues[n.Inbox()] = ownQueue(n.UnroutedExchange(), pipeline.InboxDeliveryLimit, nil)
+	t.Queues[n.Inbox()] = pipeline.OwnQueue(topology.Quorum, n.UnroutedExchange(), pipeline.InboxDeliveryLimit, nil)
 	t.Bindings = append(t.Bindings, topology.Binding{Source: n.Exchange(), Destination: n.Inbox()})
 	t.Exchanges[n.Refused()] = topology.Exchange{Type: "fanout"}
 	t.Queues[n.Refused()] = pipeline.RefusedQueue(n.DeliverExchange())
@@ -35,7 +35,8 @@ func (e Exchange) Identity() topology.Topology {
 	n, t := e.Names(), topology.New()
 	t.Exchanges[n.UnroutedExchange()] = topology.Exchange{Type: "fanout"}
 	// Rejected messages come back to this queue.
-	t.Queues[n.UnroutedQueue()] = ownQueue(n.UnroutedExchange(), topology.UnreachableDeliveryLimit, nil)
+	t.Queues[n.UnroutedQueue()] = pipeline.OwnQueue(
+		topology.Quorum, n.UnroutedExchange(), topology.UnreachableDeliveryLimit, nil)
 	t.Bindings = []topology.Binding{n.DefinitionPlace().Binding(e.Definition().String())}
 	return t
 }
@@ -44,10 +45,9 @@ func (e Exchange) Identity() topology.Topology {
 // binding for a message, the broker keeps the message in the level above, so it never arrives early. An alternate
 // exchange would break that.
 func addLevel(t *topology.Topology, n Names, l Level) {
-	name, next := n.Level(l), n.Below(l)
+	name, next := n.Level(l), n.below(l)
 	t.Exchanges[name] = topology.Exchange{Type: "headers"}
-	// Without this limit, frequent looks at the queue would send messages on before their time.
-	t.Queues[name] = ownQueue(next, topology.UnreachableDeliveryLimit, topology.Arguments{"x-message-ttl": l.Wait().Milliseconds()})
+	t.Queues[name] = pipeline.WaitingQueue(topology.Quorum, next, l.Wait())
 	t.Bindings = append(t.Bindings,
 		topology.Binding{Source: name, Destination: name, Arguments: waits(l, true)},
 		topology.Binding{Source: name, Destination: next, ToExchange: true, Arguments: waits(l, false)})
@@ -56,10 +56,6 @@ func addLevel(t *topology.Topology, n Names, l Level) {
 // waits returns the arguments of a level's binding, for messages that wait there or for messages that pass.
 func waits(l Level, there bool) topology.Arguments {
 	return topology.Arguments{"x-match": "all", BitKey(l.Bit): there}
-}
-
-func ownQueue(deadLetterExchange string, deliveryLimit int64, more topology.Arguments) topology.Queue {
-	return pipeline.OwnQueue(topology.Quorum, deadLetterExchange, deliveryLimit, more)
 }
 
 // DefaultPolicyPriority is the priority of a delayed exchange's policy if none is configured.

@@ -60,11 +60,8 @@ func (n Names) LevelOf(name string) (Level, bool) {
 
 // QueuesPolicy names the policy that keeps other policies off the delayed exchange's queues.
 func (n Names) QueuesPolicy() string {
-	return policyPrefix + pipeline.Separator + string(n) + pipeline.Separator + "queues"
+	return "delay" + pipeline.Separator + string(n) + pipeline.Separator + "queues"
 }
-
-// policyPrefix begins the names of all policies of delayed exchanges.
-const policyPrefix = "delay"
 
 func (n Names) delayPrefix() string { return string(n) + ".delay." }
 

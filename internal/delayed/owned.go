@@ -7,9 +7,9 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Below returns the exchange that a level dead-letters to: the next lower level, or the exchange that delivers due
+// below returns the exchange that a level dead-letters to: the next lower level, or the exchange that delivers due
 // messages.
-func (n Names) Below(l Level) string {
+func (n Names) below(l Level) string {
 	if l.Bit == 0 {
 		return n.DeliverExchange()
 	}
@@ -33,7 +33,7 @@ func (n Names) OwnsExchange(exchange string) bool {
 // IsLevelQueue reports whether a queue is one of the levels, retired or not, by its name and arguments.
 func (n Names) IsLevelQueue(name string, queue topology.Queue) bool {
 	l, named := n.LevelOf(name)
-	return named && queue.Arguments["x-dead-letter-exchange"] == n.Below(l)
+	return named && queue.Arguments["x-dead-letter-exchange"] == n.below(l)
 }
 
 // OwnerOf returns the delayed exchange, out of these, that a queue of the vhost belongs to.
@@ -47,19 +47,14 @@ func OwnerOf(queue string, exchanges []string, vhost topology.Topology) (owner N
 	return "", false
 }
 
-// isLevelExchange reports whether an exchange is one of the levels, by its name and type.
-func (n Names) isLevelExchange(name string, exchange topology.Exchange) bool {
-	_, named := n.LevelOf(name)
-	return named && exchange.Type == "headers"
-}
-
 // Owned returns the delayed exchange's objects in a whole vhost. It leaves out foreign objects that touch the delayed
 // exchange, such as a foreign queue bound to it. It also leaves out objects that only have the name of a level outside
 // the specification.
 func (e Exchange) Owned(vhost topology.Topology) topology.Topology {
 	n, owned, known := e.Names(), topology.New(), e.Expand()
 	for name, exchange := range vhost.Exchanges {
-		if _, isKnown := known.Exchanges[name]; isKnown || n.isLevelExchange(name, exchange) {
+		_, isKnown := known.Exchanges[name]
+		if _, isLevel := n.LevelOf(name); isKnown || isLevel && exchange.Type == "headers" {
 			owned.Exchanges[name] = exchange
 		}
 	}

@@ -216,7 +216,7 @@ func compare(t *testing.T, of string, whole, near topology.Vhost, asked question
 func lessBinding(a, b topology.Binding) bool { return a.String() < b.String() }
 
 func queuesOf(p pipeline.Pipeline) []string {
-	return slices.AppendSeq(slices.Collect(maps.Keys(p.WorkQueues)), maps.Keys(p.FailedQueues()))
+	return append(slices.Collect(maps.Keys(p.WorkQueues)), p.FailedQueues()...)
 }
 
 func aboutPipeline(p, prior pipeline.Pipeline, queues []string) questions {

@@ -26,6 +26,9 @@ type Attachment struct {
 // Names returns the names of the pipeline's objects.
 func (a Attachment) Names() Names { return Names(a.Pipeline) }
 
+// SameQueue reports whether both attach the same queue.
+func (a Attachment) SameQueue(b Attachment) bool { return a.Queue == b.Queue && a.Vhost == b.Vhost }
+
 // AsPipeline returns the attachment as a pipeline with this one work queue.
 func (a Attachment) AsPipeline() Pipeline {
 	return Pipeline{
@@ -46,7 +49,7 @@ func (a Attachment) Expand() topology.Topology {
 	}
 	if a.WorkQueue.DeclaresFailedQueue() {
 		t.Queues[a.WorkQueue.FailedQueue] = failedQueueOf(n, a.WorkQueue.Type, a.WorkQueue.FailedQueue)
-		t.Policies[n.AttachmentFailedPolicy(a.Queue)] = p.policy(
+		t.Policies[n.queuePolicyOf(attachmentFailedPolicy, a.Queue)] = p.policy(
 			WorkQueue{Type: a.WorkQueue.Type}.deadLettering(p.engine().guardedExchange(n)), ExactPattern([]string{a.WorkQueue.FailedQueue}))
 	}
 	topology.SortByText(t.Bindings)
@@ -63,22 +66,23 @@ func AttachmentBinding(n Names, queue string) topology.Binding {
 	return marked(n.ReturnBinding(queue), AttachmentArgument, true)
 }
 
-// attaches reports whether an attachment made the binding for this queue, whether or not the queue is taken over.
-func (n Names) attaches(b topology.Binding, queue string) bool {
+// attaches reports whether the attachment made the binding for its queue, whether or not the queue is taken over.
+func (a Attachment) attaches(b topology.Binding) bool {
 	_, plain := takenOverFrom(b)
-	return plain.Equal(AttachmentBinding(n, queue))
+	return plain.Equal(AttachmentBinding(a.Names(), a.Queue))
 }
 
 // Owned returns the objects of a whole vhost that belong to the attachment.
 func (a Attachment) Owned(vhost topology.Topology) topology.Topology {
 	owned, n := topology.New(), a.Names()
-	for _, name := range []string{n.AttachmentPolicy(a.Queue), n.AttachmentFailedPolicy(a.Queue)} {
+	for _, scope := range []policyScope{attachmentPolicy, attachmentFailedPolicy} {
+		name := n.queuePolicyOf(scope, a.Queue)
 		if policy, exists := vhost.Policies[name]; exists {
 			owned.Policies[name] = policy
 		}
 	}
 	for _, b := range vhost.Bindings {
-		if n.attaches(b, a.Queue) || n.parksForAttachment(b, a.Queue) {
+		if a.attaches(b) || a.parks(b) {
 			owned.Bindings = append(owned.Bindings, b)
 		}
 	}
@@ -89,27 +93,16 @@ func (a Attachment) Owned(vhost topology.Topology) topology.Topology {
 	return owned
 }
 
-// parksForAttachment reports whether an attachment made the binding to route failed messages of this queue to its own
-// failed queue.
-func (n Names) parksForAttachment(b topology.Binding, queue string) bool {
-	_, marked := b.Arguments[AttachmentArgument]
-	workQueue, parks := n.parkedFrom(b)
-	return marked && parks && workQueue == queue
-}
-
-// orNone is the next attachment as a pipeline, without any queues if the attachment is destroyed.
-func (a *Attachment) orNone() Pipeline {
-	if a == nil {
-		return Pipeline{}
-	}
-	return a.AsPipeline()
-}
-
 // parks reports whether the attachment made the binding to route the failed messages of its queue.
-func (a Attachment) parks(b topology.Binding) bool { return a.Names().parksForAttachment(b, a.Queue) }
+func (a Attachment) parks(b topology.Binding) bool {
+	_, marked := b.Arguments[AttachmentArgument]
+	workQueue, parks := a.Names().parkedFrom(b)
+	return marked && parks && workQueue == a.Queue
+}
 
 // RecoverAttachment reads an attachment's specification back from its vhost. After a failed creation only the policy
-// can be there: it is written first, and stays if the queue holds messages.
+// can be there: it is written first, and stays if the queue holds messages. If the pipeline is gone, the policy also
+// shows its engine.
 func RecoverAttachment(pipeline, vhostName, queue string, vhost topology.Topology) (Attachment, error) {
 	a := Attachment{Pipeline: pipeline, Vhost: vhostName, Queue: queue, PolicyPriority: DefaultPolicyPriority}
 	if !slices.Contains(Attached(a.Names(), vhost), queue) {
@@ -118,10 +111,14 @@ func RecoverAttachment(pipeline, vhostName, queue string, vhost topology.Topolog
 			a.Names().ReturnExchange(), queue, AttachmentArgument)
 	}
 	policy, hasPolicy := vhost.Policies[a.Names().AttachmentPolicy(queue)]
-	a.Engine = engineOf(a.Names(), policy.Definition["dead-letter-exchange"], vhost)
+	if p, _, err := Defined(pipeline, vhostName, vhost); err == nil {
+		a.Engine = p.Engine
+	} else if policy.Definition["dead-letter-exchange"] == a.Names().RetryExchange() {
+		a.Engine = EngineConsumer
+	}
 	a.WorkQueue = recoverFrom(a.AsPipeline(), queue, vhost.Queues[queue], policy, hasPolicy)
 	for _, b := range a.Owned(vhost).Bindings {
-		if a.Names().attaches(b, queue) {
+		if a.attaches(b) {
 			a.WorkQueue.TakeOverFrom, _ = takenOverFrom(b)
 			continue
 		}
@@ -150,15 +147,4 @@ func Attached(n Names, vhost topology.Topology) []string {
 		}
 	}
 	return topology.Distinct(queues)
-}
-
-// engineOf returns the pipeline's engine. If the pipeline is gone, it derives the engine from the attachment's policy.
-func engineOf(n Names, deadLetterExchange any, vhost topology.Topology) string {
-	if p, err := Defined(n, vhost); err == nil {
-		return p.Engine
-	}
-	if deadLetterExchange == n.RetryExchange() {
-		return EngineConsumer
-	}
-	return ""
 }

@@ -1,19 +1,113 @@
 package pipeline
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// releasedQueues lists the queues that a change stops declaring but does not delete. These are work queues that the
-// pipeline or an attachment still uses, and failed queues that others use. They are also queues that somebody else
-// re-created without the pipeline's mark. If the pipeline is destroyed, next is nil.
-func (p Pipeline) releasedQueues(next *Pipeline, vhost topology.Topology) []string {
-	after := orNone(next)
-	released := releasedFailedQueues(p, after, p.Names().OwnsBinding, vhost)
+// Owner describes the pipeline to a change. Bindings of others are deleted with its queues if that is forced.
+func (p Pipeline) Owner() stored.Owner {
+	n := p.Names()
+	owner := stored.Owner{
+		Identity: p.Identity(), Guard: p.Guard(), Shared: p.SharedQueues(), CatchAll: n.FailedQueue(), Notes: n.Notes(),
+		ReturnsFrom: returnsFrom, FallsBack: n.Parks, AttachedBy: AttachedBy, ForceTakesBindings: true,
+	}
+	for _, delay := range p.Retired {
+		owner.Retired = append(owner.Retired, n.RetryQueue(delay))
+	}
+	return owner
+}
+
+// Owner describes the attachment to a change. The objects that identify and guard are its pipeline's.
+func (a Attachment) Owner() stored.Owner {
+	return stored.Owner{Shared: a.AsPipeline().DeclaredFailedQueues(), FallsBack: a.Names().Parks, AttachedBy: AttachedBy}
+}
+
+// returnsFrom lists the queues whose messages come back by a return binding. It returns nil for other bindings.
+func returnsFrom(b topology.Binding, vhost topology.Topology) []string {
+	n, returns := ReturnedBy(b)
+	if !returns {
+		return nil
+	}
+	queues := []string{n.Inbox()}
+	for name, queue := range vhost.Queues {
+		if n.IsRetryQueue(name, queue) {
+			queues = append(queues, name)
+		}
+	}
+	return queues
+}
+
+// SharedQueues lists the declared work queues and their failed queues. Others publish to the work queues and empty the
+// failed queues.
+func (p Pipeline) SharedQueues() []string {
+	names := p.DeclaredFailedQueues()
+	for name, workQueue := range p.WorkQueues {
+		if workQueue.Declare {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Effects are what a change or a destroy does, if next is nil.
+func (p Pipeline) Effects(next *Pipeline, vhost topology.Topology) stored.Effects {
+	var after Pipeline
+	if next != nil {
+		after = *next
+	}
+	released, parked := stayingFailedQueues(p, after, p.Names().OwnsBinding, vhost)
+	effects := stored.Effects{
+		Released: append(released, p.releasedWorkQueues(after, vhost)...),
+		Detached: p.detachedQueues(next, vhost), FailedQueues: parked,
+	}
+	if next == nil {
+		effects.Bindings = p.bindingsThatGo(effects.Released, vhost)
+	} else {
+		effects.RestoresRoute = p.restoresRoute(vhost)
+	}
+	return effects
+}
+
+// Effects are what a change or a destroy does, if next is nil. Any other change that detaches the queue is a replacement.
+func (a Attachment) Effects(next *Attachment, vhost topology.Topology) stored.Effects {
+	var effects stored.Effects
+	var after Pipeline
+	if next != nil {
+		after = next.AsPipeline()
+	} else {
+		effects.Detached = []string{a.Queue}
+	}
+	effects.Released, effects.FailedQueues = stayingFailedQueues(a.AsPipeline(), after, a.parks, vhost)
+	return effects
+}
+
+// detachedQueues lists the work queues that a change detaches. If the pipeline is destroyed, next is nil, and the list
+// also has queues outside the pipeline whose own arguments dead-letter to it.
+func (p Pipeline) detachedQueues(next *Pipeline, vhost topology.Topology) []string {
+	queues := slices.Collect(maps.Keys(p.WorkQueues))
+	if next != nil {
+		queues = slices.DeleteFunc(queues, func(name string) bool { _, stays := next.WorkQueues[name]; return stays })
+	} else {
+		for name, queue := range vhost.Queues {
+			exchange, _ := queue.Arguments["x-dead-letter-exchange"].(string)
+			if p.DeadLettersTo(exchange) {
+				queues = append(queues, name)
+			}
+		}
+	}
+	return topology.Distinct(queues)
+}
+
+// releasedWorkQueues lists the work queues that a change stops declaring but does not delete. The pipeline or an
+// attachment still uses them, or somebody else re-created them without the pipeline's mark.
+func (p Pipeline) releasedWorkQueues(after Pipeline, vhost topology.Topology) []string {
+	var released []string
 	byAttachment := Attached(p.Names(), vhost)
 	for name, before := range p.WorkQueues {
 		if !before.Declare {
@@ -21,7 +115,7 @@ func (p Pipeline) releasedQueues(next *Pipeline, vhost topology.Topology) []stri
 		}
 		workQueue, stays := after.WorkQueues[name]
 		_, joined := slices.BinarySearch(byAttachment, name)
-		foreign := !p.Names().Declared(vhost.Queues[name])
+		foreign := !p.Names().declared(vhost.Queues[name])
 		if !workQueue.Declare && (stays || joined || foreign) {
 			released = append(released, name)
 		}
@@ -29,19 +123,11 @@ func (p Pipeline) releasedQueues(next *Pipeline, vhost topology.Topology) []stri
 	return released
 }
 
-// orNone is the next pipeline, without any queues if the pipeline is destroyed.
-func orNone(next *Pipeline) Pipeline {
-	if next == nil {
-		return Pipeline{}
-	}
-	return *next
-}
-
-// bindingsThatGo lists the bindings of others that the broker deletes with the pipeline's exchanges and queues. It
-// leaves out bindings of attachments, because a pipeline with attachments is never destroyed.
-func (p Pipeline) bindingsThatGo(vhost topology.Topology) []topology.Binding {
+// bindingsThatGo lists the bindings of others that the broker deletes with the pipeline's exchanges and queues, except
+// the released ones. It leaves out bindings of attachments, because a pipeline with attachments is never destroyed.
+func (p Pipeline) bindingsThatGo(released []string, vhost topology.Topology) []topology.Binding {
 	n, going := p.Names(), p.Owned(vhost)
-	for _, name := range p.releasedQueues(nil, vhost) {
+	for _, name := range released {
 		delete(going.Queues, name)
 	}
 	going = topology.Merge(going, topology.Topology{Exchanges: p.Expand().Exchanges}) // a missing exchange still has its notes
@@ -75,7 +161,13 @@ func (p Pipeline) AfterApply(prior *Pipeline, vhost topology.Vhost) topology.Vho
 	}
 	planned.Topology = topology.Merge(planned.Without(replaced), p.Expand())
 	if prior != nil {
-		leaveOut(leftToOthers(*prior, p, vhost), &planned.Topology)
+		left := leftToOthers(*prior, p, vhost)
+		for _, name := range left {
+			delete(planned.Queues, name)
+		}
+		planned.Bindings = slices.DeleteFunc(planned.Bindings, func(b topology.Binding) bool {
+			return !b.ToExchange && slices.Contains(left, b.Destination)
+		})
 	}
 	for name, w := range p.WorkQueues {
 		if _, exists := planned.Queues[name]; !exists {
@@ -86,7 +178,9 @@ func (p Pipeline) AfterApply(prior *Pipeline, vhost topology.Vhost) topology.Vho
 			planned.Queues[name] = queue
 		}
 		if _, declared := planned.Queues[w.FailedQueue]; !declared && w.FailedQueue != "" {
-			planned.Queues[w.FailedQueue] = foreignFailedQueue(vhost.Queues[w.FailedQueue])
+			queue := vhost.Queues[w.FailedQueue]
+			queue.Type = cmp.Or(queue.Type, topology.Classic) // not made yet; classic queues have no default limit
+			planned.Queues[w.FailedQueue] = queue
 		}
 	}
 	return planned
@@ -103,26 +197,6 @@ func leftToOthers(prior, next Pipeline, vhost topology.Vhost) []string {
 		}
 	}
 	return gone
-}
-
-// leaveOut removes queues and their bindings from the topology. It changes the maps in place, so the caller must own
-// them.
-func leaveOut(queues []string, from *topology.Topology) {
-	for _, name := range queues {
-		delete(from.Queues, name)
-	}
-	from.Bindings = slices.DeleteFunc(slices.Clone(from.Bindings), func(b topology.Binding) bool {
-		return !b.ToExchange && slices.Contains(queues, b.Destination)
-	})
-}
-
-// foreignFailedQueue returns a failed queue that the pipeline does not declare. If the queue does not exist yet, it is
-// a classic queue.
-func foreignFailedQueue(live topology.Queue) topology.Queue {
-	if live.Type == "" {
-		return topology.Queue{Type: topology.Classic} // classic queues have no default limit
-	}
-	return live
 }
 
 // WithoutOthers leaves out the exchanges, queues, bindings and policies of other pipelines.
@@ -151,14 +225,12 @@ func WithoutOthers(v topology.Vhost, name string) topology.Vhost {
 
 // OwnerOfExchange returns the pipeline whose exchange would have this name, or "".
 func OwnerOfExchange(exchange string) string {
-	if name, routes := strings.CutSuffix(exchange, Names("").FailedRouteExchange()); routes {
-		return name
+	for _, suffix := range ownExchanges {
+		if name, is := strings.CutSuffix(exchange, suffix); is {
+			return name
+		}
 	}
-	i := strings.LastIndex(exchange, ".")
-	if i < 0 || !Names(exchange[:i]).OwnsExchange(exchange) {
-		return ""
-	}
-	return exchange[:i]
+	return ""
 }
 
 // OwnerOfQueue returns the pipeline whose own queue would have this name, or "".

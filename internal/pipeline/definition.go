@@ -17,9 +17,6 @@ import (
 // binding, and the exchange is a fanout, which ignores arguments.
 const DefinitionArgument = "retry-definition"
 
-// Fits reports whether a broker accepts the definition.
-func (d Definition) Fits() bool { return stored.Fits(d.String()) }
-
 const definitionVersion = 1
 
 // DefinitionPlace is where the definition is stored.
@@ -28,10 +25,6 @@ func (n Names) DefinitionPlace() stored.Place[Definition] {
 		Exchange: n.FailedExchange(), Queue: n.FailedQueue(), Argument: DefinitionArgument, Owner: "pipeline",
 		Version: definitionVersion, Check: (*Definition).check,
 	}
-}
-
-func (p Pipeline) definitionBinding() topology.Binding {
-	return p.Names().DefinitionPlace().Binding(p.Definition().String())
 }
 
 // DefinedBy returns the pipeline whose definition the binding holds, or "".
@@ -131,10 +124,6 @@ func (d *Definition) check() error {
 			return fmt.Errorf("has a wrong reason in retry_on: %q", reason)
 		}
 	}
-	return d.checkAttempts()
-}
-
-func (d *Definition) checkAttempts() error {
 	for _, attempts := range append(slices.Sorted(maps.Values(d.QueueMaxAttempts)), d.MaxAttempts) {
 		if attempts < FewestAttempts || attempts > MostAttempts {
 			return fmt.Errorf("has a wrong number of attempts, %d: it must be from %d to %d", attempts, FewestAttempts, MostAttempts)

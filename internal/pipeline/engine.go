@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -37,6 +38,22 @@ type engine interface {
 	workQueueKeys(p Pipeline, name string, w WorkQueue) topology.Arguments
 	// facts returns what checks and texts must know of the engine.
 	facts() Facts
+}
+
+// Facts describe an engine for checks and messages.
+type Facts struct {
+	// Since is the oldest release that supports the engine, and Before says what older releases do.
+	Since  topology.Version
+	Before string
+	// InQueue says that messages wait in their work queue, by its policy. Classic queues cannot do that, and an
+	// attachment does not know the delays.
+	InQueue bool
+	// Misfit says why the engine cannot follow a list of delays, and returns "" if it can.
+	Misfit func([]time.Duration) (summary, detail string)
+	// Call is how consumers must return a message that they cannot process. Otherwise says what happens if they do not.
+	Call, Otherwise string
+	// Unbound says what happens to messages that have waited if their work queue is not bound.
+	Unbound string
 }
 
 var engines = map[string]engine{
@@ -75,6 +92,21 @@ func (p Pipeline) DeadLettersTo(exchange string) bool {
 	return exchange == p.DeadLetterExchange() || exchange == p.engine().deadLetterExchange(p.Names(), true)
 }
 
+// Facts returns the facts of the pipeline's engine.
+func (p Pipeline) Facts() Facts { return p.engine().facts() }
+
+// EngineByExchanges returns the engine of a pipeline whose definition cannot be read. It looks at the alternate
+// exchange of the return exchange, and at the retry exchange if it exists.
+func EngineByExchanges(n Names, alternate string, retry topology.Exchange) string {
+	switch {
+	case alternate != n.FailedExchange():
+		return EngineWorker
+	case retry.Type == "headers":
+		return EngineConsumer
+	}
+	return EngineNative
+}
+
 // workerEngine counts attempts in a worker, and delays messages in retry queues where they expire.
 type workerEngine struct{}
 
@@ -96,7 +128,7 @@ func (workerEngine) addQueues(t *topology.Topology, p Pipeline) {
 	t.Queues[n.RefusedQueue()] = RefusedQueue(n.FailedExchange())
 	t.Bindings = append(t.Bindings, topology.Binding{Source: n.RetryExchange(), Destination: n.RefusedQueue(), RoutingKey: RefusedKey})
 	for _, wait := range append(p.Waits(), p.Retired...) {
-		addRetryQueue(t, p, wait)
+		t.Queues[n.RetryQueue(wait)] = WaitingQueue(p.QueueType, n.ReturnExchange(), wait)
 		t.Bindings = append(t.Bindings, topology.Binding{Source: n.RetryExchange(), Destination: n.RetryQueue(wait), RoutingKey: DelayKey(wait)})
 	}
 }
@@ -107,6 +139,16 @@ func (workerEngine) deadLetterExchange(n Names, _ bool) string { return n.DeadLe
 func (workerEngine) guardedExchange(n Names) string { return n.DeadLetterExchange() }
 
 func (workerEngine) workQueueKeys(Pipeline, string, WorkQueue) topology.Arguments { return nil }
+
+func (workerEngine) facts() Facts {
+	return Facts{
+		Misfit:    func([]time.Duration) (summary, detail string) { return "", "" },
+		Call:      "call basic.nack(requeue=false)",
+		Otherwise: "With requeue=true, a message comes back at once, without a delay. The guide \"Choosing an engine\" says what each call does.",
+		Unbound: "After each delay, its messages go to the sidecar again. " +
+			"The sidecar publishes them to the queue by name. Without the permission for that, it parks them.",
+	}
+}
 
 // consumerEngine leaves counting to consumers, who read a message's deaths from its headers. A rejected message waits
 // in the only retry queue and returns to its work queue. Other dead letters are parked.
@@ -123,11 +165,12 @@ func (consumerEngine) exchanges(n Names) map[string]topology.Exchange {
 
 // addQueues binds only the retry queue of the current delay. A message would wait in every bound retry queue.
 func (consumerEngine) addQueues(t *topology.Topology, p Pipeline) {
+	n := p.Names()
 	for _, wait := range append(p.Waits(), p.Retired...) {
-		addRetryQueue(t, p, wait)
+		t.Queues[n.RetryQueue(wait)] = WaitingQueue(p.QueueType, n.ReturnExchange(), wait)
 	}
 	for _, wait := range p.Waits() {
-		t.Bindings = append(t.Bindings, p.Names().RejectedBinding(wait))
+		t.Bindings = append(t.Bindings, n.RejectedBinding(wait))
 	}
 }
 
@@ -151,6 +194,26 @@ func (consumerEngine) workQueueKeys(_ Pipeline, name string, _ WorkQueue) topolo
 		return nil
 	}
 	return topology.Arguments{"dead-letter-routing-key": ReturnKey(name)}
+}
+
+func (consumerEngine) facts() Facts {
+	return Facts{
+		Since: topology.Version{Major: 4},
+		Before: "Before 4.0, a headers exchange does not see why a message died (x-last-death-reason), so no rejected message " +
+			"would be retried.",
+		Misfit:    notOne,
+		Call:      "count, and call basic.nack(requeue=false)",
+		Otherwise: "Without the code in the guide \"Choosing an engine\", a message that always fails comes back indefinitely.",
+		Unbound:   "After the delay, its messages are parked.",
+	}
+}
+
+func notOne(waits []time.Duration) (summary, detail string) {
+	if len(waits) == 1 {
+		return "", ""
+	}
+	return "More than one delay without a sidecar", fmt.Sprintf("With engine = %q, all retries wait in one queue, and %d delays are listed. "+
+		"List one delay, or write engine = %q.", EngineConsumer, len(waits), EngineWorker)
 }
 
 // nativeEngine makes work queues count and delay returned messages by their policy. After the last attempt a work queue
@@ -199,20 +262,37 @@ func (nativeEngine) workQueueKeys(p Pipeline, name string, w WorkQueue) topology
 	return keys
 }
 
-// LinearDelay returns the n-th delay, counted from 1, that the broker computes from the least and the most delay.
-func LinearDelay(n int, least, most time.Duration) time.Duration {
-	if least > 0 && time.Duration(n) > most/least {
-		return most
+func (nativeEngine) facts() Facts {
+	return Facts{
+		Since: topology.Version{Major: 4, Minor: 3, Patch: 1},
+		Before: "Quorum queues delay by a policy from 4.3.1 on. " +
+			"An older broker refuses the policy, or has the queue return messages at once, thousands of times a second.",
+		InQueue:   true,
+		Misfit:    notLinear,
+		Call:      "call basic.reject(requeue=true)",
+		Otherwise: "With requeue=false, a message is parked at its first failure. The guide \"Choosing an engine\" says what each call does.",
+		Unbound:   "Replayed messages are parked again.",
 	}
-	return min(time.Duration(n)*least, most)
 }
 
-// IsLinear reports whether the broker can compute these delays itself: d, 2d, 3d and so on, up to the last one.
-func IsLinear(waits []time.Duration) bool {
-	for i, wait := range waits {
-		if wait != LinearDelay(i+1, waits[0], waits[len(waits)-1]) {
+func notLinear(waits []time.Duration) (summary, detail string) {
+	if len(waits) == 0 || isLinear(waits) {
+		return "", ""
+	}
+	return "Schedule that RabbitMQ cannot delay by itself", fmt.Sprintf("With engine = %q, RabbitMQ computes the delays: "+
+		"the first delay once, twice, three times and so on, up to the last delay. "+
+		"Write such a schedule, as in delays = [\"5s\", \"10s\", \"15s\"], or engine = %q.", EngineNative, EngineWorker)
+}
+
+// isLinear reports whether the broker can compute these delays itself: d, 2d, 3d and so on, up to the last one.
+func isLinear(waits []time.Duration) bool {
+	least, most := waits[0], waits[len(waits)-1]
+	next := min(least, most)
+	for _, wait := range waits {
+		if wait != next {
 			return false
 		}
+		next = min(next+least, most)
 	}
 	return true
 }

@@ -38,7 +38,7 @@ func (p Pipeline) Identity() topology.Topology {
 	t.Exchanges[n.FailedExchange()] = topology.Exchange{Type: "fanout"}
 	// Rejected messages come back to this queue. Without its own dead-letter exchange, the policy's would apply.
 	t.Queues[n.FailedQueue()] = OwnQueue(p.QueueType, n.FailedExchange(), topology.UnreachableDeliveryLimit, nil)
-	t.Bindings = []topology.Binding{p.definitionBinding()}
+	t.Bindings = []topology.Binding{n.DefinitionPlace().Binding(p.Definition().String())}
 	return t
 }
 
@@ -56,10 +56,10 @@ func Alternate(exchange string) topology.Arguments {
 	return topology.Arguments{"alternate-exchange": exchange}
 }
 
-func addRetryQueue(t *topology.Topology, p Pipeline, wait time.Duration) {
-	n := p.Names()
-	// Without this limit, frequent looks at the queue would send messages back before their time.
-	t.Queues[n.RetryQueue(wait)] = OwnQueue(p.QueueType, n.ReturnExchange(), topology.UnreachableDeliveryLimit,
+// WaitingQueue returns a queue where messages wait before they go to the exchange. Without its delivery limit, frequent
+// looks at the queue would send them on before their time.
+func WaitingQueue(queueType, exchange string, wait time.Duration) topology.Queue {
+	return OwnQueue(queueType, exchange, topology.UnreachableDeliveryLimit,
 		topology.Arguments{"x-message-ttl": wait.Milliseconds()})
 }
 
@@ -71,8 +71,7 @@ const RefusedWait = 5 * time.Second
 // them to the exchange again. The queue remembers which target queues already have a message, and only a quorum queue
 // does that.
 func RefusedQueue(exchange string) topology.Queue {
-	return OwnQueue(topology.Quorum, exchange, topology.UnreachableDeliveryLimit,
-		topology.Arguments{"x-message-ttl": RefusedWait.Milliseconds()})
+	return WaitingQueue(topology.Quorum, exchange, RefusedWait)
 }
 
 // OwnQueue returns one of an owner's own queues. It leaves out the arguments that classic queues refuse.

@@ -392,7 +392,7 @@ func TestLinearSchedules(t *testing.T) {
 		{[]time.Duration{0, 0}, true},
 		{[]time.Duration{MaxDelay, MaxDelay}, true},
 	} {
-		require.Equal(t, test.linear, IsLinear(test.waits), test.waits)
+		require.Equal(t, test.linear, isLinear(test.waits), test.waits)
 	}
 }
 

@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -42,16 +41,15 @@ func (p Pipeline) DeclaredFailedQueues() []string {
 	return topology.Distinct(names)
 }
 
-// FailedQueues returns the failed queues of the pipeline's work queues, declared or not. Each value is one of its work
-// queues.
-func (p Pipeline) FailedQueues() map[string]string {
-	found := map[string]string{}
-	for _, name := range slices.Backward(slices.Sorted(maps.Keys(p.WorkQueues))) {
-		if queue := p.WorkQueues[name].FailedQueue; queue != "" {
-			found[queue] = name
+// FailedQueues lists the failed queues of the pipeline's work queues, declared or not.
+func (p Pipeline) FailedQueues() []string {
+	var names []string
+	for _, w := range p.WorkQueues {
+		if w.FailedQueue != "" {
+			names = append(names, w.FailedQueue)
 		}
 	}
-	return found
+	return topology.Distinct(names)
 }
 
 // failedQueueOf returns a failed queue for work queues. Rejected messages come back to it, regardless of their routing
@@ -72,20 +70,6 @@ func addFailedQueuesOfWorkQueues(t *topology.Topology, p Pipeline) {
 	}
 }
 
-// failedQueuesPolicies keep other policies off the failed queues of work queues. These queues are not in the policy of
-// the own queues, because the length of its pattern is limited.
-func (p Pipeline) failedQueuesPolicies() map[string]topology.Policy {
-	policies := map[string]topology.Policy{}
-	names := p.DeclaredFailedQueues()
-	if len(names) == 0 {
-		return policies
-	}
-	for i, group := range spread(names) {
-		policies[p.Names().FailedQueuesPolicy(i)] = ranked(p.policy(p.ownContent(), ExactPattern(group)), i)
-	}
-	return policies
-}
-
 // recoverFailedQueues reads the failed queues of work queues back. Like a work queue, a failed queue counts as declared
 // only with both marks.
 func recoverFailedQueues(p Pipeline, vhost topology.Topology) {
@@ -102,62 +86,40 @@ func recoverFailedQueues(p Pipeline, vhost topology.Topology) {
 	}
 }
 
-// releasedFailedQueues lists the failed queues that the pipeline no longer declares and that stay. Other work queues,
-// attachments or pipelines still use them, or somebody else re-created them.
-func releasedFailedQueues(prior, next Pipeline, own func(topology.Binding) bool, vhost topology.Topology) []string {
+// stayingFailedQueues lists the failed queues that the pipeline no longer declares and that stay. Other work queues,
+// attachments or pipelines still use them, or somebody else re-created them. If only others still park messages there,
+// the queue is also in parked, with the pipelines of those others.
+func stayingFailedQueues(
+	prior, next Pipeline, own func(topology.Binding) bool, vhost topology.Topology,
+) (released []string, parked map[string][]string) {
 	names := prior.DeclaredFailedQueues()
 	if len(names) == 0 {
-		return nil
+		return nil, nil
 	}
-	declared, used, parked := next.DeclaredFailedQueues(), next.FailedQueues(), parkedExcept(own, vhost)
-	return slices.DeleteFunc(names, func(name string) bool {
-		_, stays := slices.BinarySearch(declared, name)
-		_, uses := used[name]
-		return stays || !uses && prior.Names().Declared(vhost.Queues[name]) && len(parked[name]) == 0
-	})
-}
-
-// stayingFailedQueues returns the failed queues that a change drops but that others still park messages in. Each value
-// lists the pipelines of those others.
-func stayingFailedQueues(prior, next Pipeline, own func(topology.Binding) bool, vhost topology.Topology) map[string][]string {
-	names := prior.DeclaredFailedQueues()
-	if len(names) == 0 {
-		return nil
-	}
-	staying, used, parked := map[string][]string{}, next.FailedQueues(), parkedExcept(own, vhost)
+	declared, used, byOthers := next.DeclaredFailedQueues(), next.FailedQueues(), ParkedExcept(own, vhost)
+	parked = map[string][]string{}
 	for _, name := range names {
-		if _, uses := used[name]; !uses && len(parked[name]) > 0 {
-			staying[name] = texts(parked[name])
+		_, stays := slices.BinarySearch(declared, name)
+		_, uses := slices.BinarySearch(used, name)
+		others, foreign := byOthers[name], !prior.Names().declared(vhost.Queues[name])
+		if !stays && (uses || foreign || len(others) > 0) {
+			released = append(released, name)
+		}
+		if !uses && len(others) > 0 {
+			parked[name] = others
 		}
 	}
-	return staying
+	return released, parked
 }
 
-func texts(names []Names) []string {
-	all := make([]string, len(names))
-	for i, name := range names {
-		all[i] = string(name)
-	}
-	return all
-}
-
-// ParkedByOthers lists the pipelines that park failed messages of work queues in each queue. It leaves out this
-// pipeline's own bindings, which its plan shows.
-func (n Names) ParkedByOthers(vhost topology.Topology) map[string][]Names {
-	return parkedExcept(n.OwnsBinding, vhost)
-}
-
-// ParkedBy lists the pipelines that park failed messages of work queues in each queue.
-func ParkedBy(vhost topology.Topology) map[string][]Names {
-	return parkedExcept(func(topology.Binding) bool { return false }, vhost)
-}
-
-func parkedExcept(own func(topology.Binding) bool, vhost topology.Topology) map[string][]Names {
-	found := map[string][]Names{}
+// ParkedExcept lists the pipelines that park failed messages of work queues in each queue. It leaves out own bindings,
+// which a plan shows.
+func ParkedExcept(own func(topology.Binding) bool, vhost topology.Topology) map[string][]string {
+	found := map[string][]string{}
 	for _, b := range vhost.Bindings {
 		name, routes := strings.CutSuffix(b.Source, Names("").FailedRouteExchange())
 		if routes && Names(name).Parks(b) && !own(b) {
-			found[b.Destination] = append(found[b.Destination], Names(name))
+			found[b.Destination] = append(found[b.Destination], name)
 		}
 	}
 	for queue, names := range found {
@@ -166,14 +128,13 @@ func parkedExcept(own func(topology.Binding) bool, vhost topology.Topology) map[
 	return found
 }
 
-// FailedQueuesIn lists the work queues, of the pipeline and its attachments, that park their messages in each failed
-// queue.
-func FailedQueuesIn(n Names, vhost topology.Topology) map[string][]string {
-	found := map[string][]string{}
+// FailedQueuesOf lists the queues where the pipeline and its attachments park failed messages of a work queue.
+func (n Names) FailedQueuesOf(workQueue string, vhost topology.Topology) []string {
+	var queues []string
 	for _, b := range vhost.Bindings {
-		if workQueue, parks := n.parkedFrom(b); parks {
-			found[b.Destination] = append(found[b.Destination], workQueue)
+		if from, parks := n.parkedFrom(b); parks && from == workQueue {
+			queues = append(queues, b.Destination)
 		}
 	}
-	return found
+	return topology.Distinct(queues)
 }

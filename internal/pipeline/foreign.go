@@ -102,10 +102,10 @@ func Pipelines(vhost topology.Topology) []string {
 // OwnerOfPolicy returns the pipeline that a policy belongs to, or "". The dead-letter exchange must match as well as the
 // name.
 func OwnerOfPolicy(name string, policy topology.Policy) string {
-	parsed, is := parsePolicyName(name)
+	n, _, is := parsePolicyName(name)
 	exchange, _ := policy.Definition["dead-letter-exchange"].(string)
-	if is && slices.Contains(parsed.pipeline.deadLetterExchanges(), exchange) {
-		return string(parsed.pipeline)
+	if is && slices.Contains(n.deadLetterExchanges(), exchange) {
+		return string(n)
 	}
 	return ""
 }

@@ -11,20 +11,19 @@ import (
 // delay, so that queues that left the schedule are found. If the specification does not have a delay, its queue must
 // dead-letter to the pipeline's return exchange.
 func (p Pipeline) Owned(vhost topology.Topology) topology.Topology {
-	n, owned, made := p.Names(), topology.New(), ExpandExchanges(p)
+	n, owned, known := p.Names(), topology.New(), p.Expand()
 	for name, exchange := range vhost.Exchanges {
-		if _, makes := made[name]; makes {
+		if _, isKnown := known.Exchanges[name]; isKnown {
 			owned.Exchanges[name] = exchange
 		}
 	}
-	known := p.Expand().Queues
 	for name, queue := range vhost.Queues {
-		if _, isKnown := known[name]; isKnown || n.IsOwnQueue(name, queue) {
+		if _, isKnown := known.Queues[name]; isKnown || n.IsOwnQueue(name, queue) {
 			owned.Queues[name] = queue
 		}
 	}
 	for _, binding := range vhost.Bindings {
-		if _, makes := made[binding.Source]; makes && n.OwnsBinding(binding) {
+		if _, isKnown := known.Exchanges[binding.Source]; isKnown && n.OwnsBinding(binding) {
 			owned.Bindings = append(owned.Bindings, binding)
 		}
 	}
@@ -67,8 +66,7 @@ func (n Names) OwnsBinding(b topology.Binding) bool {
 	}
 	_, ofAttachment := b.Arguments[AttachmentArgument]
 	returns := b.Source == n.ReturnExchange() && strings.HasPrefix(b.RoutingKey, ReturnKeyPrefix)
-	parks := b.Source == n.FailedRouteExchange() && strings.HasPrefix(b.RoutingKey, FailedKeyPrefix)
-	return (returns || parks) && !ofAttachment || n.OwnsQueue(b.Destination)
+	return (returns || n.Parks(b)) && !ofAttachment || n.OwnsQueue(b.Destination)
 }
 
 // ReturnBinding returns the binding that brings messages back to a work queue.

@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -29,7 +28,7 @@ func OperatorPermissions(p Pipeline) map[string]Permissions {
 	replay, imports, status := read, read, read
 	replay.Write = ExactPattern([]string{n.ReturnExchange()})
 	imports.Write = ExactPattern([]string{n.FailedExchange()})
-	counted := slices.Concat(failed, slices.Collect(maps.Keys(p.FailedQueues())), []string{n.Inbox()})
+	counted := slices.Concat(failed, p.FailedQueues(), []string{n.Inbox()})
 	if !p.HasWorker() {
 		counted = append(counted, n.DeadLetterExchange())
 	}
@@ -50,11 +49,7 @@ func FailedQueuePermissions(n Names, queue string) Permissions {
 func WorkerPermissions(n Names) Permissions {
 	written := append([]string{"amq.default"}, n.WorkerExchanges()...)
 	slices.Sort(written)
-	return Permissions{
-		Configure: NoName,
-		Write:     ExactPattern(written),
-		Read:      ExactPattern([]string{n.Inbox()}),
-	}
+	return Permissions{Configure: NoName, Write: ExactPattern(written), Read: ExactPattern([]string{n.Inbox()})}
 }
 
 // MergePermissions allows everything that one of these permissions allows, in one vhost.

@@ -18,7 +18,7 @@ const DefaultPolicyPriority = 1000
 // content share a policy too. A queue gets its own policy only if it has its own settings.
 func addPolicies(t topology.Topology, p Pipeline) {
 	n, shared := p.Names(), map[string][]string{}
-	maps.Copy(t.Policies, p.failedQueuesPolicies())
+	maps.Copy(t.Policies, p.Guard())
 	for _, name := range p.AttachedByPolicy() {
 		w := p.WorkQueues[name]
 		if w.TakeOverFrom != "" || p.PolicyContent(name).Key() != p.typeContent(w.Type).Key() {
@@ -34,43 +34,43 @@ func addPolicies(t topology.Topology, p Pipeline) {
 			withOwn = append(withOwn, queues...)
 			continue
 		}
-		for i, group := range spread(queues) {
-			t.Policies[n.TypePolicy(queueType, i)] = ranked(p.policy(content, ExactPattern(group)), i)
-		}
+		// The scope is quorumPolicy or classicPolicy.
+		maps.Copy(t.Policies, p.groupPolicies(policyScope(queueType+"-queues"), 0, queues, content))
 	}
-	addQueuesPolicies(t, p, slices.Sorted(slices.Values(withOwn)))
-}
-
-// addQueuesPolicies adds the policy of the own queues and these work queues. If one pattern cannot hold them, it adds
-// several. The first then covers only the own queues, so that adding or removing a work queue never uncovers them.
-func addQueuesPolicies(t topology.Topology, p Pipeline, workQueues []string) {
-	n := p.Names()
-	if pattern := n.pattern(workQueues); len(workQueues) == 0 || len(pattern) <= maxPattern {
-		t.Policies[n.QueuesPolicy(0)] = p.policy(p.ownContent(), pattern)
+	slices.Sort(withOwn)
+	if pattern := n.pattern(withOwn); len(pattern) <= maxPattern {
+		t.Policies[n.groupPolicy(queuesPolicy, 0)] = p.policy(p.ownContent(), pattern)
 		return
 	}
-	maps.Copy(t.Policies, p.Guard())
-	for i, group := range spread(workQueues) {
-		t.Policies[n.QueuesPolicy(i+1)] = ranked(p.policy(p.ownContent(), ExactPattern(group)), i+1)
-	}
+	// Number 0 still covers only the own queues, so that adding or removing a work queue never uncovers them.
+	maps.Copy(t.Policies, p.groupPolicies(queuesPolicy, 1, withOwn, p.ownContent()))
 }
 
 // Guard returns the policies, by name, that keep other policies off the pipeline's own queues. They cover only these
-// queues.
+// queues. The failed queues of work queues have their own policies, because the length of a pattern is limited.
 func (p Pipeline) Guard() map[string]topology.Policy {
-	guard := p.failedQueuesPolicies()
-	guard[p.Names().QueuesPolicy(0)] = p.policy(p.ownContent(), p.Names().pattern(nil))
+	guard := p.groupPolicies(failedQueuesPolicy, 0, p.DeclaredFailedQueues(), p.ownContent())
+	guard[p.Names().groupPolicy(queuesPolicy, 0)] = p.policy(p.ownContent(), p.Names().pattern(nil))
 	return guard
 }
 
-func (p Pipeline) policy(content topology.Arguments, pattern string) topology.Policy {
-	return topology.Policy{
-		Pattern: pattern,
-		// RabbitMQ before 3.12 has no value for one queue type.
-		ApplyTo:    "queues",
-		Priority:   p.PolicyPriority,
-		Definition: content,
+// groupPolicies returns policies with this content for as many groups of queues as the patterns need, numbered from
+// first on.
+func (p Pipeline) groupPolicies(
+	scope policyScope, first int, queues []string, content topology.Arguments,
+) map[string]topology.Policy {
+	policies := map[string]topology.Policy{}
+	for i, group := range spread(queues) {
+		policy := p.policy(content, ExactPattern(group))
+		policy.Rank = first + i // queues move from a lower number to a higher one
+		policies[p.Names().groupPolicy(scope, first+i)] = policy
 	}
+	return policies
+}
+
+func (p Pipeline) policy(content topology.Arguments, pattern string) topology.Policy {
+	// RabbitMQ before 3.12 has no value of ApplyTo for one queue type.
+	return topology.Policy{Pattern: pattern, ApplyTo: "queues", Priority: p.PolicyPriority, Definition: content}
 }
 
 // policyOf returns the policy for one work queue.
@@ -89,12 +89,6 @@ func (w WorkQueue) precedence() int {
 		return 1
 	}
 	return 0
-}
-
-// ranked raises the priority by the policy's number, so that queues move from a lower number to a higher one.
-func ranked(policy topology.Policy, number int) topology.Policy {
-	policy.Rank = number
-	return policy
 }
 
 // AttachedByPolicy lists the work queues that are attached by a policy.
@@ -200,103 +194,64 @@ var coversSeveral = map[policyScope]bool{
 	queuePolicy: false, attachmentPolicy: false, attachmentFailedPolicy: false,
 }
 
-// policyName holds the parts of a policy's name: retry/<pipeline>/<scope>/<queue or number>. Number 0 is left out.
-type policyName struct {
-	pipeline Names
-	scope    policyScope
-	object   string
-	number   int
+// groupPolicy names a policy for a group of queues: retry/<pipeline>/<scope>/<number>. Number 0 is left out.
+func (n Names) groupPolicy(scope policyScope, number int) string {
+	name := strings.Join([]string{policyPrefix, string(n), string(scope)}, Separator)
+	if number > 0 {
+		name += Separator + strconv.Itoa(number)
+	}
+	return name
 }
 
-func (n policyName) String() string {
-	parts := []string{policyPrefix, string(n.pipeline), string(n.scope)}
-	switch {
-	case !coversSeveral[n.scope]:
-		parts = append(parts, n.object)
-	case n.number > 0:
-		parts = append(parts, strconv.Itoa(n.number))
-	}
-	return strings.Join(parts, Separator)
-}
-
-// parsePolicyName accepts only names that String wrote.
-func parsePolicyName(name string) (policyName, bool) {
-	parts := strings.SplitN(name, Separator, 4)
-	if len(parts) < 3 || parts[0] != policyPrefix {
-		return policyName{}, false
-	}
-	parsed, rest := policyName{pipeline: Names(parts[1]), scope: policyScope(parts[2])}, ""
-	if len(parts) == 4 {
-		rest = parts[3]
-	}
-	switch several, known := coversSeveral[parsed.scope]; {
-	case !known || parsed.pipeline == "":
-		return policyName{}, false
-	case several:
-		parsed.number, _ = strconv.Atoi(rest)
-	case rest == "":
-		return policyName{}, false
-	default:
-		parsed.object = rest
-	}
-	return parsed, parsed.String() == name
-}
-
-// QueuesPolicy names the policy of the pipeline's own queues and the work queues with the same content. If one pattern
-// cannot hold them all, number 0 covers the own queues and higher numbers cover work queues.
-func (n Names) QueuesPolicy(number int) string {
-	return policyName{pipeline: n, scope: queuesPolicy, number: number}.String()
-}
-
-// TypePolicy names the policy for work queues of a type that share a content other than the own queues'. If one pattern
-// cannot hold them all, there are several numbers.
-func (n Names) TypePolicy(queueType string, number int) string {
-	return policyName{pipeline: n, scope: policyScope(queueType + "-queues"), number: number}.String()
+// queuePolicyOf names a policy for one queue: retry/<pipeline>/<scope>/<queue>.
+func (n Names) queuePolicyOf(scope policyScope, queue string) string {
+	return n.groupPolicy(scope, 0) + Separator + queue
 }
 
 // QueuePolicy names the policy of a work queue with its own content.
-func (n Names) QueuePolicy(workQueue string) string {
-	return policyName{pipeline: n, scope: queuePolicy, object: workQueue}.String()
-}
+func (n Names) QueuePolicy(workQueue string) string { return n.queuePolicyOf(queuePolicy, workQueue) }
 
 // AttachmentPolicy names the policy of an attached queue.
-func (n Names) AttachmentPolicy(queue string) string {
-	return policyName{pipeline: n, scope: attachmentPolicy, object: queue}.String()
-}
+func (n Names) AttachmentPolicy(queue string) string { return n.queuePolicyOf(attachmentPolicy, queue) }
 
-// FailedQueuesPolicy names the policy of the failed queues of work queues. If one pattern cannot hold them all, there
-// are several numbers.
-func (n Names) FailedQueuesPolicy(number int) string {
-	return policyName{pipeline: n, scope: failedQueuesPolicy, number: number}.String()
-}
-
-// AttachmentFailedPolicy names the policy of an attached queue's failed queue.
-func (n Names) AttachmentFailedPolicy(queue string) string {
-	return policyName{pipeline: n, scope: attachmentFailedPolicy, object: queue}.String()
+// parsePolicyName returns the pipeline and the scope of a policy. It accepts only names that are written as above.
+func parsePolicyName(name string) (n Names, scope policyScope, is bool) {
+	parts := strings.SplitN(name, Separator, 4)
+	if len(parts) < 3 || parts[0] != policyPrefix || parts[1] == "" {
+		return "", "", false
+	}
+	n, scope = Names(parts[1]), policyScope(parts[2])
+	rest := strings.Join(parts[3:], "") // a queue, a number or nothing
+	several, known := coversSeveral[scope]
+	if several {
+		number, _ := strconv.Atoi(rest)
+		return n, scope, n.groupPolicy(scope, number) == name
+	}
+	return n, scope, known && rest != ""
 }
 
 // OwnerOfFailedQueues returns the pipeline whose policy covers failed queues of work queues or of attached queues. It
 // returns false for other policies.
 func OwnerOfFailedQueues(policy string) (Names, bool) {
-	parsed, is := parsePolicyName(policy)
-	return parsed.pipeline, is && (parsed.scope == failedQueuesPolicy || parsed.scope == attachmentFailedPolicy)
+	n, scope, is := parsePolicyName(policy)
+	return n, is && (scope == failedQueuesPolicy || scope == attachmentFailedPolicy)
 }
 
 // ownsPolicy reports whether the name belongs to a policy of the pipeline. It returns false for its attachments.
 func (n Names) ownsPolicy(policy string) bool {
-	parsed, is := parsePolicyName(policy)
-	return is && parsed.pipeline == n && parsed.scope != attachmentPolicy && parsed.scope != attachmentFailedPolicy
+	of, scope, is := parsePolicyName(policy)
+	return is && of == n && scope != attachmentPolicy && scope != attachmentFailedPolicy
 }
 
 // isSharedPolicy reports whether the name belongs to a policy that covers several work queues of the pipeline.
 func (n Names) isSharedPolicy(policy string) bool {
-	parsed, is := parsePolicyName(policy)
-	return is && parsed.pipeline == n && coversSeveral[parsed.scope]
+	of, scope, is := parsePolicyName(policy)
+	return is && of == n && coversSeveral[scope]
 }
 
 // NamesPolicy reports whether the name belongs to a policy of the pipeline or one of its attachments. A policy with
 // such a name stays theirs even if somebody changed its content.
 func (n Names) NamesPolicy(policy string) bool {
-	parsed, is := parsePolicyName(policy)
-	return is && parsed.pipeline == n
+	of, _, is := parsePolicyName(policy)
+	return is && of == n
 }

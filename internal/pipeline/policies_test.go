@@ -105,26 +105,30 @@ func TestDeadLettersAtRiskOnlyWhereDeadLettersWouldBeDeleted(t *testing.T) {
 
 func TestPolicyNamesAreReadAsTheyAreWritten(t *testing.T) {
 	t.Parallel()
-	for name, want := range map[string]policyName{
-		"retry/orders/queues":             {pipeline: "orders", scope: queuesPolicy},
-		"retry/orders/queues/12":          {pipeline: "orders", scope: queuesPolicy, number: 12},
-		"retry/orders/quorum-queues/1":    {pipeline: "orders", scope: quorumPolicy, number: 1},
-		"retry/orders/classic-queues":     {pipeline: "orders", scope: classicPolicy},
-		"retry/orders/queue/a":            {pipeline: "orders", scope: queuePolicy, object: "a"},
-		"retry/orders/queue/a/b":          {pipeline: "orders", scope: queuePolicy, object: "a/b"},
-		"retry/orders/attachment/queue/a": {pipeline: "orders", scope: attachmentPolicy, object: "queue/a"},
+	n := Names("orders")
+	for name, want := range map[string]struct {
+		scope   policyScope
+		written string
+	}{
+		"retry/orders/queues":             {queuesPolicy, n.groupPolicy(queuesPolicy, 0)},
+		"retry/orders/queues/12":          {queuesPolicy, n.groupPolicy(queuesPolicy, 12)},
+		"retry/orders/quorum-queues/1":    {quorumPolicy, n.groupPolicy(quorumPolicy, 1)},
+		"retry/orders/classic-queues":     {classicPolicy, n.groupPolicy(classicPolicy, 0)},
+		"retry/orders/queue/a":            {queuePolicy, n.QueuePolicy("a")},
+		"retry/orders/queue/a/b":          {queuePolicy, n.QueuePolicy("a/b")},
+		"retry/orders/attachment/queue/a": {attachmentPolicy, n.AttachmentPolicy("queue/a")},
 	} {
-		got, is := parsePolicyName(name)
-		if !is || got != want || got.String() != name {
-			t.Errorf("%s: %+v, %t", name, got, is)
+		pipeline, scope, is := parsePolicyName(name)
+		if !is || pipeline != n || scope != want.scope || want.written != name {
+			t.Errorf("%s: %q, %q, %t; written %q", name, pipeline, scope, is, want.written)
 		}
 	}
 	for _, name := range []string{
 		"", "retry", "retry/orders", "retry/orders/", "retry//queues", "other/orders/queues", "retry/orders/own", "retry/orders/queues/",
 		"retry/orders/queues/0", "retry/orders/queues/01", "retry/orders/queues/x", "retry/orders/queues/-1", "retry/orders/queue", "retry/orders/queue/",
 	} {
-		if got, is := parsePolicyName(name); is {
-			t.Errorf("%q is taken for %+v", name, got)
+		if pipeline, scope, is := parsePolicyName(name); is {
+			t.Errorf("%q is taken for %q of %q", name, scope, pipeline)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 // definition on the broker, and work queues from the return bindings. Owned finds the retired retry queues, whose
 // delays are not in the schedule.
 func Recover(name, vhostName string, vhost topology.Topology) (Pipeline, error) {
-	p, definition, err := defined(name, vhostName, vhost)
+	p, definition, err := Defined(name, vhostName, vhost)
 	if err != nil {
 		return p, err
 	}
@@ -27,18 +27,19 @@ func Recover(name, vhostName string, vhost topology.Topology) (Pipeline, error) 
 	recoverFailedQueues(p, vhost)
 	shared := p.Names().sharedPolicies(vhost)
 	for name := range p.WorkQueues {
-		p.WorkQueues[name] = recoverWorkQueue(p, name, shared, vhost)
+		live := vhost.Queues[name]
+		policy, hasPolicy := policyOf(p.Names(), name, shared, vhost)
+		w := recoverFrom(p, name, live, policy, hasPolicy)
+		if p.Names().Declares(name, vhost) {
+			w.Declare, w.Arguments = true, declaredArguments(p, name, w, live)
+		}
+		p.WorkQueues[name] = w
 	}
 	return p, nil
 }
 
-// Defined reads from the definition everything except the work queues.
-func Defined(n Names, vhost topology.Topology) (Pipeline, error) {
-	p, _, err := defined(string(n), "", vhost)
-	return p, err
-}
-
-func defined(name, vhostName string, vhost topology.Topology) (Pipeline, Definition, error) {
+// Defined reads a pipeline except its work queues from its definition.
+func Defined(name, vhostName string, vhost topology.Topology) (Pipeline, Definition, error) {
 	p := Pipeline{Name: name, Vhost: vhostName, WorkQueues: map[string]WorkQueue{}}
 	n := p.Names()
 	definition, err := n.DefinitionPlace().Recover(vhost)
@@ -50,18 +51,8 @@ func defined(name, vhostName string, vhost topology.Topology) (Pipeline, Definit
 	return p, definition, nil
 }
 
-func recoverWorkQueue(p Pipeline, name string, shared topology.Matcher, vhost topology.Topology) WorkQueue {
-	policy, hasPolicy := policyOf(p.Names(), name, shared, vhost)
-	live := vhost.Queues[name]
-	w := recoverFrom(p, name, live, policy, hasPolicy)
-	if p.Names().Declares(name, vhost) {
-		w.Declare, w.Arguments = true, declaredArguments(p, name, w, live)
-	}
-	return w
-}
-
-// Declared reports whether the pipeline created the queue. The mark stays when the queue is released.
-func (n Names) Declared(queue topology.Queue) bool {
+// declared reports whether the pipeline created the queue. The mark stays when the queue is released.
+func (n Names) declared(queue topology.Queue) bool {
 	return queue.Arguments[DeclaredByArgument] == string(n)
 }
 
@@ -73,7 +64,7 @@ func (n Names) Declares(workQueue string, vhost topology.Topology) bool {
 // isDeclared reports whether the pipeline declares the queue and has not released it. An interrupted change in either
 // direction leaves both bindings, and counts as released.
 func (n Names) isDeclared(queue string, declared, released topology.Binding, vhost topology.Topology) bool {
-	return n.Declared(vhost.Queues[queue]) &&
+	return n.declared(vhost.Queues[queue]) &&
 		slices.ContainsFunc(vhost.Bindings, declared.Equal) && !slices.ContainsFunc(vhost.Bindings, released.Equal)
 }
 

@@ -62,7 +62,7 @@ func WarnOfMaxAge(p pipeline.Pipeline) []Problem {
 // CheckLengths checks that brokers accept the names that the pipeline expands to.
 func CheckLengths(p pipeline.Pipeline) []Problem {
 	queues := p.OwnQueues()
-	for name := range p.FailedQueues() { // CheckFailedQueues checks them
+	for _, name := range p.FailedQueues() { // CheckFailedQueues checks them
 		delete(queues, name)
 	}
 	var problems []Problem
@@ -94,7 +94,7 @@ func tooLong(vhost, name, queueType string) string {
 // CheckDefinition checks that the broker accepts the pipeline's definition.
 func CheckDefinition(p pipeline.Pipeline) []Problem {
 	definition := p.Definition()
-	if definition.Fits() {
+	if stored.Fits(definition.String()) {
 		return nil
 	}
 	at, remedy := largestPart(definition)
@@ -130,7 +130,9 @@ func CheckAttachment(a pipeline.Attachment) []Problem {
 	problems = append(problems, checkWorkQueueAt(attachmentPlace, pipeline.Names(a.Pipeline), a.Queue, a.WorkQueue)...)
 	if pipeline.CannotBeMarked(a.Queue) {
 		// rabbit_mgmt_format:pack_binding_props fails when it joins such a key and arguments.
-		problems = append(problems, problem(Path{"queue"}, "Queue cannot be attached from outside", tildeInName, a.Queue))
+		problems = append(problems, problem(Path{"queue"}, "Queue cannot be attached from outside", tildeInName+
+			"Bindings of an attachment have arguments. "+
+			"List the queue in the work_queues of the pipeline itself, whose bindings have no arguments.", a.Queue))
 	}
 	return append(problems, checkPolicyDefinition(Path{"policy_definition_json"}, a.AsPipeline(), a.Queue, a.WorkQueue.PolicyDefinition)...)
 }
@@ -165,9 +167,7 @@ const (
 	removeArgument = "Remove %q: %s."
 
 	tildeInName = "The name %q has a ~. " +
-		"If a binding has both such a routing key and arguments, RabbitMQ's management API fails for the whole vhost. " +
-		"Bindings of an attachment have arguments. " +
-		"List the queue in the work_queues of the pipeline itself, whose bindings have no arguments."
+		"If a binding has both such a routing key and arguments, RabbitMQ's management API fails for the whole vhost. "
 )
 
 // A plan and the sidecar's configuration describe problems in the same way.

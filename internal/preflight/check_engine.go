@@ -15,7 +15,16 @@ func CheckEngine(p pipeline.Pipeline) []Problem {
 	if p.HasWorker() {
 		return nil
 	}
-	problems := onlyWithWorker(p)
+	var problems []Problem
+	if p.MaxAge.Wait != 0 {
+		problems = append(problems, problem(Path{"max_age"}, "max_age without a sidecar",
+			"With engine = %q the age of a message does not count. Leave max_age out, or write engine = \"worker\".", p.Engine))
+	}
+	if slices.ContainsFunc(p.RetryOn, func(reason string) bool { return reason != pipeline.ReasonRejected }) {
+		problems = append(problems, problem(Path{"retry_on"}, "retry_on without a sidecar",
+			"With engine = %q only rejected messages are retried. Expired and displaced messages are parked. "+
+				"Leave retry_on out, or write engine = \"worker\".", p.Engine))
+	}
 	var waits []time.Duration
 	for i, delay := range p.Delays {
 		waits = append(waits, delay.Wait)
@@ -29,21 +38,6 @@ func CheckEngine(p pipeline.Pipeline) []Problem {
 	}
 	if summary, detail := p.Facts().Misfit(waits); summary != "" {
 		problems = append(problems, problem(Path{"delays"}, summary, "%s", detail))
-	}
-	return problems
-}
-
-// onlyWithWorker finds settings that only a worker supports.
-func onlyWithWorker(p pipeline.Pipeline) []Problem {
-	var problems []Problem
-	if p.MaxAge.Wait != 0 {
-		problems = append(problems, problem(Path{"max_age"}, "max_age without a sidecar",
-			"With engine = %q the age of a message does not count. Leave max_age out, or write engine = \"worker\".", p.Engine))
-	}
-	if slices.ContainsFunc(p.RetryOn, func(reason string) bool { return reason != pipeline.ReasonRejected }) {
-		problems = append(problems, problem(Path{"retry_on"}, "retry_on without a sidecar",
-			"With engine = %q only rejected messages are retried. Expired and displaced messages are parked. "+
-				"Leave retry_on out, or write engine = \"worker\".", p.Engine))
 	}
 	return problems
 }

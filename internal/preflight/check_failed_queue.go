@@ -84,22 +84,14 @@ func (q liveWorkQueue) checkFailedQueue(f *Findings) {
 			"Queue %q is a stream, exclusive, auto-delete or not durable: "+
 				"failed messages would not stay in it, or could not be replayed from it. Name a durable quorum or classic queue.", name)
 	default:
-		if exchange := q.deadLetterExchangeOf(name, live); n.Retries(exchange) {
+		settings := topology.Settings{Queue: live}
+		settings.Policies, _ = q.vhost.policies.Queue(name, live.Type, q.vhost.Version)
+		if exchange, _ := settings.Text("dead-letter-exchange"); n.Retries(exchange) {
 			f.refuse(at, "Failed queue is retried",
 				"Queue %q dead-letters to %q. Messages that are rejected there would be retried, and come back when they fail. "+
 					"Remove its dead-letter exchange, or name another queue.", name, exchange)
 		}
 	}
-}
-
-// deadLetterExchangeOf returns the dead-letter exchange of another owner's queue, or "".
-func (q liveWorkQueue) deadLetterExchangeOf(name string, live topology.Queue) string {
-	value, has := live.Arguments["x-dead-letter-exchange"]
-	if policies, _ := q.vhost.policies.Queue(name, live.Type, q.vhost.Version); !has && len(policies) > 0 {
-		value = policies[0].Definition["dead-letter-exchange"]
-	}
-	exchange, _ := value.(string)
-	return exchange
 }
 
 // checkParkedIn refuses a work queue that is also a failed queue. Its failed messages would be retried and fail again.
@@ -112,11 +104,8 @@ func (q liveWorkQueue) checkParkedIn(f *Findings) {
 }
 
 // checkFailedQueuesExist finds newly declared failed queues that already exist with other properties.
-func checkFailedQueuesExist(f *Findings, at Path, p pipeline.Pipeline, prior *pipeline.Pipeline, wanted, live map[string]topology.Queue) {
-	var had []string
-	if prior != nil {
-		had = prior.DeclaredFailedQueues()
-	}
+func checkFailedQueuesExist(f *Findings, at Path, p, before pipeline.Pipeline, wanted, live map[string]topology.Queue) {
+	had := before.DeclaredFailedQueues()
 	const ifMeant = "\n\nIf you mean these queues, write declare = false in failed_queue: they keep their owner. Otherwise choose other names."
 	all := Finding{
 		problem(at, "Failed queues exist already", "These failed queues would be created, but exist already:"),
@@ -124,18 +113,10 @@ func checkFailedQueuesExist(f *Findings, at Path, p pipeline.Pipeline, prior *pi
 	}
 	for _, name := range p.DeclaredFailedQueues() {
 		is, exists := live[name]
-		if _, before := slices.BinarySearch(had, name); exists && !before && !sameQueue(name, wanted[name], is) {
+		if _, stays := slices.BinarySearch(had, name); exists && !stays && !wanted[name].Equal(is) {
 			f.list(all, "- "+name)
 		}
 	}
-}
-
-// sameQueue reports whether a queue is as the pipeline would create it, including the mark in its arguments.
-func sameQueue(name string, wanted, live topology.Queue) bool {
-	one := func(q topology.Queue) topology.Topology {
-		return topology.Topology{Queues: map[string]topology.Queue{name: q}}
-	}
-	return topology.Diff(one(wanted), one(live)).Empty()
 }
 
 const failedQueueIsWorkQueueOf = "%q is a work queue of the pipeline %q: failed messages would be retried there, and fail again. " +

@@ -66,13 +66,18 @@ func checkTakeOver(place func(...any) Path, p pipeline.Names, name string, workQ
 		return []Problem{problem(at, "Queue taken over from its own pipeline",
 			"take_over_from names the pipeline itself. Name the other pipeline that has the queue, or leave it out.")}
 	case workQueue.Declare:
-		return []Problem{problem(at, "A declared queue cannot be taken over", takenOverAndDeclared, name, name, name)}
+		return []Problem{problem(at, "A declared queue cannot be taken over",
+			"If another pipeline has queue %q, the queue exists already, so this pipeline must not declare it. "+
+				"If the other pipeline declares it, set declare = false there first and apply: the queue stays. Then write "+
+				"%q = { take_over_from = ... } here, without declare. Neither pipeline then manages queue %q.", name, name, name)}
 	case !workQueue.ByPolicy():
 		return []Problem{problem(at, "take_over_from requires attach = \"policy\"",
 			"With attach = \"arguments\", the queue's arguments take precedence over any policy. "+
 				"Declare it without dead-letter arguments, and attach it by policy.")}
 	case pipeline.CannotBeMarked(name):
-		return []Problem{problem(at, "Queue cannot be taken over", tildeTakenOver, name)}
+		return []Problem{problem(at, "Queue cannot be taken over", tildeInName+
+			"Bindings of a queue that is taken over have arguments. Remove the queue from the other pipeline, "+
+			"then add it here. Messages that are rejected between the two applies are lost.", name)}
 	}
 	problems := rules.CheckName(from)
 	for i := range problems {
@@ -142,14 +147,3 @@ func checkArgumentValue(at Path, key string, workQueue pipeline.WorkQueue) []Pro
 	}
 	return nil
 }
-
-const (
-	takenOverAndDeclared = "If another pipeline has queue %q, the queue exists already, so this pipeline must not declare it. " +
-		"If the other pipeline declares it, set declare = false there first and apply: the queue stays. " +
-		"Then write %q = { take_over_from = ... } here, without declare. Neither pipeline then manages queue %q."
-
-	tildeTakenOver = "The name %q has a ~. " +
-		"If a binding has both such a routing key and arguments, RabbitMQ's management API fails for the whole vhost. " +
-		"Bindings of a queue that is taken over have arguments. " +
-		"Remove the queue from the other pipeline, then add it here. Messages that are rejected between the two applies are lost."
-)

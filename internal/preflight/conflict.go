@@ -14,14 +14,18 @@ import (
 // pipeline is new, prior is nil.
 func CheckLive(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vhost) Findings {
 	var f Findings
+	var before pipeline.Pipeline
+	if prior != nil {
+		before = *prior
+	}
 	all := newLiveVhost(p.Names(), vhost)
 	checkRelease(&f, p, vhost)
 	checkMissing(&f, p, vhost.Topology)
-	checkDeclared(&f, p, prior, vhost.Topology)
+	checkDeclared(&f, p, before, vhost.Topology)
 	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
-		newLiveWorkQueue(p, prior, name, all).check(&f)
+		newLiveWorkQueue(p, before, name, all).check(&f)
 	}
-	checkFailedQueuesExist(&f, Path{"work_queues"}, p, prior, p.Expand().Queues, vhost.Queues)
+	checkFailedQueuesExist(&f, Path{"work_queues"}, p, before, p.Expand().Queues, vhost.Queues)
 	own := ownerOf(p, all)
 	checkOwnQueues(&f, own, vhost)
 	checkCoveredQueues(&f, own, vhost)
@@ -34,40 +38,106 @@ func CheckLive(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vho
 	return f.inOrder()
 }
 
-// checkExisting finds objects that the pipeline would create but that already exist.
-func checkExisting(f *Findings, p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Topology) {
-	objects := existing(p, prior, vhost)
-	if prior != nil || len(objects) == 0 {
-		f.exist(Path{"name"}, objects, nil)
-		return
+// CheckLiveAttachment compares an attachment with a live vhost. Prior is the earlier attachment. If the attachment is
+// new, prior is nil.
+func CheckLiveAttachment(a pipeline.Attachment, prior *pipeline.Attachment, vhost topology.Vhost) Findings {
+	var f Findings
+	n := a.Names()
+	f.checkPipelineOf(a, vhost)
+	p, before := a.AsPipeline(), pipeline.Pipeline{}
+	if prior != nil {
+		before = prior.AsPipeline()
 	}
-	_, notImportable := pipeline.Recover(p.Name, p.Vhost, vhost)
-	f.existForNew("pipeline", objects, p.InterruptedCreation(vhost), notImportable)
+	all := newLiveVhost(n, vhost)
+	all.parked = pipeline.ParkedExcept(func(topology.Binding) bool { return false }, vhost.Topology)
+	q := newLiveWorkQueue(p, before, a.Queue, all)
+	q.attachment, q.at = true, attachmentPlace
+	if !q.exists {
+		f.missingWorkQueue(q.at(), a.Queue)
+	}
+	if slices.ContainsFunc(vhost.Bindings, func(b topology.Binding) bool { return n.Returns(b) && b.Destination == a.Queue }) {
+		q.warnOfTwo(&f, "Queue %q is also one of the work_queues of the pipeline %q.", a.Queue, a.Pipeline)
+		theirs, exists := pipeline.PolicyOf(n, a.Queue, vhost.Topology)
+		q.checkHandOver(&f, theirs, exists, "the pipeline")
+	}
+	q.check(&f)
+	wanted := a.Expand()
+	checkFailedQueuesExist(&f, q.at(), p, before, wanted.Queues, vhost.Queues)
+	if prior == nil {
+		objects := appendCommon(nil, "policy", wanted.Policies, vhost.Policies)
+		if slices.Contains(all.attached, a.Queue) {
+			objects = append(objects, fmt.Sprintf("binding %q", pipeline.AttachmentBinding(n, a.Queue)))
+		}
+		f.exist(q.at(), objects, nil)
+	}
+	return f.inOrder()
 }
 
-func existing(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Topology) []string {
-	wanted := p.Expand()
-	if prior == nil {
-		found := appendCommon(nil, "exchange", wanted.Exchanges, vhost.Exchanges)
-		// Any policy with such a name would from now on count as the pipeline's.
-		found = appendCommon(found, "policy", p.Owned(vhost).Policies, vhost.Policies)
-		failed := p.FailedQueues() // they have their own findings
-		maps.DeleteFunc(wanted.Queues, func(name string, _ topology.Queue) bool {
-			_, parks := failed[name]
-			return parks || p.WorkQueues[name].Declare
+// checkPipelineOf finds a pipeline that is missing, unreadable or uses another engine than the attachment. The attached
+// queue would then dead-letter elsewhere.
+func (f *Findings) checkPipelineOf(a pipeline.Attachment, vhost topology.Vhost) {
+	if !slices.Contains(pipeline.Pipelines(vhost.Topology), a.Pipeline) {
+		*f = append(*f, Finding{
+			problem(Path{"pipeline"}, "Pipeline does not exist", "The vhost has no retry pipeline of this name."), NoPipeline, endings[NoPipeline],
+			nothingChanged + " Make the pipeline first. If one configuration has both, refer to it: " +
+				"pipeline = rabbitmq_retry_pipeline.orders.name.",
 		})
-		return appendCommon(found, "queue", wanted.Queues, vhost.Queues)
 	}
-	var found []string
-	known := prior.Expand().Queues
-	for _, name := range slices.Sorted(maps.Keys(wanted.Queues)) {
-		live, exists := vhost.Queues[name]
-		_, had := known[name]
-		if exists && !had && p.Names().OwnsQueue(name) && !p.Names().IsRetryQueue(name, live) {
-			found = append(found, fmt.Sprintf("queue %q", name))
+	checkRelease(f, a.AsPipeline(), vhost)
+	definitions, err := a.Names().DefinitionPlace().All(vhost.Topology)
+	if err != nil {
+		f.add(Unreadable, Path{"pipeline"}, "The pipeline's engine is not known",
+			"The engine of the pipeline %q is in its definition on the broker, which cannot be read: %s.\n\n"+
+				"If a newer release has written the definition, upgrade. Otherwise run terraform apply where the pipeline is, "+
+				"which restores the definition. If one configuration has both, refer to it: "+
+				"pipeline = rabbitmq_retry_pipeline.orders.name.", a.Pipeline, err)
+	}
+	for _, d := range definitions {
+		switch theirs := (pipeline.Pipeline{Engine: d.Engine}); {
+		case theirs.EngineName() == a.AsPipeline().EngineName():
+		case theirs.Facts().InQueue:
+			f.refuse(Path{"pipeline"}, "Queue cannot be attached from outside", nativeAttachment)
+		default:
+			f.refuse(Path{"engine"}, "Pipeline with another engine",
+				"The definition of the pipeline %[1]q on the broker says engine = %[2]q. "+
+					"Write engine = %[2]q here, or attach the queue to another pipeline.", a.Pipeline, theirs.EngineName())
 		}
 	}
-	return found
+}
+
+// checkRelease refuses an engine that the broker's release does not support.
+func checkRelease(f *Findings, p pipeline.Pipeline, vhost topology.Vhost) {
+	v, engine := vhost.Version, p.Facts()
+	if v.BeforePatch(engine.Since.Major, engine.Since.Minor, engine.Since.Patch) {
+		f.refuse(Path{"engine"}, "RabbitMQ is too old for this engine", "The broker is RabbitMQ %d.%d.%d. %s "+
+			"Write engine = \"worker\", which needs 3.10, or upgrade first.", v.Major, v.Minor, v.Patch, engine.Before)
+	}
+}
+
+// checkExisting finds objects that the pipeline would create but that already exist.
+func checkExisting(f *Findings, p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Topology) {
+	n, wanted := p.Names(), p.Expand()
+	if prior != nil {
+		known := prior.Expand().Queues
+		maps.DeleteFunc(wanted.Queues, func(name string, _ topology.Queue) bool {
+			_, had := known[name]
+			return had || !n.OwnsQueue(name) || n.IsRetryQueue(name, vhost.Queues[name])
+		})
+		f.exist(Path{"name"}, appendCommon(nil, "queue", wanted.Queues, vhost.Queues), nil)
+		return
+	}
+	objects := appendCommon(nil, "exchange", wanted.Exchanges, vhost.Exchanges)
+	// Any policy with such a name would from now on count as the pipeline's.
+	objects = appendCommon(objects, "policy", p.Owned(vhost).Policies, vhost.Policies)
+	for _, name := range p.FailedQueues() { // they have their own findings
+		delete(wanted.Queues, name)
+	}
+	maps.DeleteFunc(wanted.Queues, func(name string, _ topology.Queue) bool { return p.WorkQueues[name].Declare })
+	objects = appendCommon(objects, "queue", wanted.Queues, vhost.Queues)
+	if len(objects) > 0 {
+		_, notImportable := pipeline.Recover(p.Name, p.Vhost, vhost)
+		f.existForNew("pipeline", objects, p.InterruptedCreation(vhost), notImportable)
+	}
 }
 
 // checkMissing finds work queues that do not exist.
@@ -82,7 +152,7 @@ func checkMissing(f *Findings, p pipeline.Pipeline, vhost topology.Topology) {
 // checkDeclared finds newly declared work queues that already exist. It accepts a queue that this pipeline created with
 // the same arguments, including the mark. An interrupted creation leaves such queues without a return binding, so an
 // import would not find them.
-func checkDeclared(f *Findings, p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Topology) {
+func checkDeclared(f *Findings, p, before pipeline.Pipeline, vhost topology.Topology) {
 	wanted := p.Expand().Queues
 	declared := Finding{
 		problem(Path{"work_queues"}, "Work queues exist already", "With declare = true, the pipeline creates and owns a work queue, "+
@@ -92,8 +162,8 @@ func checkDeclared(f *Findings, p pipeline.Pipeline, prior *pipeline.Pipeline, v
 	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
 		w := p.WorkQueues[name]
 		live, exists := vhost.Queues[name]
-		isNew := w.Declare && (prior == nil || !prior.WorkQueues[name].Declare)
-		if exists && isNew && !sameQueue(name, wanted[name], live) {
+		isNew := w.Declare && !before.WorkQueues[name].Declare
+		if exists && isNew && !wanted[name].Equal(live) {
 			w.Declare, w.Arguments = false, nil
 			f.list(declared, writeWorkQueue(name, withType(w, live.Type)))
 		}
@@ -113,9 +183,11 @@ func appendCommon[W, L any](found []string, kind string, wanted map[string]W, li
 func checkDefinition(f *Findings, err error, exists bool) {
 	switch {
 	case release.IsNewer(err):
-		f.refuse(Path{"name"}, NewerDefinition, newerDefinition, err)
+		f.refuse(Path{"name"}, NewerDefinition,
+			ManagedByNewer+" This release would drop the settings that it does not know, so nothing was changed.", err)
 	case err != nil && exists:
-		f.warn(Path{"name"}, "Damaged definition", damagedDefinition, err)
+		f.warn(Path{"name"}, "Damaged definition", "The definition on the broker differs from the applied one: %s. "+
+			"Apply restores it from the configuration, and deletes nothing else.", err)
 	}
 }
 
@@ -124,9 +196,3 @@ const NewerDefinition = "Definition of a newer release"
 
 // ManagedByNewer is the beginning of its detail. The error follows.
 const ManagedByNewer = "A newer release of the provider manages these objects: %s."
-
-const (
-	newerDefinition   = ManagedByNewer + " This release would drop the settings that it does not know, so nothing was changed."
-	damagedDefinition = "The definition on the broker differs from the applied one: %s. " +
-		"Apply restores it from the configuration, and deletes nothing else."
-)

@@ -2,7 +2,6 @@ package preflight
 
 import (
 	"maps"
-	"slices"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/stored"
@@ -31,24 +30,17 @@ func CheckLiveDelayedExchange(e delayed.Exchange, prior *delayed.Exchange, vhost
 	return f.inOrder()
 }
 
-// ownerOfDelayed returns a delayed exchange as the owner of its objects. Its exchanges without an alternate exchange
-// must stay so, because a message that a level cannot route must stay above the level.
+// ownerOfDelayed returns a delayed exchange as the owner of its objects.
 func ownerOfDelayed(e delayed.Exchange, vhost topology.Vhost) ownObjects {
 	n, expanded, others := e.Names(), e.Expand(), maps.Clone(vhost.Policies)
 	delete(others, n.QueuesPolicy())
-	o := ownObjects{
-		kind: delayedExchange, queues: expanded.Queues, priority: e.PolicyPriority,
+	return ownObjects{
+		kind: delayedExchange, queues: expanded.Queues, priority: e.PolicyPriority, exchanges: expanded.Exchanges,
 		others: topology.NewMatcher(others), operator: topology.NewMatcher(vhost.OperatorPolicies), alike: "levels",
 		covers: func(name string, queue topology.Queue) bool {
 			return n.CoversQueue(name) && !n.IsLevelQueue(name, queue)
 		},
 	}
-	for _, name := range slices.Sorted(maps.Keys(expanded.Exchanges)) {
-		if expanded.Exchanges[name].Arguments == nil {
-			o.exchanges = append(o.exchanges, name)
-		}
-	}
-	return o
 }
 
 // checkBindingsOfDelayed finds bindings of others that deliver a message early or hold it for good. Bindings from the
@@ -74,7 +66,10 @@ func checkBindingsOfDelayed(f *Findings, n delayed.Names, vhost topology.Topolog
 		case fromLevel:
 			f.warn(Path{"name"}, "Unmanaged binding on the delayed exchange's levels", duplicatedByBinding, b.String())
 		case b.Source == n.UnroutedExchange():
-			f.warn(Path{"name"}, "Unmanaged binding on the exchange of unrouted messages", slowestUnrouted, b.String(), b.Destination)
+			f.warn(Path{"name"}, "Unmanaged binding on the exchange of unrouted messages",
+				"There is a binding %q. It is left alone, but undeliverable messages wait for the slowest of their targets. "+
+					"If %q is full and rejects messages, or has no majority, all delayed messages stop. "+
+					"Give it overflow = drop-head, or no limit.", b.String(), b.Destination)
 		}
 	}
 }
@@ -83,7 +78,12 @@ func checkBindingsOfDelayed(f *Findings, n delayed.Names, vhost topology.Topolog
 // would route differently.
 func checkChangeOfType(f *Findings, n delayed.Names, vhost topology.Topology) {
 	if bindings := n.Foreign(n.DeliverExchange(), vhost); len(bindings) > 0 {
-		f.refuse(Path{"type"}, "Bindings would mean something else", typeWithBindings, n.DeliverExchange(), BulletsOf(bindings))
+		f.refuse(Path{"type"}, "Bindings would mean something else",
+			"A change of type re-creates the exchange %q, and these bindings of others would mean something else there:\n%s\n\n"+
+				"Remove them first. After the apply, bind again as the new type requires. "+
+				"Until then, due messages go to the unrouted queue. "+
+				"Or add a second delayed exchange of that type, and move publishers and bindings to it.",
+			n.DeliverExchange(), BulletsOf(bindings))
 	}
 }
 
@@ -105,12 +105,3 @@ func checkExistingDelayed(f *Findings, e delayed.Exchange, prior *delayed.Exchan
 	_, notImportable := delayed.Recover(e.Name, e.Vhost, vhost)
 	f.existForNew(delayedExchange, objects, e.InterruptedCreation(vhost), notImportable)
 }
-
-const (
-	slowestUnrouted = "There is a binding %q. It is left alone, but undeliverable messages wait for the slowest of their targets. " +
-		"If %q is full and rejects messages, or has no majority, all delayed messages stop. Give it overflow = drop-head, or no limit."
-
-	typeWithBindings = "A change of type re-creates the exchange %q, and these bindings of others would mean something else there:\n%s\n\n" +
-		"Remove them first. After the apply, bind again as the new type requires. Until then, due messages go to the unrouted queue. " +
-		"Or add a second delayed exchange of that type, and move publishers and bindings to it."
-)

@@ -1,7 +1,7 @@
 package preflight
 
 import (
-	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -14,63 +14,53 @@ func bounded(definition topology.Arguments) bool {
 	return definition["max-length"] != nil || definition["max-length-bytes"] != nil
 }
 
-// effective returns a setting of the attached work queue from its argument, its policy and its operator policy. Which
-// value applies depends on the setting.
-func (q liveWorkQueue) effective(key string) (argument, policy, operator any) {
-	argument = q.live.Arguments["x-"+key]
-	switch {
-	case q.ByPolicy():
-		policy = q.pipeline.PolicyContent(q.name)[key]
-	case len(q.policies) > 0:
-		policy = q.policies[0].Definition[key]
+// settings are those of the attached work queue. If a policy attaches it, that has this content.
+func (q liveWorkQueue) settings(content topology.Arguments) topology.Settings {
+	s := topology.Settings{Queue: q.live, Policies: q.policies, Operator: q.operator}
+	if q.ByPolicy() {
+		s.Policies = []topology.NamedPolicy{{Policy: topology.Policy{Definition: content}}}
 	}
-	if len(q.operator) > 0 {
-		operator = q.operator[0].Definition[key]
-	}
-	return argument, policy, operator
-}
-
-func (q liveWorkQueue) has(key string) bool {
-	argument, policy, operator := q.effective(key)
-	return cmp.Or(argument, policy, operator) != nil
-}
-
-func (q liveWorkQueue) bounded() bool { return q.has("max-length") || q.has("max-length-bytes") }
-
-// ownOverflow returns the queue's overflow behaviour, without the value that at-least-once dead-lettering needs.
-func (q liveWorkQueue) ownOverflow() any {
-	argument, policy := q.live.Arguments["x-overflow"], q.pipeline.ExtraKeys(q.WorkQueue)["overflow"]
-	if !q.ByPolicy() {
-		_, policy, _ = q.effective("overflow")
-	}
-	if q.Type == topology.Quorum {
-		return cmp.Or(policy, argument)
-	}
-	return cmp.Or(argument, policy)
+	return s
 }
 
 // checkLimits finds length limits that harm the work queue's publishers or other work queues when the queue is full.
 func (q liveWorkQueue) checkLimits(f *Findings) {
-	if !q.bounded() {
+	settings := q.settings(q.pipeline.PolicyContent(q.name))
+	if !settings.Has("max-length") && !settings.Has("max-length-bytes") {
 		return
 	}
-	rejects := q.ownOverflow() == "reject-publish"
+	// The value of overflow that at-least-once dead-lettering needs does not count, nor does an operator's.
+	own := q.settings(q.pipeline.ExtraKeys(q.WorkQueue))
+	own.Operator = nil
+	overflow, _ := own.Text("overflow")
+	rejects := overflow == "reject-publish"
 	// If messages are delayed in their work queue, they are never published to it again.
 	comesBack := !q.pipeline.Facts().InQueue
 	switch {
 	case !comesBack && rejects:
 	case q.Type == topology.Classic && rejects:
-		f.refuse(q.at(), "Retried messages would be lost at a full work queue", fullClassicQueueLoses,
+		f.refuse(q.at(), "Retried messages would be lost at a full work queue",
+			"Queue %q has a length limit and overflow = reject-publish. "+
+				"Messages that come back while it is full are lost, or wait and delay messages of other queues. "+
+				"Have displaced messages dead-lettered instead:\n\n  %s\n\n"+
+				"If a classic queue has an x-overflow argument, that takes precedence over the policy. "+
+				"Then declare the queue without the argument, or leave the queue out.",
 			q.name, q.withOverflow("reject-publish-dlx"))
 	case q.Type == topology.Quorum && rejects && q.alone():
 		f.warn(q.at(), "A full work queue stops its retries",
 			"Queue %q has a length limit and overflow = reject-publish. "+
 				"While it is full, waiting messages cannot come back. Once there is room again, they take up to 6 minutes.", q.name)
 	case q.Type == topology.Quorum && rejects:
-		f.refuse(q.at(), "A full work queue would stop all retries", fullQueueStopsAll,
-			q.name, q.withOverflow("drop-head"))
+		f.refuse(q.at(), "A full work queue would stop all retries",
+			"Queue %q has a length limit and overflow = reject-publish. "+
+				"While it is full, waiting messages cannot come back to any of the pipeline's work queues. "+
+				"Give the queue a pipeline of its own, or let it drop its oldest messages, "+
+				"which then arrive in the failed queue as \"maxlen\":\n\n  %s", q.name, q.withOverflow("drop-head"))
 	case q.Strategy() == topology.AtLeastOnce:
-		f.refuse(q.at(), "Length limit on a work queue with at-least-once dead-lettering", limitDropsOldest,
+		f.refuse(q.at(), "Length limit on a work queue with at-least-once dead-lettering",
+			"Queue %q has a length limit and drops its oldest messages. At-least-once dead-lettering needs "+
+				"overflow = reject-publish, which would refuse its publishers' newest messages instead. Dead-letter at most once. "+
+				"Displaced messages then arrive in the failed queue as \"maxlen\":\n\n  %s",
 			q.name, q.withStrategy(topology.AtMostOnce))
 	}
 }
@@ -114,12 +104,9 @@ func (q liveWorkQueue) withStrategy(strategy string) string {
 
 func (q liveWorkQueue) withOverflow(overflow string) string {
 	entry := q.WorkQueue
-	entry.PolicyDefinition = topology.Arguments{"overflow": overflow}
-	for key, value := range q.PolicyDefinition {
-		if key != "overflow" {
-			entry.PolicyDefinition[key] = value
-		}
-	}
+	entry.PolicyDefinition = topology.Arguments{}
+	maps.Copy(entry.PolicyDefinition, q.PolicyDefinition)
+	entry.PolicyDefinition["overflow"] = overflow
 	if q.Type == topology.Quorum {
 		entry.DeadLetterStrategy = topology.AtMostOnce
 	}
@@ -132,37 +119,17 @@ func (q liveWorkQueue) checkClientDeaths(f *Findings) {
 	if !q.vhost.Version.Before(3, 13) || q.Strategy() != topology.AtLeastOnce {
 		return
 	}
+	settings := q.settings(q.pipeline.PolicyContent(q.name))
 	for _, key := range []string{"message-ttl", "max-length", "max-length-bytes", "delivery-limit"} {
-		if q.has(key) {
-			f.warn(q.at(), "A copied x-death header can stop the work queue", copiedDeathHeader,
+		if settings.Has(key) {
+			f.warn(q.at(), "A copied x-death header can stop the work queue", "Queue %q has %s. "+
+				"A client can copy a message with its x-death header from the pipeline's inbox, "+
+				"for example by shovelling it out of the failed queue. "+
+				"Before RabbitMQ 3.13, such a copy stays in the queue as a pending dead letter when it dies. "+
+				"So does every dead letter after it. "+
+				"Never shovel failed messages back, or dead-letter at most once, which loses only such messages:\n\n  %s",
 				q.name, key, q.withStrategy(topology.AtMostOnce))
 			return
 		}
 	}
 }
-
-const (
-	fullClassicQueueLoses = "Queue %q has a length limit and overflow = reject-publish. " +
-		"Messages that come back while it is full are lost, or wait and delay messages of other queues. " +
-		"Have displaced messages dead-lettered instead:\n\n" +
-		"  %s\n\n" +
-		"If a classic queue has an x-overflow argument, that takes precedence over the policy. " +
-		"Then declare the queue without the argument, or leave the queue out."
-
-	fullQueueStopsAll = "Queue %q has a length limit and overflow = reject-publish. " +
-		"While it is full, waiting messages cannot come back to any of the pipeline's work queues. Give the queue a pipeline of its own, " +
-		"or let it drop its oldest messages, which then arrive in the failed queue as \"maxlen\":\n\n" +
-		"  %s"
-
-	limitDropsOldest = "Queue %q has a length limit and drops its oldest messages. " +
-		"At-least-once dead-lettering needs overflow = reject-publish, which would refuse its publishers' newest messages instead. " +
-		"Dead-letter at most once. Displaced messages then arrive in the failed queue as \"maxlen\":\n\n" +
-		"  %s"
-
-	copiedDeathHeader = "Queue %q has %s. " +
-		"A client can copy a message with its x-death header from the pipeline's inbox, for example by shovelling it out of the failed queue. " +
-		"Before RabbitMQ 3.13, such a copy stays in the queue as a pending dead letter when it dies. " +
-		"So does every dead letter after it. " +
-		"Never shovel failed messages back, or dead-letter at most once, which loses only such messages:\n\n" +
-		"  %s"
-)

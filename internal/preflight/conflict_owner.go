@@ -88,7 +88,13 @@ func (q liveWorkQueue) checkTakeOver(f *Findings, owner pipeline.QueueOwner) {
 	extra := maps.Clone(theirs.Definition)
 	_, delays := extra["delayed-retry-type"] // then the limit is how the pipeline counts
 	if ours := q.pipeline.Facts().InQueue; ours != delays && !q.attachedBefore {
-		f.warn(q.at("take_over_from"), "Consumers must make another call", holdWhileMoved, q.name, owner.Pipeline, q.name)
+		f.warn(q.at("take_over_from"), "Consumers must make another call",
+			"After the take-over, consumers of %q call the method that was right for %q until they are changed. "+
+				"Messages that fail meanwhile are parked without a retry. Before this apply, make the consumers keep a failed "+
+				"message for a second, and then call basic.nack with requeue=true. RabbitMQ 4.3 does not count that call, and "+
+				"it is right for both engines. After this apply, make them call what this pipeline needs. The guide \"Changing, "+
+				"moving, importing, destroying\" has the steps. If nothing is consumed from %q meanwhile, you need do nothing.",
+			q.name, owner.Pipeline, q.name)
 	}
 	maps.DeleteFunc(extra, func(key string, value any) bool {
 		return strings.HasPrefix(key, "dead-letter-") || key == "overflow" && value == "reject-publish" ||
@@ -103,9 +109,15 @@ func (q liveWorkQueue) checkTakeOver(f *Findings, owner pipeline.QueueOwner) {
 func (q liveWorkQueue) refusePriority(f *Findings, owner pipeline.QueueOwner, theirs topology.NamedPolicy, ours int) {
 	switch {
 	case owner.TakesOverFrom == q.pipeline.Name && q.attachedBefore:
-		f.add(Owned, q.at("take_over_from"), "Queue is being taken over", takenOverBoth, owner.Pipeline, q.name, owner.Pipeline, owner.Pipeline)
+		f.add(Owned, q.at("take_over_from"), "Queue is being taken over",
+			"The pipeline %q takes queue %q over from this one. To cancel the move, remove the queue from %q, "+
+				"and leave take_over_from out here: this pipeline still has the queue. "+
+				"To complete the move, remove the queue here. Before the queue can come back, remove take_over_from in %q.",
+			owner.Pipeline, q.name, owner.Pipeline, owner.Pipeline)
 	case owner.TakesOverFrom != "":
-		f.add(Owned, q.at("take_over_from"), "The other pipeline still takes the queue over", stillTakingOver,
+		f.add(Owned, q.at("take_over_from"), "The other pipeline still takes the queue over",
+			"The pipeline %q has queue %q with take_over_from = %q, which raises the priority of its policy to %d. "+
+				"Remove take_over_from in %q first, in a separate apply.",
 			owner.Pipeline, q.name, owner.TakesOverFrom, theirs.Priority, owner.Pipeline)
 	default:
 		f.add(Owned, Path{"policy_priority"}, "The other pipeline's policy would take precedence",
@@ -124,7 +136,10 @@ func (q liveWorkQueue) checkBeingTakenOver(f *Findings, taker pipeline.Names) {
 				"Keep policy_priority at %d or less until the queue is removed here.", taker, q.name, theirs.Priority, ours, theirs.Priority-1)
 		return
 	}
-	f.warn(q.at(), "Queue is being taken over", beingTakenOver, q.name, taker, taker)
+	f.warn(q.at(), "Queue is being taken over",
+		"The pipeline %q takes queue %q over from this one, and gets its rejected messages from now on. "+
+			"To complete the move, remove the queue here with the next apply. Keep this pipeline's sidecar running "+
+			"until no message waits here. To cancel the move, remove the queue from %q instead.", taker, q.name, taker)
 }
 
 // warnOfTwo says how a hand-over ends. The plan that begins the hand-over has no such warning. If it also ends it, the
@@ -144,16 +159,18 @@ func (q liveWorkQueue) checkHandOver(f *Findings, theirs topology.Policy, exists
 		ours = q.pipeline.PolicyContent(q.name)
 	}
 	if exists && !ours.Equal(theirs.Definition) {
-		f.refuse(q.at(), "Queue is attached twice, differently", attachedDifferently,
+		f.refuse(q.at(), "Queue is attached twice, differently",
+			"Queue %q is attached by %s with %s, and would be attached here with %s. "+
+				"While both exist, it is undefined which of them applies. "+
+				"Attach it in the same way first, and change it once the other has released the queue.",
 			q.name, by, hcl(theirs.Definition), hcl(ours))
 	}
-	if q.FailedQueue == "" {
-		return
-	}
-	parked := pipeline.FailedQueuesIn(q.pipeline.Names(), q.vhost.Topology)
-	for _, failedQueue := range slices.Sorted(maps.Keys(parked)) {
-		if failedQueue != q.FailedQueue && slices.Contains(parked[failedQueue], q.name) {
-			f.refuse(q.at("failed_queue"), "Failed messages would be parked twice", parkedTwice, q.name, failedQueue, by, failedQueue)
+	for _, failedQueue := range q.pipeline.Names().FailedQueuesOf(q.name, q.vhost.Topology) {
+		if q.FailedQueue != "" && q.FailedQueue != failedQueue {
+			f.refuse(q.at("failed_queue"), "Failed messages would be parked twice",
+				"Failed messages of queue %q already go to %q, by %s, and each would be in both queues. Write:\n\n"+
+					"  failed_queue = { name = %q, declare = false }\n\n"+
+					"Change it once the other has released the queue.", q.name, failedQueue, by, failedQueue)
 		}
 	}
 }
@@ -173,29 +190,4 @@ const (
 	notTakenOverYet = "Queue %q is still a work queue of the pipeline %q. Without take_over_from, it would be undefined which of the two " +
 		"gets its rejected messages. To complete the move, first remove the queue from %q, in a separate apply. " +
 		"To cancel the move, remove the queue here."
-
-	beingTakenOver = "The pipeline %[2]q takes queue %[1]q over from this one, and gets its rejected messages from now on. " +
-		"To complete the move, remove the queue here with the next apply. Keep this pipeline's sidecar running until no message waits " +
-		"here. To cancel the move, remove the queue from %[3]q instead."
-
-	takenOverBoth = "The pipeline %q takes queue %q over from this one. " +
-		"To cancel the move, remove the queue from %q, and leave take_over_from out here: this pipeline still has the queue. " +
-		"To complete the move, remove the queue here. Before the queue can come back, remove take_over_from in %q."
-
-	stillTakingOver = "The pipeline %q has queue %q with take_over_from = %q, which raises the priority of its policy to %d. " +
-		"Remove take_over_from in %q first, in a separate apply."
-
-	attachedDifferently = "Queue %q is attached by %s with %s, and would be attached here with %s. " +
-		"While both exist, it is undefined which of them applies. " +
-		"Attach it in the same way first, and change it once the other has released the queue."
-
-	parkedTwice = "Failed messages of queue %q already go to %q, by %s, and each would be in both queues. Write:\n\n" +
-		"  failed_queue = { name = %q, declare = false }\n\n" +
-		"Change it once the other has released the queue."
-
-	holdWhileMoved = "After the take-over, consumers of %q call the method that was right for %q until they are changed. " +
-		"Messages that fail meanwhile are parked without a retry. " +
-		"Before this apply, make the consumers keep a failed message for a second, and then call basic.nack with requeue=true. " +
-		"RabbitMQ 4.3 does not count that call, and it is right for both engines. After this apply, make them call what this pipeline needs. " +
-		"The guide \"Changing, moving, importing, destroying\" has the steps. If nothing is consumed from %q meanwhile, you need do nothing."
 )

@@ -16,15 +16,16 @@ func (q liveWorkQueue) checkPolicies(f *Findings) {
 			"The provider cannot tell whether policy %q with the pattern %q matches queue %q. "+
 				"If it does, only one of the two policies applies to the queue: the one of higher priority.", doubtful.Name, doubtful.Pattern, q.name)
 	}
-	for i, policy := range q.policies {
+	for _, policy := range strongest(q.policies) {
 		if policy.Priority >= q.pipeline.PolicyPriority {
-			f.refuse(Path{"policy_priority"}, "A higher-priority policy overrides the pipeline's", overridesOnWorkQueue,
+			f.refuse(Path{"policy_priority"}, "A higher-priority policy overrides the pipeline's",
+				"Policy %q with priority %d applies to queue %q, and only one policy can apply. The pipeline's policy would not "+
+					"apply, or it would be undefined which one does, and rejected messages would be lost. "+
+					"Lower the priority of %q below %d, or write\n\n  policy_priority = %d",
 				policy.Name, policy.Priority, q.name, policy.Name, q.pipeline.PolicyPriority, policy.Priority+1)
 			return
 		}
-		if policy.Priority == q.policies[0].Priority {
-			q.checkShadowed(f, q.policies[i], Wrong)
-		}
+		q.checkShadowed(f, policy, Wrong)
 	}
 }
 
@@ -55,7 +56,10 @@ func (q liveWorkQueue) checkShadowed(f *Findings, shadowed topology.NamedPolicy,
 	if len(lost) == 0 {
 		return
 	}
-	f.add(q.orNotice(cause), q.at(), "Keys of another policy would no longer apply", shadowedKeys,
+	f.add(q.orNotice(cause), q.at(), "Keys of another policy would no longer apply",
+		"Policy %q applies to queue %q and sets\n%s\n\n"+
+			"Only one policy applies to a queue, so with the pipeline's policy these keys would no longer apply. "+
+			"Copy them into policy_definition_json, or set them to null to drop them:\n\n  %s%s",
 		shadowed.Name, q.name, Bullets(assignments(lost)), q.withKeys(lost, shadowed.Definition), remarks(lost))
 }
 
@@ -90,15 +94,3 @@ func remarks(lost topology.Arguments) string {
 	}
 	return text.String()
 }
-
-const (
-	overridesOnWorkQueue = "Policy %q with priority %d applies to queue %q, and only one policy can apply. " +
-		"The pipeline's policy would not apply, or it would be undefined which one does, and rejected messages would be lost. " +
-		"Lower the priority of %q below %d, or write\n\n" +
-		"  policy_priority = %d"
-
-	shadowedKeys = "Policy %q applies to queue %q and sets\n%s\n\n" +
-		"Only one policy applies to a queue, so with the pipeline's policy these keys would no longer apply. " +
-		"Copy them into policy_definition_json, or set them to null to drop them:\n\n" +
-		"  %s%s"
-)

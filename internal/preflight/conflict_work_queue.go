@@ -18,6 +18,8 @@ type liveWorkQueue struct {
 	pipeline.WorkQueue
 	pipeline pipeline.Pipeline
 	name     string
+	// at returns the path of the queue's configuration, or of one of its attributes.
+	at func(attributes ...any) Path
 	// attachment means that the queue belongs to an attachment.
 	attachment bool
 	// had means that the pipeline or attachment already had the queue. attachedBefore means that it had the queue by a
@@ -47,7 +49,7 @@ type liveVhost struct {
 	// attached are the queues that attachments joined to the pipeline, and delayed are the delayed exchanges.
 	attached, delayed []string
 	// parked has the pipelines that park failed messages in a queue. bindings has the bindings to a queue.
-	parked   map[string][]pipeline.Names
+	parked   map[string][]string
 	bindings map[string][]topology.Binding
 }
 
@@ -58,7 +60,7 @@ func newLiveVhost(n pipeline.Names, vhost topology.Vhost) liveVhost {
 		policies: topology.NewMatcher(others.Policies), operator: topology.NewMatcher(vhost.OperatorPolicies),
 		all:      sync.OnceValue(func() topology.Matcher { return topology.NewMatcher(vhost.Policies) }),
 		attached: pipeline.Attached(n, vhost.Topology), delayed: delayed.Found(vhost.Topology),
-		parked: n.ParkedByOthers(vhost.Topology), bindings: map[string][]topology.Binding{},
+		parked: pipeline.ParkedExcept(n.OwnsBinding, vhost.Topology), bindings: map[string][]topology.Binding{},
 	}
 	for _, b := range vhost.Bindings {
 		if !b.ToExchange {
@@ -68,12 +70,11 @@ func newLiveVhost(n pipeline.Names, vhost topology.Vhost) liveVhost {
 	return v
 }
 
-func newLiveWorkQueue(p pipeline.Pipeline, prior *pipeline.Pipeline, name string, vhost liveVhost) liveWorkQueue {
-	q := liveWorkQueue{WorkQueue: p.WorkQueues[name], pipeline: p, name: name, vhost: vhost}
-	if prior != nil {
-		var before pipeline.WorkQueue
-		before, q.had = prior.WorkQueues[name]
-		q.attachedBefore, q.takenOverFrom = q.had && before.ByPolicy(), before.TakeOverFrom
+func newLiveWorkQueue(p, prior pipeline.Pipeline, name string, vhost liveVhost) liveWorkQueue {
+	before, had := prior.WorkQueues[name]
+	q := liveWorkQueue{
+		WorkQueue: p.WorkQueues[name], pipeline: p, name: name, at: workQueuePlace(name), vhost: vhost,
+		had: had, attachedBefore: had && before.ByPolicy(), takenOverFrom: before.TakeOverFrom,
 	}
 	q.live, q.exists = vhost.Queues[name]
 	if !q.exists || q.Declare { // the queue will be as declared
@@ -84,14 +85,6 @@ func newLiveWorkQueue(p pipeline.Pipeline, prior *pipeline.Pipeline, name string
 	q.operator, doubtful = vhost.operator.Queue(name, q.live.Type, vhost.Version)
 	q.doubtful = append(q.doubtful, doubtful...)
 	return q
-}
-
-// at returns the path of the queue's configuration, or of one of its attributes.
-func (q liveWorkQueue) at(attributes ...any) Path {
-	if q.attachment {
-		return attachmentPlace(attributes...)
-	}
-	return workQueuePlace(q.name)(attributes...)
 }
 
 // write returns the HCL for this configuration of the queue.
@@ -160,7 +153,8 @@ func (q liveWorkQueue) checkKind(f *Findings) bool {
 		f.refuse(q.at(), "Auto-delete work queue",
 			"Queue %q is deleted with its last consumer, and retried messages with it. Declare it without auto-delete, or leave it out.", q.name)
 	case q.live.Type != q.Type:
-		f.refuse(q.at("type"), "Work queue has another type", differentType,
+		f.refuse(q.at("type"), "Work queue has another type", "Queue %q is a %s queue, but its type is configured as %q. "+
+			"A policy for another type does not apply, and rejected messages would be dropped. Write:\n\n  %s",
 			q.name, q.live.Type, q.Type, q.write(withType(q.WorkQueue, q.live.Type)))
 	default:
 		return true
@@ -179,7 +173,9 @@ func (q liveWorkQueue) checkOwnArguments(f *Findings) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(ours)) {
 		if value, has := q.live.Arguments[key]; has && value != ours[key] {
-			f.refuse(q.at(), "Work queue has dead-letter arguments of its own", ownDeadLetterArgument,
+			f.refuse(q.at(), "Work queue has dead-letter arguments of its own", "Queue %q was declared with %s = %q. "+
+				"Arguments take precedence over policies, so the pipeline would not get the queue's rejected messages as it "+
+				"should. Declare the queue without it (which needs a new queue), or with %q, or leave it out.",
 				q.name, key, topology.ValueText(value), ours[key])
 		}
 	}
@@ -261,13 +257,3 @@ func assignments(arguments topology.Arguments) []string {
 	}
 	return lines
 }
-
-const (
-	differentType = "Queue %q is a %s queue, but its type is configured as %q. " +
-		"A policy for another type does not apply, and rejected messages would be dropped. Write:\n\n" +
-		"  %s"
-
-	ownDeadLetterArgument = "Queue %q was declared with %s = %q. " +
-		"Arguments take precedence over policies, so the pipeline would not get the queue's rejected messages as it should. " +
-		"Declare the queue without it (which needs a new queue), or with %q, or leave it out."
-)

@@ -13,21 +13,21 @@ import (
 
 // CheckExchange finds that an exchange belongs to a pipeline or a delayed exchange.
 func CheckExchange(name string, vhost topology.Vhost) Findings {
-	return ownedBy("name", "exchange", name, ownerOfObject(vhost.Topology,
-		func(n pipeline.Names) bool { return n.OwnsExchange(name) }, func(n delayed.Names) bool { return n.OwnsExchange(name) }))
+	return ownedBy("name", "exchange", name, vhost.Topology,
+		func(n pipeline.Names) bool { return n.OwnsExchange(name) }, func(n delayed.Names) bool { return n.OwnsExchange(name) })
 }
 
 // CheckQueue finds that a queue belongs to a pipeline or a delayed exchange, or is declared by a pipeline.
 func CheckQueue(name string, vhost topology.Vhost) Findings {
-	return ownedBy("name", "queue", name, ownerOfObject(vhost.Topology,
+	return ownedBy("name", "queue", name, vhost.Topology,
 		func(n pipeline.Names) bool { return n.CoversQueue(name) || n.Declares(name, vhost.Topology) },
-		func(n delayed.Names) bool { return n.CoversQueue(name) }))
+		func(n delayed.Names) bool { return n.CoversQueue(name) })
 }
 
 // CheckBinding finds that a binding belongs to a pipeline or a delayed exchange.
 func CheckBinding(b topology.Binding, vhost topology.Vhost) Findings {
-	return ownedBy("destination", "binding", b.String(), ownerOfObject(vhost.Topology,
-		func(n pipeline.Names) bool { return n.OwnsBinding(b) }, func(n delayed.Names) bool { return n.OwnsBinding(b) }))
+	return ownedBy("destination", "binding", b.String(), vhost.Topology,
+		func(n pipeline.Names) bool { return n.OwnsBinding(b) }, func(n delayed.Names) bool { return n.OwnsBinding(b) })
 }
 
 // SharedBinding finds that a binding exists, which an update would then share with its owner.
@@ -53,31 +53,31 @@ func BindingOfAutoDelete(b topology.Binding, vhost topology.Vhost) Findings {
 
 // CheckPolicy finds that a policy belongs to a pipeline, an attachment or a delayed exchange.
 func CheckPolicy(name string, vhost topology.Vhost) Findings {
-	return ownedBy("name", "policy", name, ownerOfObject(vhost.Topology,
-		func(n pipeline.Names) bool { return n.NamesPolicy(name) }, func(n delayed.Names) bool { return n.QueuesPolicy() == name }))
+	return ownedBy("name", "policy", name, vhost.Topology,
+		func(n pipeline.Names) bool { return n.NamesPolicy(name) }, func(n delayed.Names) bool { return n.QueuesPolicy() == name })
 }
 
-// ownerOfObject describes the owner of an object: a pipeline, a delayed exchange, or "".
-func ownerOfObject(vhost topology.Topology, ofPipeline func(pipeline.Names) bool, ofDelayed func(delayed.Names) bool) string {
+// ownedBy finds that an object belongs to a pipeline or a delayed exchange.
+func ownedBy(
+	attribute, kind, object string, vhost topology.Topology,
+	ofPipeline func(pipeline.Names) bool, ofDelayed func(delayed.Names) bool,
+) Findings {
+	var owners []string
 	for _, name := range pipeline.Pipelines(vhost) {
 		if ofPipeline(pipeline.Names(name)) {
-			return fmt.Sprintf("pipeline %q", name)
+			owners = append(owners, fmt.Sprintf("pipeline %q", name))
 		}
 	}
 	for _, name := range delayed.Found(vhost) {
 		if ofDelayed(delayed.Names(name)) {
-			return fmt.Sprintf("delayed exchange %q", name)
+			owners = append(owners, fmt.Sprintf("delayed exchange %q", name))
 		}
 	}
-	return ""
-}
-
-func ownedBy(attribute, kind, name, owner string) Findings {
 	var f Findings
-	if owner != "" {
+	if len(owners) > 0 {
 		f.refuse(Path{attribute}, "Object of another resource",
 			"The %s %q belongs to the %s, which creates, changes and deletes it. Remove this resource, or choose another name.",
-			kind, name, owner)
+			kind, object, owners[0])
 	}
 	return f
 }
@@ -180,7 +180,7 @@ func harmfulChange(before, after topology.Arguments) string {
 
 // overflows reports whether overflow has a meaning: without a limit and at-least-once dead-lettering, it has none.
 func overflows(settings topology.Arguments) bool {
-	return settings["max-length"] != nil || settings["max-length-bytes"] != nil || settings["dead-letter-strategy"] == "at-least-once"
+	return bounded(settings) || settings["dead-letter-strategy"] == topology.AtLeastOnce
 }
 
 func shown(value any) string {
@@ -193,21 +193,6 @@ func shown(value any) string {
 // ExchangeInUse finds what loses messages if an exchange is deleted. A plan does not count the bindings, which the same apply can
 // delete before.
 func ExchangeInUse(name string, vhost topology.Vhost, planned bool) Findings {
-	uses := exchangeUses(name, vhost, !planned)
-	if len(uses) == 0 {
-		return nil
-	}
-	return Findings{{
-		Problem: problem(Path{"name"}, "Exchange is in use", "These objects need the exchange %q, and would lose messages without it:\n%s",
-			name, Bullets(uses)),
-		Cause:     Missing,
-		OnlyPlan:  "\n\nApply fails unless something else in the same apply changes or deletes them first.",
-		OnlyApply: nothingChanged + " Change or delete them first.",
-	}}
-}
-
-// exchangeUses lists what loses messages if an exchange is deleted.
-func exchangeUses(name string, vhost topology.Vhost, withBindings bool) []string {
 	var uses []string
 	if mentioned(name, vhost) {
 		lookup := topology.NewLookup(vhost)
@@ -223,14 +208,20 @@ func exchangeUses(name string, vhost topology.Vhost, withBindings bool) []string
 		}
 	}
 	for _, b := range vhost.Bindings {
-		if !withBindings {
-			break
-		}
-		if b.Source == name || b.ToExchange && b.Destination == name {
+		if !planned && (b.Source == name || b.ToExchange && b.Destination == name) {
 			uses = append(uses, "binding "+b.String())
 		}
 	}
-	return uses
+	if len(uses) == 0 {
+		return nil
+	}
+	return Findings{{
+		Problem: problem(Path{"name"}, "Exchange is in use", "These objects need the exchange %q, and would lose messages without it:\n%s",
+			name, Bullets(uses)),
+		Cause:     Missing,
+		OnlyPlan:  "\n\nApply fails unless something else in the same apply changes or deletes them first.",
+		OnlyApply: nothingChanged + " Change or delete them first.",
+	}}
 }
 
 // mentioned reports whether an argument or a policy has the exchange as dead-letter or alternate exchange. To match all policies takes

@@ -96,7 +96,7 @@ func livePipeline(n pipeline.Names, live topology.Topology) []QueueStatus {
 		}
 	}
 	queues = append(queues, QueueStatus{Queue: n.FailedQueue(), Role: Parks, kept: true})
-	for _, queue := range slices.Sorted(maps.Keys(p.FailedQueues())) {
+	for _, queue := range p.FailedQueues() {
 		queues = append(queues, QueueStatus{Queue: queue, Role: Parks, kept: slices.Contains(p.DeclaredFailedQueues(), queue)})
 	}
 	return queues

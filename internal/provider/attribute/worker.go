@@ -133,7 +133,7 @@ func (o *PipelineOutputs) Show(p pipeline.Pipeline) {
 	o.Worker = workerValue(p.Worker())
 	o.OperatorPermissions = MapValue(OperatorPermissionsType, pipeline.OperatorPermissions(p), PermissionsValue)
 	failedQueues := map[string]attr.Value{}
-	for queue := range p.FailedQueues() {
+	for _, queue := range p.FailedQueues() {
 		failedQueues[queue] = PermissionsValue(pipeline.FailedQueuePermissions(p.Names(), queue))
 	}
 	o.FailedPermissions = types.MapValueMust(OperatorPermissionsType, failedQueues)
