@@ -20,6 +20,9 @@ import (
 //go:embed style.css
 var style string
 
+// escape makes markup of a text.
+var escape = html.EscapeString
+
 // markup is text that a document does not escape.
 type markup string
 
@@ -31,7 +34,7 @@ func (d document) put(constant markup, arguments ...any) {
 	for i, argument := range arguments {
 		switch a := argument.(type) {
 		case string:
-			arguments[i] = html.EscapeString(failed.Printable(a))
+			arguments[i] = escape(failed.Printable(a))
 		case int:
 			arguments[i] = grouped(a)
 		case int64:
