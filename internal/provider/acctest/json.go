@@ -1,6 +1,8 @@
 package acctest
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -8,6 +10,7 @@ import (
 
 	tfjson "github.com/hashicorp/terraform-json"
 	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
 )
 
 // planJSON is the part of `terraform show -json` for a plan that checks read.
@@ -49,8 +52,8 @@ func (m *module) stateJSON() (*tfjson.State, error) {
 	return &tfjson.State{Values: &tfjson.StateValues{RootModule: root}}, nil
 }
 
-// json is the attributes as [plain] has them, with null for unknown values.
-func (i instance) json(p *Process, kind string) (any, error) {
+// json is the attributes as encoding/json decodes them, with numbers as text and null for unknown values.
+func (i instance) json(p *Process, kind string) (decoded any, err error) {
 	if i.state == nil {
 		return nil, nil
 	}
@@ -58,7 +61,14 @@ func (i instance) json(p *Process, kind string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return plainValue(cty.UnknownAsNull(value)), nil
+	text, err := ctyjson.Marshal(cty.UnknownAsNull(value), value.Type())
+	if err != nil {
+		return nil, err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	err = decoder.Decode(&decoded)
+	return decoded, err
 }
 
 // addresses are the addresses of a plan's resources, in order.

@@ -88,8 +88,8 @@ func decode(object cty.Type, value *tfprotov6.DynamicValue) (cty.Value, error) {
 	return msgpack.Unmarshal(value.MsgPack, object)
 }
 
-// plain converts an object of the plugin protocol into the values that encoding/json decodes, with numbers as text. Sets have
-// a fixed order, and unknown values are a special text.
+// plain converts an object of the plugin protocol into the values that encoding/json would decode. Sets have a fixed order,
+// and unknown values are a special text.
 func plain(object cty.Type, encoded *tfprotov6.DynamicValue) (map[string]any, error) {
 	value, err := decode(object, encoded)
 	if err != nil {
@@ -110,7 +110,7 @@ func plainValue(value cty.Value) any {
 	case kind == cty.Bool:
 		return value.True()
 	case kind == cty.Number:
-		return json.Number(value.AsBigFloat().Text('f', -1))
+		return value.AsBigFloat().String() // a text, since brokers have numbers where configurations can have texts
 	case kind.IsListType(), kind.IsSetType(), kind.IsTupleType():
 		list := []any{}
 		for _, part := range value.AsValueSlice() {
