@@ -201,8 +201,9 @@ func (e *execution) requireUnbound(ctx context.Context, going topology.Topology)
 		}
 		now = append(now, to...)
 	}
-	if found := e.bound(going, now); found != nil {
-		return found
+	found := e.bound(going, now)
+	if found == nil {
+		return nil // a nil *BoundError would be an error
 	}
-	return nil
+	return found
 }

@@ -120,7 +120,7 @@ func (p Place[D]) parse(text string, replaced bool) (definition D, err error) {
 	case err != nil:
 		lenient := json.NewDecoder(strings.NewReader(text))
 		lenient.UseNumber()
-		if err = lenient.Decode(&definition); err != nil {
+		if err := lenient.Decode(&definition); err != nil {
 			return definition, err
 		}
 	}
