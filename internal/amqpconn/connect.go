@@ -24,7 +24,8 @@ import (
 
 const (
 	heartbeat = 10 * time.Second
-	// DefaultConnectTimeout bounds the TCP, TLS and AMQP handshakes together, unless the URI has a connection_timeout.
+	// DefaultConnectTimeout bounds the TCP connection and the TLS and AMQP handshakes together, unless the URI has a
+	// connection_timeout.
 	DefaultConnectTimeout = 30 * time.Second
 	// closeTimeout bounds the closing handshake, which flushes the last acknowledgements.
 	closeTimeout = 3 * time.Second
@@ -53,8 +54,9 @@ func connect(
 	}, func(b Bounded) { HangUp(b.Connection) })
 }
 
-// Bounded is a connection that can stop reading when too many bytes are not released: those of bodies and, if the
-// connection is [Raw], of properties.
+// Bounded is a connection that can stop reading when too many bytes are not released.
+//
+// The bytes are those of bodies and, if the connection is [Raw], of properties.
 type Bounded struct {
 	*amqp.Connection
 	*frame.Gate
@@ -62,7 +64,8 @@ type Bounded struct {
 	dialed net.Conn
 }
 
-// Cut ends the TCP connection at once. The broker neither sends what waits, nor reads what is on its way. It logs that.
+// Cut ends the TCP connection at once. The broker neither sends what waits for the connection, nor reads what is on its way.
+// It logs a warning.
 func (b Bounded) Cut() {
 	conn := b.dialed
 	if secured, is := conn.(*tls.Conn); is {
@@ -97,7 +100,8 @@ func (b Bounded) HangUp() {
 // Raw is a connection whose messages have encoded properties.
 type Raw struct{ Bounded }
 
-// Properties returns the encoded properties of a delivery or a return with these headers. Call it once for each.
+// Properties returns the encoded properties of a delivery or a return with these headers. It must be called only once
+// for each.
 func (r Raw) Properties(h amqp.Table) []byte { return r.below.Properties(h) }
 
 // ConnectRaw is [Connect] for messages that must stay unchanged. Publishes need [frame.Headers].
@@ -119,8 +123,9 @@ func HangUp(conn *amqp.Connection) {
 	_ = conn.CloseDeadline(time.Now().Add(closeTimeout))
 }
 
-// ConnectAMQP10 is [Connect] over AMQP 1.0, at the same address. RabbitMQ 4.0 and later speaks it without a plugin. The
-// data of each received message is the whole original, undecoded.
+// ConnectAMQP10 opens a connection to the vhost that speaks AMQP 1.0, at the same address. RabbitMQ 4.0 and later does
+// so without a plugin. The data of each received message is the whole original, undecoded. Errors name the broker's
+// address, never the credentials.
 func ConnectAMQP10(ctx context.Context, uri URI, vhost string, client Client) (*amqp10.Conn, error) {
 	options := &amqp10.ConnOptions{
 		ContainerID:  client.Name,
@@ -157,8 +162,9 @@ func OpenChannel(ctx context.Context, conn *amqp.Connection) (*amqp.Channel, err
 	return Await(ctx, "open a channel", conn.Channel, func(late *amqp.Channel) { _ = late.Close() })
 }
 
-// Confirming is a channel in confirm mode. The broker closes it over a publish that it does not accept. It sends a
-// basic.return before the confirm of the same message, and the library's reader keeps that order.
+// Confirming is a channel in confirm mode. The broker closes it over a publish that it does not accept.
+//
+// The broker sends a basic.return before the confirm of the same message, and the library's reader keeps that order.
 type Confirming struct {
 	*amqp.Channel
 	Returns chan amqp.Return
@@ -181,7 +187,8 @@ func OpenConfirming(ctx context.Context, conn *amqp.Connection, window int) (Con
 	return c, err
 }
 
-// LookFor fails if the queue or an exchange is missing. The broker then closes the channel, so LookFor opens its own.
+// LookFor returns an error if the queue or one of the exchanges is missing. It opens a channel of its own, since the
+// broker closes the channel in that case.
 func LookFor(ctx context.Context, conn *amqp.Connection, queue string, exchanges ...string) (amqp.Queue, error) {
 	channel, err := OpenChannel(ctx, conn)
 	if err != nil {
@@ -212,9 +219,10 @@ const (
 	countPatience = time.Second
 )
 
-// AwaitAcks ends a queue's own consumers, and returns once the queue has all their acknowledgements, which AMQP does
-// not confirm. A quorum queue counts an ended consumer until every delivery to it is acknowledged or put back. A
-// classic queue does not count it, and drops no acknowledgement. Only other consumers can make the count rise.
+// AwaitAcks ends a queue's own consumers, and returns once the queue has all their acknowledgements. AMQP does not
+// confirm acknowledgements, but a quorum queue continues to count an ended consumer. It does so until every delivery to
+// the consumer is acknowledged or put back. A classic queue does not count it, and drops no acknowledgement. Only other
+// consumers can make the count rise.
 func AwaitAcks(own int, count func() (int, error), cancel func()) error {
 	unanswered := time.AfterFunc(countPatience, cancel)
 	last, err := count()
@@ -230,7 +238,8 @@ func AwaitAcks(own int, count func() (int, error), cancel func()) error {
 	return err
 }
 
-// callTimeout leaves the last word to a broker, which gives up on a queue without a majority of its members after 65 s.
+// callTimeout is longer than the 65 s after which a broker gives up on a queue that has no majority of its members
+// online. The broker's answer, which says more, then comes first.
 const callTimeout = 70 * time.Second
 
 // Await runs a call that takes no context. At the end of the context or of the time limit, it returns at once, and

@@ -55,7 +55,8 @@ func dialBelow(uri URI, config amqp.Config, above func(net.Conn) *frame.Conn) (B
 	return Bounded{conn, &below.Gate, below, greeting.Conn}, nil
 }
 
-// dial connects and makes the TLS handshake. The library would put TLS above the guard, which would see ciphertext.
+// dial opens the connection and makes the TLS handshake. If the library made the handshake, it would put TLS above the
+// guard, which would then see only ciphertext.
 func (u URI) dial(network, address string) (net.Conn, error) {
 	conn, err := amqp.DefaultDial(u.connectTimeout())(network, address)
 	if err != nil || u.tls == nil {
@@ -153,7 +154,8 @@ type greeted struct {
 	end   atomic.Pointer[error]
 }
 
-// Read also shortens the time limit of the handshake with another broker. Afterwards, the library has no time limit.
+// Read also shortens the time limit of the handshake with another broker. After the handshake, the library has no time
+// limit.
 func (g *greeted) Read(p []byte) (int, error) {
 	n, err := g.Conn.Read(p)
 	if n > 0 && !g.heard {
@@ -183,7 +185,8 @@ func isClosed(err error) bool {
 	return errors.Is(err, amqp.ErrClosed) || errors.Is(err, net.ErrClosed)
 }
 
-// productIn returns the product in the server properties of a connection.start, or "" if the bytes have none.
+// productIn returns the product in the server properties of a connection.start. It returns "" if the bytes do not have
+// it.
 func productIn(start []byte) string {
 	const sizeBytes = 4
 	_, name, _ := bytes.Cut(start, []byte("\x07productS"))

@@ -101,7 +101,8 @@ func (u URI) connectTimeout() time.Duration {
 	return cmp.Or(time.Duration(max(u.parsed.ConnectionTimeout, 0))*time.Millisecond, DefaultConnectTimeout)
 }
 
-// checkParameters refuses parameters without an effect. A connection would lack TLS, or its certificate.
+// checkParameters refuses parameters without an effect. They would leave a connection unencrypted or without its
+// certificate.
 func checkParameters(query url.Values, scheme string) error {
 	cert, key := query.Get("certfile") != "", query.Get("keyfile") != ""
 	for mechanism := range strings.FieldsSeq(mechanisms(query)) {

@@ -45,12 +45,14 @@ func (a *Applier) Hold(vhost string, b topology.Binding) (release func()) {
 	return a.hold(map[end]bool{{vhost, anExchange, b.Source}: false, to: false})
 }
 
-// HoldExchange waits as Hold does, for all bindings from an exchange.
+// HoldExchange waits until no queue with a binding from the exchange is being re-created, and keeps it so until the returned function is
+// called.
 func (a *Applier) HoldExchange(vhost, name string) (release func()) {
 	return a.hold(map[end]bool{{vhost, anExchange, name}: true})
 }
 
-// hold locks ends of bindings, alone or shared with others. It has one order, so that no two calls wait for each other.
+// hold locks ends of bindings, alone or shared with others, until the returned function is called. It always locks in one order, so that
+// two calls do not wait for each other.
 func (a *Applier) hold(alone map[end]bool) (release func()) {
 	order := slices.SortedFunc(maps.Keys(alone), func(x, y end) int {
 		return cmp.Or(cmp.Compare(x.kind, y.kind), cmp.Compare(x.name, y.name))
@@ -74,8 +76,9 @@ func (a *Applier) hold(alone map[end]bool) (release func()) {
 }
 
 // Create creates objects that do not exist yet. Live has the objects that remain from an interrupted creation, and they
-// stay if no other creation continues with them. If another object exists or a step fails, Create removes only what
-// this call made, and nothing if that would lose messages. A *NotUndoneError names the objects that stay.
+// stay if no other creation continues with them. If another object exists or a step fails, Create removes only the
+// objects that this call made. If that would lose messages, all of them stay. A *NotUndoneError names the objects that
+// stay.
 func (a *Applier) Create(ctx context.Context, change Change) error {
 	if err := a.requireAbandoned(ctx, change); err != nil {
 		return err
@@ -145,11 +148,14 @@ type Change struct {
 	Joined []string
 	// Forced says that the removal deletes queues with their messages.
 	Forced bool
-	// RestoresDeadLetterRoute says that the change restores a route that pending dead letters can lack.
+	// RestoresDeadLetterRoute says that dead letters can be pending without a route, and that the change restores the
+	// route.
 	RestoresDeadLetterRoute bool
-	// Recheck, if set, reads the vhost again after a wait. It fails if the change is no longer allowed.
+	// Recheck reads the vhost again after a wait. It fails if the change is no longer allowed. Nil means that there is
+	// nothing to check.
 	Recheck func(context.Context) (all topology.Vhost, live topology.Topology, err error)
-	// Unused, if set, fails if others have begun to use the objects of a removal. It is called after each proof.
+	// Unused fails if others have begun to use the objects of a removal. It is called after each proof. Nil means that
+	// there is nothing to check.
 	Unused func(context.Context) error
 	// Drain is how long to wait for queues that are not empty. Waiting, if set, is called about once a second with the
 	// queues that hold up the change.

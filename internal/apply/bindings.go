@@ -18,8 +18,9 @@ func (c Change) bindingsTo(queues map[string]topology.Queue) []topology.Binding 
 
 func (c Change) owns(b topology.Binding) bool { return slices.ContainsFunc(c.Live.Bindings, b.Equal) }
 
-// requireReadable fails if another owner's binding could not be restored exactly. The management API shows arguments as
-// JSON (seen on 3.10.8 and 4.3.6). There, a decimal is a number, and an undefined value the text "undefined".
+// requireReadable fails if one of the bindings is another owner's and could not be restored exactly. The management API
+// shows arguments as JSON (seen on 3.10.8 and 4.3.6). There, a decimal is a number, and an undefined value is the text
+// "undefined".
 func (c Change) requireReadable(bindings []topology.Binding) error {
 	for _, b := range bindings {
 		if c.owns(b) {
@@ -45,7 +46,8 @@ func isExact(argument any) bool {
 	return false
 }
 
-// requireLasting fails if a re-created object is the only target of an auto-delete exchange, which would delete itself.
+// requireLasting fails if a re-created exchange or queue is the only target of an auto-delete exchange. That exchange would
+// delete itself, and applications could no longer publish to it.
 func (c Change) requireLasting(recreated topology.Topology) error {
 	for _, b := range c.All.Bindings {
 		if !leadsInto(b, recreated) || !c.All.Exchanges[b.Source].AutoDelete {

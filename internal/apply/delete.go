@@ -102,7 +102,8 @@ func (e *execution) deleteUnbound(ctx context.Context, name string, queue topolo
 	return err
 }
 
-// awaitDeletion looks for the effect of an unanswered deletion. A queue that still runs with all its members has none.
+// awaitDeletion looks for the effect of a queue's unanswered deletion. If the queue still runs with all its members in the end, the
+// deletion has not arrived.
 func (e *execution) awaitDeletion(ctx context.Context, name string, unanswered error) error {
 	gone := e.lookUp(ctx, func(now topology.Topology) bool { return !has(now.Queues, name) })
 	info, err := e.client.Queue(ctx, e.Vhost, name)
@@ -115,8 +116,9 @@ func (e *execution) awaitDeletion(ctx context.Context, name string, unanswered e
 	return unanswered
 }
 
-// removeIfEmpty deletes the queues of a step that are proved empty. Others are bound again and kept. If the step
-// refuses, one such queue keeps all, and it fails with *KeptError. With keepAll, it tries again while there is time.
+// removeIfEmpty deletes the queues of a step that are proved empty. Other queues are bound again and kept. If the step
+// refuses, one such queue keeps all of them, and it fails with *KeptError. Queues that are deleted all or none are
+// tried again while there is time to drain.
 func (e *execution) removeIfEmpty(ctx context.Context, s step) error {
 	kept, err := e.removeEmpty(ctx, s)
 	for s.ifFails == keepAll && err == nil && len(kept) > 0 && time.Now().Before(e.drainUntil) {
@@ -200,7 +202,8 @@ func (e *execution) ask(ctx context.Context, s step, kept map[string]string) err
 	return nil
 }
 
-// removeUnbound unbinds queues, so that nothing arrives after the proof, proves that they are empty, and deletes them.
+// removeUnbound unbinds the queues of a step, so that no message arrives between the proof and the deletion. Then it
+// proves that they are empty and deletes them.
 func (e *execution) removeUnbound(ctx context.Context, s step) (map[string]string, error) {
 	if err := each(ctx, leading(s.bindings, s.queues), e.removeBinding); err != nil {
 		return nil, err

@@ -74,7 +74,6 @@ func (e *execution) attempt(ctx context.Context, s step) error {
 	return s.do.run(e, ctx, s)
 }
 
-// clean undoes a failed call, even after a cancellation.
 func (e *execution) clean(ctx context.Context, after failure) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTime)
 	defer cancel()
@@ -89,7 +88,8 @@ func (e *execution) clean(ctx context.Context, after failure) error {
 
 // removeAll deletes everything or nothing. While there is time to drain, it starts again.
 func (e *execution) removeAll(ctx context.Context, ifUnanswered failure) error {
-	// Who lacks a permission learns it first. Messages are left to the proof: a question counts against a delivery limit.
+	// Who lacks a permission learns of it before anything is unbound. Messages are left to the proof: each question counts against a
+	// delivery limit, so they are not asked for again and again.
 	if _, lasting := e.answers(ctx, e.Live.Queues); lasting != nil {
 		return lasting
 	}
@@ -150,8 +150,9 @@ func (e *execution) tolerated(s step, err error) error {
 }
 
 // answers asks quorum queues for a message, since the statistics of a proof can be gathered less often than by default
-// (quorum_tick_interval). Classic queues check themselves when they are deleted. It returns a reason for each queue
-// that is not known to be empty, even if that is an error, and the errors that last, such as a missing permission.
+// (quorum_tick_interval). Classic queues check themselves when they are deleted. It returns a reason for each queue that is
+// not known to be empty. An error can hide a message, so it counts as a reason. It also returns the errors that last, such as a
+// missing permission.
 func (e *execution) answers(ctx context.Context, queues map[string]topology.Queue) (against map[string]string, lasting error) {
 	against = map[string]string{}
 	for name, queue := range sorted(queues) {
@@ -184,7 +185,8 @@ func (e *execution) answers(ctx context.Context, queues map[string]topology.Queu
 // Uncounted describes a message that only a question to its queue finds.
 const Uncounted = "a message that the broker's statistics do not count yet"
 
-// Answers reports whether a queue can be asked for a message. Only a single active consumer can read its queue.
+// Answers reports whether a queue can be asked for a message. Only the consumer can read a queue with a single active
+// consumer.
 func Answers(queue topology.Queue) bool { return queue.Arguments["x-single-active-consumer"] != true }
 
 // HoldsMessage asks a queue for a ready message: see [broker.Client.HoldsMessage]. The error names the queue and the permission.

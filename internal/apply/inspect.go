@@ -50,7 +50,8 @@ func (c Change) contentChecks(queues map[string]topology.Queue) emptinessChecks 
 	return checks
 }
 
-// refusingChecks returns the checks that can refuse an update, of re-created queues and of deleted shared queues.
+// refusingChecks returns the checks that can refuse an update. They are for re-created queues, and for shared queues
+// that it deletes.
 func (d delta) refusingChecks() emptinessChecks {
 	going, _ := d.split(d.Delete.Queues)
 	maps.Copy(going, d.Replace.Queues)
@@ -96,7 +97,8 @@ const notAccepted = " not accepted yet"
 // IsPending reports whether the description of a queue's contents is about pending dead letters.
 func IsPending(found string) bool { return strings.HasSuffix(found, notAccepted) }
 
-// Inspection is the result of reading a queue once. No text means that it looks empty. That is no proof, as counts lag.
+// Inspection is the result of reading a queue once. If the queue looks empty, both texts are empty. That is no proof,
+// because counts lag.
 type Inspection struct {
 	// Found describes the contents of the queue.
 	Found string

@@ -82,6 +82,7 @@ func (o object) in(vhost topology.Topology) (exists, same bool) {
 	return exists, exists && changes.Replace.Empty() && changes.Update.Empty()
 }
 
+// addTo adds the object to others.
 func (o object) addTo(others *topology.Topology) {
 	maps.Copy(others.Exchanges, o.alone.Exchanges)
 	maps.Copy(others.Queues, o.alone.Queues)

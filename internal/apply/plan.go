@@ -8,9 +8,10 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// planCreate orders the creation of missing objects. Live has those of an interrupted creation. The owner's exchange
-// comes first and alone: of two runs that create the same objects, only one gets past it. Policies come last, because
-// messages come as soon as they exist. Without an exchange, the policy comes first and shows who is the creator.
+// planCreate orders the creation of missing objects. The owner's exchange comes first and alone. If two runs create the
+// same objects at the same time, only one of them gets past it. Policies come last, because messages come as soon as
+// they exist. Without an exchange, the policy comes first and shows which run is the creator. Objects of an interrupted
+// creation are already in Live.
 func planCreate(c Change) []step {
 	d := c.delta()
 	missing := d.Create
@@ -124,7 +125,8 @@ func (c Change) replaceQueues(wanted map[string]topology.Queue) step {
 
 // toWake returns the policies to write again although they stay. A quorum queue tries again to send pending dead
 // letters when its policy changes, or otherwise after three to six minutes. So these policies get other content before
-// the route is restored, and the wanted content after it. In between, a killed apply leaves a difference to plan.
+// the route is restored, and the wanted content after it. If the apply is killed in between, the next plan shows the
+// difference.
 func (c Change) toWake(written map[string]topology.Policy) map[string]topology.Policy {
 	if !c.RestoresDeadLetterRoute {
 		return nil
@@ -204,7 +206,8 @@ func planForce(c Change) []step {
 	)
 }
 
-// allChecks returns the checks of a removal: its queues must be empty, and no pending dead letters must be lost.
+// allChecks returns the checks of a removal. Deleted queues must be empty, and no dead letters can be pending where
+// they would be lost.
 func (c Change) allChecks() emptinessChecks {
 	checks := c.pendingChecks(topology.Topology{})
 	maps.Copy(checks, checksOf(exposed, c.Exposed()...))

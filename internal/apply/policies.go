@@ -24,8 +24,9 @@ const (
 
 // writePolicies writes policies in their order. In clusters from RabbitMQ 4.0 on, it first writes policies that set a
 // dead-letter exchange with other content that has no effect. When a quorum queue learns of its policy, it looks up the
-// exchange on its leader's node. If that node does not know the policy yet, the queue keeps the wrong result, and all
-// its dead letters, until the policy changes again (rabbit_fifo_dlx_worker:lookup_topology; 4.3.6 with Khepri).
+// exchange on its leader's node. If that node does not know the policy yet, the queue keeps the wrong result until the
+// policy changes again. It then holds all its dead letters (rabbit_fifo_dlx_worker:lookup_topology; seen on 4.3.6, with
+// Khepri).
 func (e *execution) writePolicies(ctx context.Context, policies []topology.NamedPolicy) error {
 	deadLetters := func(policy topology.NamedPolicy) bool { return has(policy.Definition, "dead-letter-exchange") }
 	again := only(policies, deadLetters)

@@ -11,13 +11,15 @@ import (
 type Times struct {
 	// Settle is the wait after the last binding is deleted, until messages on their way are counted.
 	Settle time.Duration
-	// Stale is how long a busy broker can report messages that a consumer or a purge has taken, even after it reported 0.
+	// Stale is how long a busy broker can report messages in a queue that a consumer or a purge has emptied. Such a
+	// report can follow one that said the queue was empty.
 	Stale time.Duration
 	// Between is the wait between two inspections that must both find nothing.
 	Between time.Duration
 	// Report is how long a broker can take to report on a queue. A new queue has no counts yet.
 	Report time.Duration
-	// Lag is the wait of a plan between two readings that must both find nothing. Quorum queues count every 5 seconds.
+	// Lag is the wait of a plan between two readings that must both find nothing. Quorum queues count their messages
+	// every 5 seconds.
 	Lag time.Duration
 	// Poll is the wait before the broker is asked again for missing information.
 	Poll time.Duration
@@ -71,8 +73,9 @@ func (e *execution) settleAndProve(ctx context.Context, checks emptinessChecks, 
 	return e.proveEmpty(ctx, checks, false)
 }
 
-// proveEmpty inspects the queues twice, and returns a reason for each that is not proved empty. With passing, it
-// inspects a queue again until it finds nothing. That proves as much, because messages that stay appear each time.
+// proveEmpty inspects the queues twice and returns a reason for each queue that is not proved empty. With passing, it
+// inspects a queue again until an inspection finds nothing. That proves as much, because messages that stay appear in
+// every inspection.
 func (e *execution) proveEmpty(ctx context.Context, checks emptinessChecks, passing bool) (map[string]string, error) {
 	against := map[string]string{}
 	for round := range 2 {
@@ -135,7 +138,8 @@ func pause(ctx context.Context, length time.Duration) error {
 	}
 }
 
-// lastingContents returns what remains after the time to drain, at least Times.Stale. Stuck messages get no more time.
+// lastingContents returns the contents that remain after the change's time to drain, and after at least Times.Stale. If
+// messages are stuck, it stops waiting after Times.Stale.
 func (e *execution) lastingContents(ctx context.Context, checks emptinessChecks) (map[string]string, error) {
 	deadline := time.Now().Add(max(e.times.Stale, time.Until(e.drainUntil)))
 	for {
@@ -153,7 +157,8 @@ func (e *execution) lastingContents(ctx context.Context, checks emptinessChecks)
 	}
 }
 
-// stuck records the queues with messages and no consumer, and reports whether one is so for longer than Times.Stale.
+// stuck records the queues with messages and no consumer. It reports whether such messages have been there for longer
+// than Times.Stale, so that the report cannot be outdated.
 func (e *execution) stuck(checks emptinessChecks, queues []string) bool {
 	for queue := range checks {
 		if !slices.Contains(queues, queue) {

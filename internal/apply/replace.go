@@ -129,7 +129,8 @@ func byText(bindings []topology.Binding) map[string]topology.Binding {
 	return all
 }
 
-// note records on the broker which bindings of others are deleted with an exchange, because this process can be killed.
+// note records on the broker which bindings of others are deleted with an exchange. Otherwise only this process knows
+// them, and it can be killed.
 func (e *execution) note(ctx context.Context, exchange string, bindings []topology.Binding) error {
 	for _, b := range bindings {
 		if e.owns(b) {

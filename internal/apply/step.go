@@ -7,8 +7,9 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// step is one part of a change: an action, its objects, and how the change continues if it fails. Its exchanges, queues
-// and bindings are written in parallel, and its policies in their order. All objects are deleted one by one.
+// step is one part of a change: an action, its objects, and how the change continues if it fails. Exchanges, queues and
+// bindings of one step are written in parallel. Policies are written and deleted in their order, and all objects are
+// deleted one by one.
 type step struct {
 	do      *action
 	ifFails failure
@@ -17,13 +18,15 @@ type step struct {
 	queues    map[string]topology.Queue
 	// recreated are the queues to create in place of deleted ones.
 	recreated map[string]topology.Queue
-	// bindings are written or deleted. If the step deletes queues or exchanges, they are the bindings to these.
+	// bindings are the bindings to write or delete. If the step deletes queues or exchanges, they are the bindings to
+	// these.
 	bindings []topology.Binding
 	policies []topology.NamedPolicy
 	// checks can stop the step, by queue.
 	checks emptinessChecks
 }
 
+// topology has the exchanges, queues and bindings.
 func (s step) topology() topology.Topology {
 	return topology.Topology{Exchanges: s.exchanges, Queues: s.queues, Bindings: s.bindings}
 }
@@ -94,7 +97,8 @@ const (
 	rollBack
 	// removeMade removes the made objects if that loses no message.
 	removeMade
-	// goOn records unanswered requests and goes on, as no later run can continue. Other failures are rolled back.
+	// goOn records unanswered requests and goes on, because no later run can continue the change. Other failures are
+	// rolled back.
 	goOn
 )
 

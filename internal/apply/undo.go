@@ -10,7 +10,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// rollbackTime limits the undoing of a failed call.
+// rollbackTime limits the undoing of a failed call. It continues after a cancellation.
 const rollbackTime = 3 * time.Minute
 
 // journal records how to restore removed objects, so that a call that fails leaves the broker unchanged. Steps remove

@@ -11,7 +11,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// write writes an object, and records it if it can have an effect. It looks up an unanswered write, and repeats none.
+// write writes an object, and records it if the write took effect, or could still do so. Without an answer, it looks up
+// the object on the broker. It never repeats a write blindly.
 func (e *execution) write(ctx context.Context, o object) error {
 	what := "create " + o.String()
 	if o.kind == aPolicy {
@@ -113,7 +114,8 @@ func (e *execution) insist(ctx context.Context, request func(context.Context) er
 	return e.repeat(context.WithoutCancel(ctx), func(err error) bool { return !broker.IsNotFound(err) }, request)
 }
 
-// rebind makes all bindings that it can, and reports the others. It leaves out queues that are deleted or still can be.
+// rebind makes all bindings that it can, and reports the others. It leaves out queues that are deleted or can still be
+// deleted.
 func (e *execution) rebind(ctx context.Context, bindings []topology.Binding) error {
 	var failed []error
 	for _, b := range bindings {
@@ -137,7 +139,8 @@ func (c Change) attaching(bindings []topology.Binding) step {
 }
 
 // confirm fails if another owner has attached one of the queues since the vhost was read. Every owner looks after its
-// own write, so at least the last one sees the others. It then deletes only its own bindings to these queues.
+// own write, so at least the last one sees the others. It then deletes its own bindings to these queues, and leaves the
+// others' bindings.
 func (e *execution) confirm(ctx context.Context, s step) error {
 	return forEachParallel(ctx, s.bindings, func(ctx context.Context, own topology.Binding) error {
 		now, err := e.client.BindingsTo(ctx, e.Vhost, own.Destination)

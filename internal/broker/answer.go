@@ -97,7 +97,8 @@ func (a answer) failedRequest() error {
 	return a.refusal(reason)
 }
 
-// lookAt says what to do about another server's answer. Such servers explain when a client uses a TLS port without TLS.
+// lookAt says what to do about an answer that is not RabbitMQ's. Other servers explain when a client uses their TLS
+// port without TLS.
 func (a answer) lookAt() string {
 	text := strings.ToLower(string(a.content))
 	if a.status == http.StatusBadRequest && strings.Contains(text, "http request") && strings.Contains(text, "https") {

@@ -166,10 +166,11 @@ func notFormed(response *http.Response) bool {
 	return err == nil && answer{status: response.StatusCode, content: content}.notFormed()
 }
 
-// maxTimeouts limits how often a read can time out. A server that accepts connections and does not answer is an error.
+// maxTimeouts limits how often a read can time out. Then a server that accepts connections but
+// does not answer is an error.
 const maxTimeouts = 2
 
-// readOnly marks the context of a request that can be repeated. Its value counts the timeouts.
+// readOnly marks the context of a request that can be repeated, with a [reading] as its value.
 type readOnly struct{}
 
 // timeoutKey is the context's key of how long the answer to a request can take.
@@ -206,7 +207,7 @@ func (c *Client) put(ctx context.Context, path string, body any) (isNew bool, er
 }
 
 // delete deletes an object of a vhost, "" for none. A missing one counts as deleted, and all objects of a missing vhost do. If the
-// user cannot see the vhost, the error is *hiddenError.
+// user cannot see the vhost, the error is *HiddenError.
 func (c *Client) delete(ctx context.Context, vhost, path string) error {
 	_, err := c.do(ctx, http.MethodDelete, path, nil, nil)
 	if IsNotFound(err) && vhost != "" {
@@ -344,10 +345,12 @@ func (c Config) transport() (*http.Transport, error) {
 }
 
 const (
-	// requestsAtOnce limits a client's parallel requests, each on a kept connection. Others wait, without a timeout yet.
+	// requestsAtOnce limits a client's parallel requests, each on a kept connection. Others wait here, before their
+	// timeout starts.
 	requestsAtOnce = 10
-	// policyWritesAtOnce limits the parallel policy writes. For each, a broker matches all policies of the vhost against
-	// all queues, nearly one write after another. With ten in flight, each takes ten times as long, and can time out.
+	// policyWritesAtOnce limits the parallel policy writes. For each write, a broker matches all policies of the vhost
+	// against all queues, nearly one write after another. With ten in flight, each takes ten times as long, and can time
+	// out.
 	policyWritesAtOnce = 2
 )
 
@@ -391,7 +394,8 @@ func (c *Client) explain(ctx context.Context, err error) error {
 	return err
 }
 
-// requirePathsKept fails if slashes in names do not arrive as sent. It reads a path that exists only if it is decoded.
+// requirePathsKept returns an error if slashes in names do not arrive as sent. It requests a path that exists only if
+// it is decoded.
 func (c *Client) requirePathsKept(ctx context.Context) error {
 	if c.pathsKept.Load() {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// cluster has the facts that do not depend on the vhost.
+// cluster has the facts that do not depend on the vhost: the broker's version and name, and its number of nodes.
 type cluster struct {
 	version       topology.Version
 	product       string // "" until the broker has answered

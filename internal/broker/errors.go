@@ -70,7 +70,8 @@ func IsInequivalent(err error) bool {
 	return errors.As(err, &answer) && answer.Status == http.StatusBadRequest && strings.HasPrefix(answer.Reason, "inequivalent arg ")
 }
 
-// IsUnauthorized reports whether the broker refused the user or the user's permissions, with the same status 401.
+// IsUnauthorized reports whether the broker refused the user or the user's permissions. The management API answers 401
+// to both.
 func IsUnauthorized(err error) bool { return hasStatus(err, http.StatusUnauthorized) }
 
 // IsUnanswered reports whether the outcome of a write is unknown. Either there was no answer, or another server
@@ -90,8 +91,9 @@ func IsUnanswered(err error) bool {
 	}
 }
 
-// inDoubt matches the reasons of 400 answers to a write whose outcome is unknown. It did not finish in time, such as in
-// a cluster without majority, or a process of the broker crashed. RabbitMQ quotes names, so no name can imitate them.
+// inDoubt matches the reasons of 400 answers to a write whose outcome is unknown. It did not finish in time, such as in a
+// cluster without majority, or a process of the broker crashed meanwhile. RabbitMQ quotes names, so no name can imitate
+// such a reason.
 var inDoubt = regexp.MustCompile(`((operation|store) timed out|due to( a)? timeout)$|` +
 	`^Request to node \S+ failed with (\{'EXIT',|\{*timeout\b)`)
 
@@ -114,7 +116,8 @@ func (e *RefusedError) Error() string {
 		e.Vhost, strings.Join(e.Limits, ", "))
 }
 
-// refusedAs returns the limit that refused a connection, which RabbitMQ's answer does not name, or the error itself.
+// refusedAs returns the limit that refused a connection, or the error itself. RabbitMQ's answer does not name the
+// limit, but it names a missing permission.
 func (c *Client) refusedAs(ctx context.Context, vhost string, err error) error {
 	answer, is := errors.AsType[*Error](err)
 	if !is || answer.Status != http.StatusUnauthorized || !strings.HasPrefix(answer.Reason, "Access refused.") {
@@ -203,7 +206,8 @@ func (c *Client) lookAt(ctx context.Context, err error) string {
 	return lookAtNetwork
 }
 
-// IsUnreached reports whether a request got no answer, but not by a known mistake. The broker can be down.
+// IsUnreached reports whether a request got no answer and the configuration has no known mistake. The broker can be
+// down.
 func IsUnreached(err error) bool {
 	var unreached *unreachedError
 	return errors.As(err, &unreached) && unreached.remedy == lookAtNetwork

@@ -15,6 +15,7 @@ const (
 // limits are the limits of a vhost or a user. If all have been removed, brokers send an empty list.
 type limits map[string]int64
 
+// UnmarshalJSON reads the limits.
 func (l *limits) UnmarshalJSON(text []byte) error {
 	if string(text) == "[]" {
 		return nil

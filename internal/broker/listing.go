@@ -90,7 +90,8 @@ func (c *Client) listBindings(ctx context.Context, vhost string) ([]topology.Bin
 	return nil, err
 }
 
-// unlistable finds a binding that the broker cannot list: first the exchange whose bindings fail, then the destination.
+// unlistable finds a binding that the broker cannot list. First it finds the exchange whose bindings fail, and then the
+// binding's destination.
 func (c *Client) unlistable(ctx context.Context, vhost string) (culprit string, found bool) {
 	exchanges, err := list(ctx, c, path("exchanges", vhost)+"?disable_stats=true", vhost, exchangeVhost)
 	if err != nil {

@@ -49,7 +49,8 @@ func (q QueueInfo) queue() topology.Queue {
 	}
 }
 
-// errExclusive refuses an exclusive queue. The management API ignores that flag, and would declare another queue.
+// errExclusive refuses an exclusive queue. The management API ignores that flag and would declare another kind of
+// queue.
 var errExclusive = fmt.Errorf(
 	"%w: an exclusive queue belongs to the connection that declares it, and the management API has no connection", errNotSent)
 
@@ -66,7 +67,8 @@ func (c *Client) PutQueue(ctx context.Context, vhost, name string, queue topolog
 	return c.put(ctx, path("queues", vhost, name), body)
 }
 
-// DeleteQueue deletes a queue that is proved empty. Classic queues check that again, and quorum queues never can.
+// DeleteQueue deletes a queue that is proved empty. Classic queues check that again, and quorum queues cannot in any
+// version.
 func (c *Client) DeleteQueue(ctx context.Context, vhost, name, queueType string) error {
 	query := ""
 	if queueType == topology.Classic {

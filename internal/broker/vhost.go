@@ -12,7 +12,8 @@ import (
 	rabbithole "github.com/michaelklishin/rabbit-hole/v2"
 )
 
-// vhostList is a list of vhosts. One that is being deleted appears as an empty list, or without a name (3.10 and 4.3).
+// vhostList is a list of vhosts. A vhost that is being deleted appears as an empty list, or without a name (seen on
+// 3.10 and 4.3).
 type vhostList []rabbithole.VhostInfo
 
 // UnmarshalJSON leaves out vhosts that are being deleted.
@@ -36,7 +37,8 @@ func (l *vhostList) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// vhosts lists the vhosts that the user can see. With statistics, brokers fail if a vhost is being deleted.
+// vhosts lists the vhosts that the user can see. It asks without statistics, because with them brokers fail if a vhost
+// is being deleted.
 func (c *Client) vhosts(ctx context.Context) (vhostList, error) {
 	var listed vhostList
 	err := c.get(ctx, path("vhosts")+"?disable_stats=true&columns=name,cluster_state,description,tags,default_queue_type,tracing", &listed)
@@ -59,7 +61,8 @@ func (c *Client) Look(ctx context.Context, vhost string) error {
 	return c.get(ctx, path("exchanges", vhost, "amq.direct"), &struct{}{})
 }
 
-// VhostGone reports whether a vhost is known not to exist. To a user who sees only some vhosts, it can be hidden.
+// VhostGone reports whether a vhost is known not to exist. If the user sees only some vhosts, it returns false, because
+// the vhost can be hidden.
 func (c *Client) VhostGone(ctx context.Context, vhost string) (bool, error) {
 	user, err := c.User(ctx)
 	if err != nil || !user.seesEveryVhost() {
@@ -70,7 +73,7 @@ func (c *Client) VhostGone(ctx context.Context, vhost string) (bool, error) {
 }
 
 // Absent returns nil if an object of a vhost does not exist, as the broker has answered. If the user cannot see the vhost, the
-// error is *hiddenError.
+// error is *HiddenError.
 func (c *Client) Absent(ctx context.Context, vhost string, notFound error) error {
 	if err := c.Look(ctx, vhost); !IsNotFound(err) {
 		return err

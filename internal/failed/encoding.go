@@ -12,7 +12,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
 )
 
-// decoders are to be tried in this order: the standard says that deflate is zlib, but some clients omit its header.
+// decoders of an encoding are tried in their order. By the standard, deflate is zlib, but some clients omit its header.
 var decoders = map[string][]func(io.Reader) (io.ReadCloser, error){
 	"gzip":    {func(r io.Reader) (io.ReadCloser, error) { return gzip.NewReader(r) }},
 	"deflate": {zlib.NewReader, func(r io.Reader) (io.ReadCloser, error) { return flate.NewReader(r), nil }},
@@ -21,7 +21,8 @@ var decoders = map[string][]func(io.Reader) (io.ReadCloser, error){
 // maxDecoded is how many bytes a decoded body can have, since a few compressed bytes can expand to gigabytes.
 const maxDecoded = 128 << 20
 
-// Decoded is the body without its content encoding, or the body itself and false if it is invalid or too large.
+// Decoded is the body without its content encoding. If the encoding is unknown, or the body invalid or too large, it returns
+// the body itself and false.
 func Decoded(encoding string, body []byte) (plain []byte, ok bool) {
 	plain, ok = decoded(encoding, body, maxDecoded+1)
 	if len(plain) > maxDecoded {
@@ -71,7 +72,8 @@ func (m Message) Beginning(n int) []byte {
 	return begin[:min(n, len(begin))]
 }
 
-// Plain returns the body without its content encoding, and the name of that encoding, "" if the body cannot be decoded.
+// Plain returns the body without its content encoding, and the name of that encoding. The name is "" if the body cannot be
+// decoded.
 func (m Message) Plain() (body []byte, encoding string) {
 	properties, _ := content.Parse(m.Properties) // properties that cannot be read have no encoding
 	encoding = properties.Text(content.ContentEncoding)

@@ -11,7 +11,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
 )
 
-// Filter selects messages that match all fields that are set, and of a list one element. Its zero value selects all.
+// Filter selects messages; its zero value selects all of them. A message must match each field that is set. It matches a list
+// if it matches one of its elements.
 type Filter struct {
 	Reasons []string `json:"reasons,omitempty"`
 	// FromQueues are work queues.
@@ -78,7 +79,8 @@ func (f Filter) Selector() *Selector {
 	return s
 }
 
-// Selects reports whether the filter selects the message, and uses up one occurrence of its id in a list of ids.
+// Selects reports whether the filter selects the message. If the filter lists ids, it counts one occurrence of the message's
+// id as used.
 func (s *Selector) Selects(e *Entry) bool {
 	delete(s.absent, e.Run)
 	if s.routingKey != nil && !s.routingKey.MatchString(runes(e.FirstRoutingKey)) {

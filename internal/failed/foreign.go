@@ -18,11 +18,13 @@ import (
 // system is another messaging library or framework whose failed messages this package can read.
 type system struct {
 	name System
-	// marks are sets of headers. A message of this system has all headers of one set. If marks is nil, read itself checks.
+	// marks are sets of headers. A message of this system has all headers of at least one set. If marks is nil, read itself
+	// checks.
 	marks [][]string
 	// read fills in the entry and names the system. It does nothing if the message comes from another system.
 	read func(e *Entry, f fields)
-	// faults are more headers about a failure. A replayed message has neither them nor marks. A * at the end is any text.
+	// faults are headers about a failure besides marks. A replayed message must have neither. A name that ends in * stands for
+	// all names that begin with it.
 	faults []string
 	// counter is the header that counts attempts, "" if the system has no such header.
 	counter string
@@ -257,7 +259,8 @@ func (e *Entry) queueOfName() string {
 	return ""
 }
 
-// isFault reports whether the message's system describes the failure in this header.
+// isFault reports whether the message's system describes the failure in this header. A replayed message must not have such a
+// header.
 func (e *Entry) isFault(name string) bool {
 	return slices.ContainsFunc(systems, func(s system) bool {
 		isMark := func(marks []string) bool { return slices.Contains(marks, name) }

@@ -172,7 +172,8 @@ var (
 	number      = regexp.MustCompile(`^\d+(?:[.,]\d+)*`)
 )
 
-// Failure is the line that names the failure, with <uuid>, <time>, <hex> and <n> for texts that can differ.
+// Failure is the line that names the failure, with placeholders for texts that differ between messages: <uuid>, <time>, <hex>
+// and <n>.
 func (e *Entry) Failure() string {
 	const enough = 4 * maxErrorText // a placeholder is shorter than the text that it replaces
 	line := e.errorLine()

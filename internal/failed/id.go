@@ -34,7 +34,8 @@ func IsID(text string) bool {
 	return len(text) == idDigits && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-// Digest identifies a message by its content: it is the same whenever the message is read, and equal messages share it.
+// Digest identifies a message by its content, so it stays the same each time the message is read. Equal messages share one
+// digest.
 func Digest(m Message) string {
 	properties, err := content.Parse(m.Properties)
 	return digest(m, &properties, err == nil)

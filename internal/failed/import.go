@@ -80,7 +80,8 @@ func (i Import) Content(m Message) Message {
 	return Message{Queue: i.Queue, Exchange: p.Exchange, RoutingKey: p.RoutingKey, Properties: canonical(properties), Body: body}
 }
 
-// Publishable returns an error if a broker would close the channel over properties that an import does not correct.
+// Publishable returns an error if a broker would close the channel over these properties, for example after an edit of the
+// file. It accepts properties that an import corrects.
 func Publishable(encoded []byte) error {
 	properties, err := content.Parse(encoded)
 	if err != nil {

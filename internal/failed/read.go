@@ -147,7 +147,8 @@ type death struct {
 	count                        int64
 }
 
-// deaths reads x-death, newest first, without deaths in the message's own queue: a failed queue dead-letters to itself.
+// deaths reads x-death, newest first. It skips rejections in the message's own queue, since a failed queue dead-letters to
+// itself.
 func (f fields) deaths(queue string) []death {
 	list, ok := f["x-death"].Array()
 	if !ok {

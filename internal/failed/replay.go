@@ -97,7 +97,8 @@ func (r Replay) Publishing(e *Entry, now time.Time) (Publishing, error) {
 	return p, r.complete(&p, properties, headers)
 }
 
-// complete sets the properties, without those that the broker would refuse from the user who replays.
+// complete sets the properties. It moves user-id and reply-to into headers if the broker would refuse them from the user who
+// replays.
 func (r Replay) complete(p *Publishing, properties content.Properties, headers content.Table) error {
 	properties.SetHeaders(headers)
 	properties.Remove(content.UserID) // the broker refuses another user's name
@@ -171,10 +172,12 @@ func (r Replay) drops(e *Entry, name string, value content.Value) bool {
 	return e.isFault(name)
 }
 
-// restored is the value without a library's notes about the failure, and with a library's count of attempts at 0.
+// restored is the value without a library's notes about the failure. A library's count of attempts becomes 0 of the same
+// type.
 func (e *Entry) restored(name string, value content.Value) content.Value {
 	if notes, ok := value.Table(); ok && name == "rascal" {
-		// With one of these notes, Rascal rejects the message unseen, until the broker has counted another death.
+		// If a note of these stays, Rascal rejects the message before the application sees it, until the broker has counted another
+		// death.
 		kept := notes.Keep(func(note []byte) bool { return string(note) != "recovery" && string(note) != "error" })
 		return content.Value{Type: value.Type, Bytes: kept}
 	}

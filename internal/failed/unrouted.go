@@ -15,7 +15,8 @@ import (
 // delayed exchange, so the sidecar could not delay the message.
 const ReasonNoInbox = "no_inbox"
 
-// UnroutedOf is the delayed exchange whose unrouted queue has this name, "" if the name does not end like one.
+// UnroutedOf is the delayed exchange whose unrouted queue has this name, "" if the name does not end like an unrouted
+// queue's.
 func UnroutedOf(queue string) delayed.Names {
 	return ownerOf[delayed.Names](queue, delayed.Names("").UnroutedQueue())
 }
@@ -84,7 +85,8 @@ func delayIn(v content.Value) int64 {
 	return ms
 }
 
-// DueAt is when a message of a delayed exchange is due, zero if it is due already or the time is not known.
+// DueAt is when a message of a delayed exchange is due. It is zero if the message is due already, or if the time is not
+// known.
 func (e *Entry) DueAt() time.Time {
 	if e.FailedAt.IsZero() || e.DelayMS == 0 {
 		return time.Time{}
@@ -92,7 +94,8 @@ func (e *Entry) DueAt() time.Time {
 	return fromMillis(e.FailedAt.UnixMilli() + min(e.DelayMS, maxMillis))
 }
 
-// Exchange is where a message goes on: the exchange that delivers if it is due, else the delayed exchange itself.
+// Exchange is the exchange to publish a message of a delayed exchange to. A message that is due goes to the exchange that
+// delivers, any other to the delayed exchange itself.
 func (r Replay) Exchange(e *Entry, now time.Time) string {
 	if e.remaining(now) > 0 {
 		return r.Delayed.Exchange()

@@ -15,7 +15,8 @@ type Problem struct {
 	Detail string
 }
 
-// Path leads to a value. A string is an attribute's name or an object's key, an int an index, and a MapKey a map's key.
+// Path leads to a value. A string is an attribute's name or an object's key, an int a list index, and a MapKey a map's
+// key.
 type Path []any
 
 // MapKey is a key of a map in a Path.

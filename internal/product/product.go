@@ -11,7 +11,8 @@ import (
 // RabbitMQ is RabbitMQ's name, unless its server_properties or product.name set another.
 const RabbitMQ = "RabbitMQ"
 
-// others are parts of the names of brokers that are certainly not RabbitMQ. LavinMQ was AvalancheMQ; WSO2's are Qpid.
+// others are parts of the names of brokers that are certainly not RabbitMQ. AvalancheMQ became LavinMQ, and WSO2's
+// brokers are based on Qpid.
 var others = []string{"lavinmq", "avalanchemq", "ottermq", "qpid", "swiftmq", "garagemq"}
 
 // IsOther reports whether a broker of this name is certainly not RabbitMQ.

@@ -76,7 +76,8 @@ func checkReader(minReader json.RawMessage) error {
 	return err
 }
 
-// Place is where an owner's definition D is stored: an argument of a binding of a fanout exchange, which ignores it.
+// Place is where an owner's definition D is stored: an argument of the binding from an exchange to a queue. The exchange
+// is a fanout, which ignores arguments.
 type Place[D any] struct {
 	Exchange, Queue, Argument string
 	// Owner is the owner's kind in messages, such as "pipeline".
@@ -201,7 +202,6 @@ func (p Place[D]) read(value any, replaced bool) (definition D, err error) {
 	return definition, err
 }
 
-// listed shows at most 500 characters of each definition.
 func listed(values []any) string {
 	var lines []string
 	for _, value := range values {

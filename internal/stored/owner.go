@@ -26,12 +26,14 @@ type Owner struct {
 	// ReturnsFrom lists the other owner's queues whose messages come back by its binding. For other bindings it returns
 	// nil. Such a binding keeps a queue only until these queues are proved empty. Nil means that no messages come back.
 	ReturnsFrom func(b topology.Binding, vhost topology.Topology) []string
-	// FallsBack reports whether messages go to another queue of the owner if this binding is missing. If the binding's key
-	// moves to another queue, the old binding is deleted first, as both would duplicate messages. Nil means that none do.
+	// FallsBack reports whether messages go to another queue of the owner if this binding is missing. If the binding's
+	// key moves to another queue, the old binding is deleted first, because both together would duplicate messages. Nil
+	// means that no messages fall back.
 	FallsBack func(b topology.Binding) bool
 	// AttachedBy returns the owner that a binding gives its queue to, or "". Nil means that no bindings attach queues.
 	AttachedBy func(b topology.Binding) string
-	// RestoresBindings says that a re-created queue gets the bindings of others back, which otherwise prevent it.
+	// RestoresBindings says that a re-created queue gets the bindings of others back. Otherwise they prevent the
+	// re-creation.
 	RestoresBindings bool
 	// ForceTakesBindings says that a forced removal also deletes bindings of others to the queues.
 	ForceTakesBindings bool

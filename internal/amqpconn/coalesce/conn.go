@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	// atMost is how many bytes can wait before a write waits, too. So writers notice a broker that does not read.
+	// atMost is how many unsent bytes can wait before a write waits, too. Writers then notice a broker that does not
+	// read.
 	atMost = 128 << 10
 	// lastWords is how long closing waits for earlier writes to be sent.
 	lastWords = time.Second
@@ -45,7 +46,8 @@ func New(conn net.Conn) *Conn {
 	return c
 }
 
-// Write fails if an earlier write turned out to fail. As with any connection, success does not mean that data arrives.
+// Write fails if an earlier write has turned out to fail. As with any connection, success does not mean that the data
+// arrives.
 func (c *Conn) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,7 +112,8 @@ func (c *Conn) send() {
 	}
 }
 
-// take waits for bytes to send, none once the connection is closed. It reuses the last write's memory for new ones.
+// take waits for bytes to send, and reuses the memory of the last write for new ones. It returns no bytes once the
+// connection is closed.
 func (c *Conn) take(sent []byte) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,4 +1,5 @@
-// Package frame is the connection below an AMQP 0-9-1 client. It changes content headers on their way.
+// Package frame is the connection below an AMQP 0-9-1 client. It changes the content headers that the client reads and
+// writes.
 //
 // amqp091-go closes the whole connection over certain content headers. These nest too deep, hold too many entries, have
 // a value of an unknown type, or are larger than the negotiated frame_max. Brokers accept the first three from any
@@ -25,7 +26,8 @@ const (
 	readAtMost  = 64 << 10
 )
 
-// Conn is a network connection. Like the one below a client, it has one reading goroutine, and one writer at a time.
+// Conn is a network connection. Like the connection below a client, it is read by one goroutine and written by one at a
+// time.
 type Conn struct {
 	net.Conn
 	// Gate bounds the bytes of bodies. If the connection is raw, it bounds the bytes of properties, too.
@@ -81,7 +83,8 @@ func (c *Conn) Close() error {
 	return c.Conn.Close()
 }
 
-// Read returns the bytes that are there, as any connection does. It waits for whole content headers, and for room.
+// Read returns the bytes that are there, as any connection does. It waits for the rest of a content header, and for
+// room.
 func (c *Conn) Read(p []byte) (n int, err error) {
 	for {
 		if len(c.ready) == 0 {

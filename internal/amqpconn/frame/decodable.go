@@ -17,8 +17,9 @@ const HeaderUndecodable = "retry-undecodable"
 // count as having an unreadable one.
 const maxHeaders = 1 << 20
 
-// limits are those of amqp091-go v1.16, which does not export them. Unlike brokers, it does not read the type 'L'. The
-// headers themselves do not count for the depth. It counts a repeated key only once, but no broker repeats a key.
+// limits are those of amqp091-go v1.16, which does not export them. They also exclude the type 'L', which brokers read
+// and the library does not. The headers themselves do not count for the depth. The library counts a repeated key once,
+// but no broker repeats a key.
 var limits = content.Limits{Depth: 32, Entries: 8192, NoLongLong: true}
 
 // errUnreadable says that the client can decode a message, but the broker could not read its x-death.
@@ -48,7 +49,8 @@ func Undecodable(h amqp.Table) error {
 	return errForged // keeps a publisher's text out of the log
 }
 
-// decodable returns properties that the client can decode, with all that make sense, or nil if it can decode these.
+// decodable returns properties that the client can decode in place of others. It keeps all that make sense. It returns
+// nil if the client can decode them all.
 func (c *Conn) decodable(encoded []byte) []byte {
 	reason := check(encoded)
 	if c.tooLarge(encoded) {

@@ -32,7 +32,8 @@ func (g *Gate) Full() bool {
 	return limit > 0 && g.held.Load() > limit && !g.ended.Load()
 }
 
-// admit waits until there is room, and holds this many bytes. Only the goroutine that reads calls it.
+// admit waits until there is room, and reports whether it waited. Then it holds this many bytes. Only the goroutine
+// that reads calls it.
 func (g *Gate) admit(bytes int) (waited bool) {
 	for g.Full() {
 		waited = true

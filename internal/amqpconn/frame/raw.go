@@ -15,7 +15,8 @@ const wrapper = "raw"
 // Headers returns the headers for publishing a message with exactly these encoded properties.
 func Headers(properties []byte) amqp.Table { return amqp.Table{wrapper: properties} }
 
-// Properties returns the encoded properties of a delivery or a return with these headers. Call it once for each.
+// Properties returns the encoded properties, flags and values, of a delivery or a return with these headers. It must be
+// called only once for each.
 func (c *Conn) Properties(h amqp.Table) []byte {
 	switch value := h[wrapper].(type) {
 	case []byte:

@@ -26,7 +26,8 @@ func NewReader(r io.Reader) *Reader {
 	return &Reader{lines: bufio.NewReaderSize(r, 64<<10), Longest: longest}
 }
 
-// longest is how many bytes a line can have: properties and, in base64, a body of 128 MiB, the brokers' default limit.
+// longest is the largest size of a message in bytes. It has room for the properties and, in base64, a body of 128 MiB, the
+// largest that brokers accept by default.
 const longest = 192 << 20
 
 // line reads one line, and stops early if the line cannot be a message.

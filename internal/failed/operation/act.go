@@ -51,7 +51,8 @@ func Unremoved(p transfer.Result, meant int) error {
 // Count asks the broker for the queue's counts.
 func (t *Target) Count(ctx context.Context) (transfer.Count, error) { return t.queue().Count(ctx) }
 
-// Repair replaces messages that AMQP 0-9-1 cannot carry, among the first ready ones, by copies that it can carry.
+// Repair replaces messages that AMQP 0-9-1 cannot carry, among the first ready messages, by copies that it can carry. It
+// returns the number of replaced messages.
 func (r *Run) Repair(ctx context.Context, ready int) (replaced int, err error) {
 	queue := undeliverable.Queue{URI: r.serving, Vhost: r.Vhost, Name: r.Name, Client: r.client("repair")}
 	replaced, err = queue.Replace(ctx, ready, r.Entrance(), failed.AsideIn(r.Name))

@@ -39,7 +39,8 @@ type Target struct {
 	Pipeline pipeline.Names
 	// Delayed is the delayed exchange whose unrouted queue this is, "" if it is another queue. [Target.Guard] finds it out.
 	Delayed delayed.Names
-	// Worker and Delaying are the configurations of the pipeline and the delayed exchange of this name, nil if not known.
+	// Worker is the pipeline's configuration, and Delaying the configuration of the delayed exchange with the same name. They
+	// are nil if they are not known.
 	Worker   *pipeline.Worker
 	Delaying *delayed.Worker
 }

@@ -331,7 +331,8 @@ func (r *Replay) lacking(ctx context.Context, conn amqpconn.Raw, sent int) int {
 	return sent
 }
 
-// Back counts, by reason, the replay's messages that are in the queue again, and others that full queues have dropped.
+// Back counts, by reason, the messages of this replay that are in the queue again, and others that full queues dropped since
+// it began.
 func (r *Replay) Back(ctx context.Context) error {
 	r.Scan, r.takes = 0, 0 // they are behind all others
 	r.Again, r.Reasons = 0, map[string]int{}

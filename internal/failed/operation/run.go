@@ -164,7 +164,8 @@ func (l *Look) NotFound(queue string) (err error) {
 	return err
 }
 
-// Chosen counts the messages to act on by digest, which equal messages share.
+// Chosen counts the messages to act on by digest. Equal messages share a digest, so the number says how many of them are
+// chosen.
 type Chosen map[string]int
 
 // Add chooses a message.

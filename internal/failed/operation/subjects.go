@@ -112,7 +112,8 @@ func liveDelayed(n delayed.Names, live topology.Topology) []QueueStatus {
 		QueueStatus{Queue: n.UnroutedQueue(), Role: Parks, kept: true})
 }
 
-// queuesOfPipeline are a pipeline's queues by its configuration. Without one (nil), unknown names are patterns.
+// queuesOfPipeline are a pipeline's queues by its configuration. If the configuration is nil, names that are not known are
+// patterns.
 func queuesOfPipeline(n pipeline.Names, worker *pipeline.Worker) []QueueStatus {
 	if worker == nil {
 		return []QueueStatus{
@@ -138,7 +139,8 @@ func inOrder(queues []pipeline.Queue, with func(QueueStatus) QueueStatus) []Queu
 	return ordered
 }
 
-// queuesOfDelayed are a delayed exchange's queues by its configuration. Without one (nil), the levels are a pattern.
+// queuesOfDelayed are a delayed exchange's queues by its configuration. If the configuration is nil, the levels are a
+// pattern.
 func queuesOfDelayed(n delayed.Names, worker *delayed.Worker) []QueueStatus {
 	if worker == nil {
 		return []QueueStatus{

@@ -67,7 +67,8 @@ const (
 	rateAhead = 4
 )
 
-// prefetch is how many messages are held at once: few if the job acts, since acknowledgements wait behind deliveries.
+// prefetch is how many messages are held at once. It is small if the job acknowledges messages, since acknowledgements wait
+// behind deliveries.
 func (j Job) prefetch(ready int) int {
 	prefetch := ready
 	switch {

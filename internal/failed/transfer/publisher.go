@@ -20,7 +20,8 @@ import (
 const (
 	// Window is how many publishes can wait for a confirm.
 	Window = 500
-	// MayDouble is how many messages can be duplicated if the process or connection dies with acknowledgements on the way.
+	// MayDouble is how many messages can be duplicated when the process or the connection dies, because their acknowledgements
+	// were on their way.
 	MayDouble = defaultPrefetch + Window
 	// windowBytes also bounds the window, since the bodies stay in memory.
 	windowBytes = 64 << 20
@@ -61,11 +62,13 @@ type publisher struct {
 	// blocked is why the broker accepts no messages, "" if it accepts them.
 	blocked string
 
-	// outstanding are the unconfirmed publishes, in order of publishing and confirms. The first ones (flying) were sent.
+	// outstanding are the unconfirmed publishes, in the order of publishing and of confirms. The first ones, as many as flying
+	// says, were sent.
 	outstanding []*sent
 	flying      int
 	bytes       int
-	// accepted is the size of the largest body that the broker has answered to, max its max_message_size, 0 if not known.
+	// accepted is the size of the largest body that the broker has answered to. max is the broker's max_message_size, 0 if it is
+	// not known.
 	accepted, max int
 	// sending leads to a separate goroutine, since a write blocks if the broker does not read.
 	sending chan *sent

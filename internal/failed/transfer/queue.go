@@ -46,7 +46,8 @@ type Count struct {
 	Consumers int
 }
 
-// Count asks for the queue's counts over a new connection. Its errors can be [ErrNoQueue] and [ErrMayNotRead].
+// Count asks the broker for the queue's counts over a new connection. Its errors are [ErrNoQueue], [ErrMayNotRead] and
+// others.
 func (q Queue) Count(ctx context.Context) (Count, error) {
 	conn, err := q.Open(ctx, "count")
 	if err != nil {

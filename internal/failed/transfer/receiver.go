@@ -353,7 +353,8 @@ func (l *lane) cancel() error {
 	return nil
 }
 
-// count asks over each lane's channel, so that the answer comes after all messages that were on their way.
+// count asks for the queue's count over each lane's channel, so that the answer comes after all messages that were on their
+// way.
 func count(ctx context.Context, lanes []*lane, queue Queue) (c Count, err error) {
 	for _, l := range lanes {
 		declared, err := amqpconn.Await(ctx, fmt.Sprintf("look at queue %q", queue.Name), func() (amqp.Queue, error) {

@@ -49,7 +49,8 @@ type round struct {
 	atMost, seen int
 
 	began time.Time
-	// older is how many messages the queue had at first, without arrived ones. asked is what seen was at the last count.
+	// older is how many messages were in the queue at the beginning, without those that had arrived. asked is what seen was at the
+	// last question for the count.
 	older, asked int
 	// dropped are messages to acknowledge once [Job.Keep] has made them durable.
 	dropped []selected
