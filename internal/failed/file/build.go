@@ -10,18 +10,18 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
 )
 
-// build encodes the properties that the view shows.
-func build(n *node, letters types) ([]byte, error) {
+// build makes properties from their view.
+func build(n *node, letters types) (*content.Properties, error) {
 	if !n.isObject {
 		return nil, errors.New("properties: is not an object")
 	}
-	var p content.Properties
+	p := &content.Properties{}
 	for _, m := range n.members {
-		if err := setProperty(&p, m, letters); err != nil {
+		if err := setProperty(p, m, letters); err != nil {
 			return nil, fmt.Errorf("properties%w", err)
 		}
 	}
-	return p.Encode(), nil
+	return p, nil
 }
 
 func setProperty(p *content.Properties, m member, letters types) error {

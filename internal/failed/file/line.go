@@ -231,7 +231,11 @@ func (l *line) properties() ([]byte, error) {
 			return l.Raw, nil
 		}
 	}
-	return build(seen, l.Types)
+	p, err := build(seen, l.Types)
+	if err != nil {
+		return nil, err
+	}
+	return p.Encode(), nil
 }
 
 // maxShort is the longest text of a property, name of a header or routing key, in bytes.

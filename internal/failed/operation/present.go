@@ -1,0 +1,197 @@
+package operation
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/file"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
+)
+
+// sameID has the messages with one id, in the file and in the queue.
+type sameID struct {
+	// contents are these messages, by their content. Most ids have one, so a map would take more memory.
+	contents []sameContent
+	// line is the first line with this id. queue is a message whose content no line of the file has.
+	line  int
+	queue *failed.Message
+	// confirmed is how many messages the broker has confirmed. old is how many messages of the queue are replaced.
+	confirmed, old int
+}
+
+// sameContent counts equal messages: lines of the file, messages in the queue, lines that were skipped since they are in the
+// queue, and messages to take out of the queue once all lines are in it.
+type sameContent struct {
+	digest                      string
+	lines, queued, skipped, old int
+}
+
+func (s *sameID) of(digest string) *sameContent {
+	i := slices.IndexFunc(s.contents, func(c sameContent) bool { return c.digest == digest })
+	if i < 0 {
+		i = len(s.contents)
+		s.contents = append(s.contents, sameContent{digest: digest})
+	}
+	return &s.contents[i]
+}
+
+// counts are the numbers of one id's messages. missing are lines without a message in the queue, and surplus messages in the
+// queue without a line. other are those of them whose content no line has.
+type counts struct{ lines, queued, missing, surplus, other int }
+
+func (s *sameID) count() (n counts) {
+	for _, c := range s.contents {
+		n.lines += c.lines
+		n.queued += c.queued
+		n.missing += max(0, c.lines-c.queued)
+		n.surplus += max(0, c.queued-c.lines)
+		if c.lines == 0 {
+			n.other += c.queued
+		}
+	}
+	return n
+}
+
+// conflicts reports whether the queue has this id's messages in another form than the file. If more messages were replaced
+// than the file has, some would be lost.
+func (s *sameID) conflicts(replace bool) bool {
+	n := s.count()
+	if replace {
+		return n.other > n.lines
+	}
+	return n.surplus > 0 && n.missing > 0
+}
+
+// replace counts the messages to take out of the queue. They include copies left by a run that was killed.
+func (s *sameID) replace() {
+	n := s.count()
+	fresh := max(0, n.missing-n.other)
+	for i := range s.contents {
+		c := &s.contents[i]
+		if c.old = c.queued; c.lines > 0 {
+			c.old = min(max(0, c.queued-c.lines), fresh)
+			fresh -= c.old
+		}
+		s.old += c.old
+	}
+}
+
+// count counts the messages in the queue whose ids are in the file.
+func (i *Import) count(ctx context.Context) error {
+	look, err := i.Look(ctx, failed.Filter{}, func(e *failed.Entry) (enough bool) {
+		s := i.ids[e.ID]
+		if s == nil {
+			return false
+		}
+		m := i.how.Content(e.Message)
+		c := s.of(failed.Digest(m))
+		if e.Run != "" && c.lines > 0 {
+			i.Runs[e.Run]++
+		}
+		if c.queued++; c.lines == 0 && s.queue == nil && i.kept < shownConflicts {
+			s.queue = &m
+			i.kept++
+		}
+		return false
+	})
+	if err == nil && look.Consumers > 0 {
+		err = fmt.Errorf("%w %q can hold messages that cannot be seen", ErrHeld, i.Name)
+	}
+	return err
+}
+
+// ErrHeld says that another consumer holds messages, so it is not known whether the file's messages are in the queue.
+var ErrHeld = errors.New("another consumer of")
+
+// shownConflicts is how many conflicts are shown.
+const shownConflicts = 3
+
+// Conflict describes an id whose messages differ between the queue and the file.
+type Conflict struct {
+	ID string
+	// Line is the first line with the id. InFile and InQueue are the numbers of messages.
+	Line, InFile, InQueue int
+	// Queue is a message that only the queue has; it can be nil. File is the file's first message.
+	Queue *failed.Message
+	File  failed.Message
+}
+
+// ConflictError says that messages in the queue have the file's ids and another content.
+type ConflictError struct {
+	// IDs is how many ids conflict, and First are the first ones.
+	IDs   int
+	First []Conflict
+	Queue string
+}
+
+// Error names the number of ids and the queue.
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("nothing was imported: messages with %s of the file have other content in %s", failed.Count(e.IDs, "id"), e.Queue)
+}
+
+// conflicts returns a [ConflictError] if the queue has messages with the file's ids and another content.
+func (i *Import) conflicts() error {
+	ids := slices.Collect(maps.Keys(i.ids))
+	ids = slices.DeleteFunc(ids, func(id string) bool { return !i.ids[id].conflicts(i.Replaces) })
+	if len(ids) == 0 {
+		return nil
+	}
+	slices.SortFunc(ids, func(a, b string) int { return cmp.Compare(i.ids[a].line, i.ids[b].line) })
+	found := &ConflictError{IDs: len(ids), Queue: i.Name}
+	for _, id := range ids[:min(shownConflicts, len(ids))] {
+		s := i.ids[id]
+		n := s.count()
+		conflict := Conflict{ID: id, Line: s.line, InFile: n.lines, InQueue: n.queued, Queue: s.queue}
+		var err error
+		if conflict.File, err = i.lineOf(s.line); err != nil {
+			conflict.Queue = nil
+		}
+		found.First = append(found.First, conflict)
+	}
+	return found
+}
+
+// lineOf is the content of a line in the file.
+func (i *Import) lineOf(line int) (m failed.Message, err error) {
+	if _, err := i.file.Seek(0, io.SeekStart); err != nil {
+		return m, err
+	}
+	for reader := file.NewReader(i.file); reader.Line < line; {
+		if m, err = reader.Next(); err != nil {
+			return m, err
+		}
+	}
+	return i.how.Content(m), nil
+}
+
+// RemoveReplaced removes the old messages of each id whose lines are all confirmed.
+func (i *Import) RemoveReplaced(ctx context.Context) (transfer.Result, error) {
+	done := map[string]*sameID{}
+	for id, s := range i.ids {
+		if s.old > 0 && s.confirmed == s.count().missing {
+			done[id] = s
+		}
+	}
+	if len(done) == 0 {
+		return transfer.Result{}, nil
+	}
+	job := transfer.Job{Drops: true, Decide: func(e *failed.Entry) transfer.Choice {
+		s := done[e.ID]
+		if s == nil {
+			return transfer.Choice{}
+		}
+		c := s.of(failed.Digest(i.how.Content(e.Message)))
+		if c.old == 0 { // true for all imported messages
+			return transfer.Choice{}
+		}
+		c.old--
+		return transfer.Choice{Drop: true}
+	}}
+	return i.goOver(ctx, job)
+}
