@@ -1,57 +1,13 @@
 package attribute
 
 import (
-	"context"
-	"fmt"
 	"math/big"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
-	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
-
-// Table describes an attribute that has a value of any type for each key.
-func Table(description string, also ...validator.Dynamic) schema.Attribute {
-	return schema.DynamicAttribute{Optional: true, MarkdownDescription: description, Validators: append(also, isTable{})}
-}
-
-// isTable refuses a value without keys.
-type isTable struct{}
-
-// Description describes the validator.
-func (isTable) Description(context.Context) string { return "must have a value for each key" }
-
-// MarkdownDescription describes the validator.
-func (t isTable) MarkdownDescription(ctx context.Context) string { return t.Description(ctx) }
-
-// ValidateDynamic checks a known value.
-func (isTable) ValidateDynamic(_ context.Context, req validator.DynamicRequest, resp *validator.DynamicResponse) {
-	value := req.ConfigValue.UnderlyingValue()
-	if value == nil || !Known(value) {
-		return
-	}
-	switch value.(type) {
-	case types.Object, types.Map:
-	default:
-		resp.Diagnostics.AddAttributeError(req.Path, "Not a table", "Write a value for each key, such as { key = 10 }. "+
-			"If the value is JSON text, leave out jsonencode, or write jsondecode(...) around it.")
-	}
-}
-
-// CheckNumbers refuses numbers that no broker accepts in an attribute with arguments of a queue or keys of a policy, whose keys have this
-// prefix.
-func CheckNumbers(name string, arguments topology.Arguments, prefix string) (diags diag.Diagnostics) {
-	for _, key := range topology.NotCounts(arguments, prefix) {
-		diags.AddAttributeError(path.Root(name), "Not a whole number",
-			fmt.Sprintf("In %s, write a whole number of 0 or more for %s, or remove the key.", name, key))
-	}
-	return diags
-}
 
 // Arguments converts the value of an attribute that has a value of any type for each key. Keys without a value are left out. An
 // integer becomes int64, another number float64. A text becomes a number where RabbitMQ wants one.

@@ -15,7 +15,11 @@ import (
 
 // Names lists objects by name, as [Store.All] does.
 func Names[T any](objects map[string]T) [][]string {
-	return slices.Collect(slices.Chunk(slices.Sorted(maps.Keys(objects)), 1))
+	var all [][]string
+	for _, name := range slices.Sorted(maps.Keys(objects)) {
+		all = append(all, []string{name})
+	}
+	return all
 }
 
 // leftOut is a list's warning of objects that belong to other resources. It names the first ones.
