@@ -57,7 +57,7 @@ func Fits(m amqp.Publishing, frameMax, reserved int) error {
 	return nil
 }
 
-// excess is by how many bytes the frame with the message's properties is too large, or else not positive.
+// excess is how many bytes too large the frame with the message's properties is. It is 0 or less if the frame fits.
 func excess(m amqp.Publishing, frameMax, reserved int) int {
 	size := headerFrameSize(m)
 	switch {

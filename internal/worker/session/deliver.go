@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
-	"strconv"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -79,8 +78,7 @@ func (s *Session) publish(m *message) error {
 }
 
 func (s *Session) send(l *lane, m *message) error {
-	s.published++
-	m.sent.id = s.prefix + strconv.FormatUint(s.published, 36)
+	m.sent.id = s.ids.next()
 	stamp := deadletter.Stamp{Now: time.Now(), PublishID: m.sent.id, FrameMax: s.publishing.Config.FrameSize}
 	var publishing amqp.Publishing
 	var err error

@@ -13,6 +13,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"sync"
 	"time"
 
@@ -64,9 +65,7 @@ type Session struct {
 	rejections rejections
 	backlog    backlog
 	alarm      alarm
-	// prefix and published make the ids of publishes.
-	prefix    string
-	published uint64
+	ids        publishIDs
 	// oldest is when the oldest delivery since the last report was dead-lettered.
 	oldest time.Time
 	ending
@@ -84,6 +83,17 @@ type connections struct {
 	end   context.CancelFunc
 }
 
+// publishIDs are unique. They have a prefix and a number.
+type publishIDs struct {
+	prefix string
+	count  uint64
+}
+
+func (p *publishIDs) next() string {
+	p.count++
+	return p.prefix + strconv.FormatUint(p.count, 36)
+}
+
 // Open connects and begins to consume. The context bounds the opening, not the session.
 func Open(ctx context.Context, uri amqpconn.URI, settings Settings) (*Session, error) {
 	s := &Session{
@@ -91,7 +101,7 @@ func Open(ctx context.Context, uri amqpconn.URI, settings Settings) (*Session, e
 		verbose:  settings.Log.Enabled(ctx, slog.LevelDebug),
 		watch:    settings.Flow.Watch(),
 		backlog:  backlog{timer: time.NewTimer(0)},
-		prefix:   rand.Text()[:12] + "-", // no other session has it
+		ids:      publishIDs{prefix: rand.Text()[:12] + "-"},
 
 		completions: make(chan func() error),
 		ending:      ending{acked: make(chan error, 1)},
