@@ -114,8 +114,8 @@ func TestAttachmentWithFailedQueue(t *testing.T) {
 		require.Empty(t, cmp.Diff(topology.Render(a.Expand()), topology.Render(a.Owned(live))))
 		extra := topology.Diff(orders().Expand(), orders().Owned(live)).Delete
 		require.Truef(t, extra.Empty(), "the pipeline takes %v for its own", topology.Render(extra))
-		nobody := func(topology.Binding) bool { return false }
-		if parked := ParkedExcept(nobody, live)["given-up"]; len(parked) != 1 || parked[0] != "orders" {
+		noBinding := func(topology.Binding) bool { return false }
+		if parked := ParkedExcept(noBinding, live)["given-up"]; len(parked) != 1 || parked[0] != "orders" {
 			t.Errorf("parked by %v", parked)
 		}
 	}

@@ -14,7 +14,7 @@ func bounded(definition topology.Arguments) bool {
 	return definition["max-length"] != nil || definition["max-length-bytes"] != nil
 }
 
-// settings are those of the attached work queue. If a policy attaches it, that has this content.
+// settings returns the settings of the attached work queue. If it is attached by policy, the policy has this content.
 func (q liveWorkQueue) settings(content topology.Arguments) topology.Settings {
 	s := topology.Settings{Queue: q.live, Policies: q.policies, Operator: q.operator}
 	if q.ByPolicy() {

@@ -42,7 +42,7 @@ func (s *sameID) of(digest string) *sameContent {
 }
 
 // counts are the numbers of one id's messages. missing are lines without a message in the queue, and surplus messages in the
-// queue without a line. other are those of them whose content no line has.
+// queue without a line. other are surplus messages with content that no line has.
 type counts struct{ lines, queued, missing, surplus, other int }
 
 func (s *sameID) count() (n counts) {
