@@ -62,20 +62,25 @@ func TestAcc_DestroyOfAQueueWithMessages(t *testing.T) {
 	require.ErrorContains(t, err, "Error: Queue has messages")
 	_, err = b.Channel(t).Consume("q", "", false, false, false, false, nil)
 	require.NoError(t, err)
-	brokertest.Eventually(t, func() error {
-		var queue struct {
-			Consumers int `json:"consumers"`
-		}
-		if b.Call(t, http.MethodGet, b.Path("queues", "q"), nil, &queue); queue.Consumers == 0 {
-			return errors.New("the broker does not count the consumer yet")
-		}
-		return nil
-	})
+	awaitConsumer(t, b, "q")
 	_, err = tf.Try(t.Context(), "destroy", "-auto-approve", "-no-color")
 	require.ErrorContains(t, err, "This apply has already deleted bindings to it:")
 	tf.Run(t, "apply", "-auto-approve")
 	publish()
 	acctest.AwaitCount(t, b, "q", 2)
+}
+
+func awaitConsumer(t *testing.T, b *brokertest.Broker, queue string) {
+	t.Helper()
+	brokertest.Eventually(t, func() error {
+		var q struct {
+			Consumers int `json:"consumers"`
+		}
+		if b.Call(t, http.MethodGet, b.Path("queues", queue), nil, &q); q.Consumers == 0 {
+			return errors.New("the broker does not count the consumer yet")
+		}
+		return nil
+	})
 }
 
 // Within one destroy, what stands in the way of a deletion goes first, and Terraform's own permissions go last.
@@ -356,8 +361,9 @@ func TestAccEveryRelease_QueueWithAHeldMessageStays(t *testing.T) {
 			c.Times = acctest.Times()
 			c.MustApply(t)
 			acctest.AwaitCount(t, b, "q", 0)
-			b.Publish(t, "", "q", amqp.Publishing{DeliveryMode: amqp.Persistent})
 			_, deliveries := b.Consume(t, "q", 1)
+			awaitConsumer(t, b, "q") // without a consumer, the plan refuses already
+			b.Publish(t, "", "q", amqp.Publishing{DeliveryMode: amqp.Persistent})
 			<-deliveries
 			require.ErrorContains(t, c.Destroy(t.Context()), "would lose messages")
 		})
