@@ -79,7 +79,7 @@ func TestTroubleshootingIsWhereAlertsLead(t *testing.T) {
 	t.Parallel()
 	content, err := os.ReadFile(alertsFile)
 	require.NoError(t, err)
-	const guide = inRegistry + "/guides/troubleshooting#"
+	const guide = onGitHub + "blob/main/docs/guides/troubleshooting.md#"
 	for _, rule := range strings.Split(string(content), "- alert: ")[1:] {
 		name, rest, _ := strings.Cut(rule, "\n")
 		assert.Containsf(t, rest, "runbook_url: "+guide+strings.ToLower(name)+"\n", "%s", name)

@@ -118,7 +118,11 @@ func (o auditOptions) run(ctx context.Context, client *broker.Client) (results, 
 		if err != nil {
 			return all, fmt.Errorf("read vhost %q: %w", vhost, err)
 		}
-		findings := audit.Without(audit.Vhost(live, users[vhost]...), o.ignore)
+		unserved, err := client.Unserved(ctx, vhost, audit.Inboxes)
+		if err != nil {
+			return all, fmt.Errorf("look for inboxes without a consumer in vhost %q: %w", vhost, err)
+		}
+		findings := audit.Without(audit.Vhost(live, audit.Known{Users: users[vhost], Unserved: unserved}), o.ignore)
 		errors, warnings := audit.Count(findings)
 		all.Errors, all.Warnings = all.Errors+errors, all.Warnings+warnings
 		for _, f := range findings {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -84,6 +85,25 @@ func TestAuditFindsUsersWhoCanAnswerADelivery(t *testing.T) {
 	}
 	require.Equal(t, fmt.Sprintf("Consumers behind a delayed exchange can publish to %q: %q. "+
 		"A message that is published there is delivered at once, whatever its x-delay.", "events.deliver", answering), message)
+}
+
+// A pipeline without a definition is recognized by its return exchange.
+func TestAuditFindsAnUnservedInbox(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	for name, arguments := range map[string]map[string]any{"orders.return": {"alternate-exchange": "orders.dlx"}, "orders.dlx": {}} {
+		b.Call(t, "PUT", b.Path("exchanges", name), map[string]any{"type": "direct", "durable": true, "arguments": arguments}, nil)
+	}
+	b.DeclareQueue(t, "orders.inbox", "classic", nil)
+	b.DeclareQueue(t, "orders.failed", "classic", nil)
+	b.Publish(t, "", "orders.inbox", amqp.Publishing{Body: []byte("1")})
+	brokertest.Eventually(t, func() error {
+		_, stdout, stderr := execute(t.Context(), auditEnv(b), "audit", "--vhost", b.Vhost)
+		if !strings.Contains(stdout, `pipeline "orders"  inbox-unserved`) {
+			return fmt.Errorf("%s%s", stdout, stderr)
+		}
+		return nil
+	})
 }
 
 func TestAuditAsJSON(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -108,6 +109,25 @@ func runOf(t *testing.T, text string) string {
 	found := regexp.MustCompile(`"run":"([0-9a-f]{8})"`).FindStringSubmatch(text)
 	require.NotNilf(t, found, "no run in %s", text)
 	return found[1]
+}
+
+// The conflicts of the first messages are shown, wherever their lines are in the file.
+func TestConflictsInAnyOrder(t *testing.T) {
+	t.Parallel()
+	o := newOrders(t, "quorum")
+	o.failedExchange(t)
+	for _, id := range []string{"order-1", "order-2", "order-3", "order-4", "order-5"} {
+		o.park(t, "malformed", id)
+	}
+	out, _ := o.run(t, exitOK, "failed export orders --decode")
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	slices.Reverse(lines)
+	corrected := write(t, strings.ReplaceAll(strings.Join(lines, "\n")+"\n", `\"id\":\"order`, `\"id\":\"Order`))
+	_, errs := o.run(t, exitError, "failed import orders "+corrected+" --yes")
+	for _, id := range []string{"order-1", "order-2", "order-3"} {
+		contains(t, errs, `"body":"{\"id\":\"`+id)
+	}
+	assert.Equal(t, 3, strings.Count(errs, "in the queue:"), errs)
 }
 
 // Ids and counts stay the same from the list to the last undo. No message is lost, and only reported messages are duplicated.

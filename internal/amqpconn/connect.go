@@ -187,6 +187,21 @@ func OpenConfirming(ctx context.Context, conn *amqp.Connection, window int) (Con
 	return c, err
 }
 
+// ErrNeedsConfigure says that the broker shows a queue or an exchange only to users with the permission configure
+// (github.com/rabbitmq/rabbitmq-server/pull/16272). Other releases show it to users with any permission for it, and refuse the others
+// by the same text.
+var ErrNeedsConfigure = errors.New("RabbitMQ 4.2.6 and 4.3.0 ask for the permission configure to look at a queue or an exchange: " +
+	"use 4.2.7, 4.3.1 or later")
+
+// ExplainLook adds [ErrNeedsConfigure] to the answer to a passive declaration.
+func ExplainLook(conn *amqp.Connection, err error) error {
+	version := conn.Properties["version"]
+	if IsCode(err, amqp.AccessRefused) && (version == "4.2.6" || version == "4.3.0") {
+		return fmt.Errorf("%w (%w)", ErrNeedsConfigure, err)
+	}
+	return err
+}
+
 // LookFor returns an error if the queue or one of the exchanges is missing. It opens a channel of its own, since the
 // broker closes the channel in that case.
 func LookFor(ctx context.Context, conn *amqp.Connection, queue string, exchanges ...string) (amqp.Queue, error) {
@@ -202,7 +217,7 @@ func LookFor(ctx context.Context, conn *amqp.Connection, queue string, exchanges
 				err = channel.ExchangeDeclarePassive(exchange, amqp.ExchangeDirect, true, false, false, false, nil)
 			}
 		}
-		return found, err
+		return found, ExplainLook(conn, err)
 	}, func(amqp.Queue) {})
 }
 

@@ -25,7 +25,7 @@ func allows(pattern, name string) bool {
 func answeredDeliveries(g graph, d delayedExchange, report func(message, remedy string)) {
 	behind := g.route(d.DeliverExchange(), unknown)
 	var users []string
-	for _, u := range g.users {
+	for _, u := range g.known.Users {
 		consumes := slices.ContainsFunc(slices.Collect(maps.Keys(behind.queues)), func(queue string) bool {
 			return !d.OwnsQueue(queue) && u.canRead(queue)
 		})

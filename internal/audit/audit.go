@@ -18,11 +18,21 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Vhost returns every fault in a vhost's dead-letter graph, errors first. The users are those whose permissions are
-// known.
-func Vhost(vhost topology.Vhost, users ...User) []Finding {
+// Known is what an audit knows beside the listing of a vhost.
+type Known struct {
+	// Users are the users whose permissions are known.
+	Users []User
+	// Unserved has the inboxes with messages and without a consumer, with the number of messages. Other queues do not matter.
+	Unserved map[string]int64
+}
+
+// Inboxes is the suffix of the names of all inboxes.
+const Inboxes = ".inbox"
+
+// Vhost returns every fault in a vhost's dead-letter graph, errors first.
+func Vhost(vhost topology.Vhost, known Known) []Finding {
 	g := newGraph(vhost)
-	g.users = users
+	g.known = known
 	return g.findings()
 }
 

@@ -108,7 +108,7 @@ func TestQuietDelayedExchanges(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			expectRules(t, audit.Vhost(vhost(v)))
+			expectRules(t, faultsIn(vhost(v)))
 		})
 	}
 }
@@ -360,7 +360,7 @@ func TestDelayedExchange(t *testing.T) {
 	v := vhost(events, delaying("bills", "topic"), without(fromTo("bills", "bills.delay.inbox")),
 		classic("elsewhere", args{"x-dead-letter-exchange": "missing"}), bind("events.deliver", "elsewhere", "k"),
 		classic("tap", args{"x-max-length": number(1), "x-overflow": "reject-publish"}), bind("events.deliver", "tap", ""))
-	expectRules(t, audit.Vhost(v), "dead-letter-exchange-missing", "delayed-inbox-unbound", "delayed-target-freezes")
+	expectRules(t, faultsIn(v), "dead-letter-exchange-missing", "delayed-inbox-unbound", "delayed-target-freezes")
 	expectRules(t, audit.DelayedExchange(v, "events"), "delayed-target-freezes")
 	expectRules(t, audit.DelayedExchange(v, "bills"), "delayed-inbox-unbound")
 	expectRules(t, audit.DelayedExchange(v, "eve"))
@@ -371,5 +371,5 @@ func TestDelayedExchange(t *testing.T) {
 func TestDelayedExchangeWithoutADefinition(t *testing.T) {
 	t.Parallel()
 	v := vhost(events, unbound("events.delay.unrouted"), bind("events.delay.unrouted", "events.delay.unrouted", ""), unbound("events.delay.100ms.4"))
-	expectRules(t, audit.Vhost(v), "delayed-definition-unreadable", "delayed-level-unbound", "dead-letter-unroutable")
+	expectRules(t, faultsIn(v), "delayed-definition-unreadable", "delayed-level-unbound", "dead-letter-unroutable")
 }

@@ -312,10 +312,10 @@ func TestFaultsAsValues(t *testing.T) {
 			if f.before != (topology.Version{}) {
 				newer = nil
 			}
-			expectRules(t, audit.Vhost(vhost(f.faulty)), newer...)
-			expectRules(t, audit.Vhost(vhost(f.faulty, version(3, 10))), older...)
-			expectRules(t, audit.Vhost(vhost(f.fixed)))
-			expectRules(t, audit.Vhost(vhost(f.fixed, version(3, 10))))
+			expectRules(t, faultsIn(vhost(f.faulty)), newer...)
+			expectRules(t, faultsIn(vhost(f.faulty, version(3, 10))), older...)
+			expectRules(t, faultsIn(vhost(f.fixed)))
+			expectRules(t, faultsIn(vhost(f.fixed, version(3, 10))))
 		})
 	}
 }
@@ -324,7 +324,7 @@ func TestFaultsAsValues(t *testing.T) {
 func TestMessagesAreComplete(t *testing.T) {
 	t.Parallel()
 	for name, f := range faults {
-		for _, found := range slices.Concat(audit.Vhost(vhost(f.faulty)), audit.Vhost(vhost(f.faulty, version(3, 10)))) {
+		for _, found := range slices.Concat(faultsIn(vhost(f.faulty)), faultsIn(vhost(f.faulty, version(3, 10)))) {
 			if text := found.Message + found.Remedy; strings.Contains(text, "%!") {
 				t.Errorf("%s: %s", name, text)
 			}
@@ -341,7 +341,7 @@ func TestUnroutableMessages(t *testing.T) {
 			`not even through an alternate exchange. Messages that die there are dropped silently.`: all(
 			classic("work", args{"x-dead-letter-exchange": "dead", "x-dead-letter-routing-key": "lost"}), parked, exchange("dead", "direct", nil), bind("dead", "parked", "dead")),
 	} {
-		found := audit.Vhost(vhost(c))
+		found := faultsIn(vhost(c))
 		require.Truef(t, slices.ContainsFunc(found, func(f audit.Finding) bool { return f.Message == want }), "found %+v, want %s", found, want)
 	}
 }

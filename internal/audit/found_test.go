@@ -143,7 +143,7 @@ func TestFound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			expectRules(t, audit.Vhost(vhost(c.vhost)), c.rules...)
+			expectRules(t, faultsIn(vhost(c.vhost)), c.rules...)
 		})
 	}
 }
@@ -205,7 +205,7 @@ func TestPolicyIsOneFinding(t *testing.T) {
 			for i := range 7 {
 				parts = append(parts, quorum(fmt.Sprint("work", i), nil))
 			}
-			found := audit.Vhost(vhost(parts...))
+			found := faultsIn(vhost(parts...))
 			ours := slices.DeleteFunc(found, func(f audit.Finding) bool { return f.Rule != rule })
 			if len(ours) != 1 || ours[0].Object != (audit.Object{Kind: "policy", Name: "wrong"}) || !strings.Contains(ours[0].Message, `"work3", "work4" and 2 more`) {
 				t.Errorf("found %+v", found)
@@ -242,7 +242,7 @@ func TestOnlyCertainLossesAreErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var got []string
-			for _, f := range audit.Vhost(vhost(c.made)) {
+			for _, f := range faultsIn(vhost(c.made)) {
 				got = append(got, fmt.Sprintf("%s %s", f.Severity, f.Rule))
 			}
 			require.Equal(t, c.want, got)
@@ -257,12 +257,12 @@ func TestManyWildcardsTakeNoTime(t *testing.T) {
 	for i := range 100 {
 		all(bind("shop", "work", fmt.Sprintf("#.a%d.#.b.#.c.#", i)), bind("dead", "parked", fmt.Sprintf("#.b%d.#.b.#.c.#", i)))(&v)
 	}
-	audit.Vhost(v)
+	faultsIn(v)
 }
 
 func TestErrorsComeFirst(t *testing.T) {
 	t.Parallel()
-	found := audit.Vhost(vhost(quorum("b", nil), classic("a", toParked(nil)), classic("c", toQueue("c", nil)), classic("parked", args{"x-expires": number(1)})))
+	found := faultsIn(vhost(quorum("b", nil), classic("a", toParked(nil)), classic("c", toQueue("c", nil)), classic("parked", args{"x-expires": number(1)})))
 	var got []string
 	for _, f := range found {
 		got = append(got, fmt.Sprintf("%s %s %s %s", f.Severity, f.Rule, f.Object.Kind, f.Object.Name))
@@ -285,7 +285,7 @@ func TestPipeline(t *testing.T) {
 		classic("elsewhere", args{"x-dead-letter-exchange": "missing"}),
 		policy("elsewhere", "^elsewhere2$", 0, args{"dead-letter-exchange": "missing"}), classic("elsewhere2", nil),
 		classic("tap", args{"x-max-length": number(1), "x-overflow": "reject-publish"}), bind("orders.dlx", "tap", ""))
-	expectRules(t, audit.Vhost(v), "dead-letter-exchange-missing", "full-target-freezes", "pipeline-return-unbound")
+	expectRules(t, faultsIn(v), "dead-letter-exchange-missing", "full-target-freezes", "pipeline-return-unbound")
 	expectRules(t, audit.Pipeline(v, "orders", []string{"work"}), "full-target-freezes", "pipeline-return-unbound")
 	expectRules(t, audit.Pipeline(v, "bills", []string{"elsewhere2"}), "dead-letter-exchange-missing")
 	expectRules(t, audit.Pipeline(v, "bills", nil))
@@ -341,7 +341,7 @@ func TestQuiet(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			expectRules(t, audit.Vhost(vhost(v)))
+			expectRules(t, faultsIn(vhost(v)))
 		})
 	}
 }
@@ -379,7 +379,7 @@ func TestFaultsOfEngines(t *testing.T) {
 		"nowhere to be parked":  {all(native, unbound("orders.failed")), []string{"dead-letter-unroutable", "work-queue-failed-unbound"}},
 		"nowhere to be counted": {all(counting, unbound("orders.failed")), []string{"dead-letter-unroutable", "work-queue-failed-unbound"}},
 	} {
-		found := rulesOf(audit.Vhost(vhost(c.vhost)))
+		found := rulesOf(faultsIn(vhost(c.vhost)))
 		if want := slices.Sorted(slices.Values(c.rules)); !slices.Equal(found, want) {
 			t.Errorf("%s: found %q, want %q", name, found, want)
 		}
@@ -436,7 +436,7 @@ func TestWaysThatPartAndMeet(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			expectRules(t, audit.Vhost(vhost(c.vhost)), c.rules...)
+			expectRules(t, faultsIn(vhost(c.vhost)), c.rules...)
 		})
 	}
 }
@@ -445,7 +445,7 @@ func TestWaysThatPartAndMeet(t *testing.T) {
 func TestEachShadowedPolicyIsNamed(t *testing.T) {
 	t.Parallel()
 	dead := args{"dead-letter-exchange": "", "dead-letter-routing-key": "parked"}
-	found := audit.Vhost(vhost(classic("a", nil), classic("b", nil), parked,
+	found := faultsIn(vhost(classic("a", nil), classic("b", nil), parked,
 		policy("dead-a", "^a$", 0, dead), policy("dead-b", "^b$", 0, dead), policy("limit", "^[ab]$", 1, args{"max-length": number(1)})))
 	found = slices.DeleteFunc(found, func(f audit.Finding) bool { return f.Rule != "policy-shadows-dead-letter" })
 	require.Len(t, found, 2)
@@ -462,9 +462,9 @@ func TestEachShadowedPolicyIsNamed(t *testing.T) {
 func TestOriginIsTheSameEachTime(t *testing.T) {
 	t.Parallel()
 	v := vhost(events, policy("own", "^events", 1001, args{"message-ttl": number(1000)}), operator("org", "^events", args{"message-ttl": number(1000)}))
-	first := audit.Vhost(v)
+	first := faultsIn(v)
 	for range 50 {
-		if next := audit.Vhost(v); fmt.Sprint(next) != fmt.Sprint(first) {
+		if next := faultsIn(v); fmt.Sprint(next) != fmt.Sprint(first) {
 			t.Fatalf("found %+v, then %+v", first, next)
 		}
 	}

@@ -29,7 +29,7 @@ type graph struct {
 	// defined are the pipelines with a readable definition.
 	defined map[pipeline.Names]pipeline.Pipeline
 	delayed []delayedExchange
-	users   []User
+	known   Known
 	// parking are the queues that keep dead letters.
 	parking map[string]bool
 }

@@ -105,6 +105,9 @@ func unbound(exchange string) part {
 	}
 }
 
+// faultsIn audits a vhost without users and counts.
+func faultsIn(v topology.Vhost) []audit.Finding { return audit.Vhost(v, audit.Known{}) }
+
 // rulesOf lists the rules of the findings, each once.
 func rulesOf(findings []audit.Finding) []string {
 	found := []string{}

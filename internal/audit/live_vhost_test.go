@@ -73,14 +73,16 @@ func (s *liveVhost) bind(b topology.Binding) {
 	s.Call(s.T, http.MethodPost, path, map[string]any{"routing_key": b.RoutingKey, "arguments": nonNil(b.Arguments)}, nil)
 }
 
-// audit audits the broker's listing of the vhost, with the permissions of these users.
+// audit audits the broker's listing of the vhost, with the permissions of these users and the inboxes that wait.
 func (s *liveVhost) audit(users ...audit.User) []audit.Finding {
 	s.Helper()
 	client, err := broker.New(broker.Config{Endpoint: s.Endpoint, Username: s.Username, Password: s.Password})
 	require.NoError(s.T, err)
 	v, err := client.List(s.Context(), s.Vhost)
 	require.NoError(s.T, err)
-	return audit.Vhost(v, users...)
+	unserved, err := client.Unserved(s.Context(), s.Vhost, audit.Inboxes)
+	require.NoError(s.T, err)
+	return audit.Vhost(v, audit.Known{Users: users, Unserved: unserved})
 }
 
 // count returns the number of ready messages in a queue. A missing queue has none.

@@ -128,7 +128,8 @@ const (
 
 	streamFreezes = "Stream %q receives dead letters from %s. " +
 		"RabbitMQ cannot write a message to a stream if a header is a decimal (BigDecimal in Java, Decimal in Python). " +
-		"It retries indefinitely. All dead letters of these queues stay pending, and the other targets get copy after copy."
+		"One such message ends at-least-once dead-lettering on the whole node, of other queues, too. " +
+		"Until the node restarts without this binding, their dead letters stay pending, and the other targets get copy after copy."
 	streamDrops = "The dead letters of %s go only to stream %q. " +
 		"On RabbitMQ 3.10, a stream drops them, because these queues dead-letter at most once."
 	streamDropsRemedy = "Bind a quorum queue instead, dead-letter at least once, or upgrade RabbitMQ."
@@ -189,6 +190,9 @@ const (
 
 	inboxUnbound = "Queue %q is not bound to %q: messages rejected in pipeline %q are not retried. " +
 		"They go to the failed queue at once, as long as the alternate exchange leads there."
+
+	inboxUnserved       = "Queue %q has no consumer. No sidecar serves it, and its messages wait: %d."
+	inboxUnservedRemedy = "Give the sidecar its current worker configuration. If it has it, /readyz of the sidecar says what is wrong."
 
 	failedUnbound = "Queue %q is not bound to %q: messages of pipeline %q that are no longer retried have nowhere to go. " +
 		"A sidecar keeps them unacknowledged. " +
@@ -261,7 +265,7 @@ const (
 	levelEntered = "The levels of delayed exchange %q get messages from %s. " +
 		"Only the sidecar and the levels themselves should publish there. " +
 		"A message must say for each level whether it waits there. Otherwise, it is dropped, or stops the level for all others. " +
-		"Before RabbitMQ 4.0, a message that was rejected after it had waited in several levels also stops them."
+		"Before RabbitMQ 3.13, a message that was rejected after it had waited in several levels also stops them."
 	levelEnteredRemedy = "Publish to %q instead, or dead-letter to a retry pipeline."
 
 	deliveryFreezes = "Delayed exchange %q delivers to %s, with a length limit and an overflow that rejects. " +

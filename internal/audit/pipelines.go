@@ -58,6 +58,20 @@ func unboundInboxes(g graph, report func(Finding)) {
 	}
 }
 
+// unservedInboxes finds pipelines and delayed exchanges whose messages wait for a sidecar.
+func unservedInboxes(g graph, report func(Finding)) {
+	for _, n := range g.pipelines {
+		if p, _ := g.read(n); p.HasWorker() && g.known.Unserved[n.Inbox()] > 0 {
+			report(onPipeline(n, fmt.Sprintf(inboxUnserved, n.Inbox(), g.known.Unserved[n.Inbox()]), inboxUnservedRemedy))
+		}
+	}
+	for _, d := range g.delayed {
+		if g.known.Unserved[d.Inbox()] > 0 {
+			report(d.finding(fmt.Sprintf(inboxUnserved, d.Inbox(), g.known.Unserved[d.Inbox()]), inboxUnservedRemedy))
+		}
+	}
+}
+
 // unboundFailedQueues finds pipelines that cannot park messages.
 func unboundFailedQueues(g graph, report func(Finding)) {
 	for _, n := range g.pipelines {

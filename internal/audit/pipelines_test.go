@@ -1,6 +1,7 @@
 package audit_test
 
 import (
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/audit"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/test/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -37,6 +39,43 @@ func TestPipelinesOnABroker(t *testing.T) {
 			s.settles(c.queue, func() int { return s.count(c.queue) }, 1)
 		})
 	}
+}
+
+// Messages in an inbox wait for a sidecar, until one consumes it. An inbox of somebody else's is no concern.
+func TestUnservedInboxes(t *testing.T) {
+	t.Parallel()
+	s := createVhost(t, expanded(topology.Quorum), events, classic("mail.inbox", nil))
+	expectRules(t, s.audit())
+	rejected(2)(s)
+	s.Publish(t, "events", "paid", persistent())
+	s.Publish(t, "", "mail.inbox", persistent())
+	unserved := map[string]string{}
+	brokertest.Eventually(t, func() error {
+		for _, f := range s.audit() {
+			if f.Rule == "inbox-unserved" && f.Severity == audit.Warning {
+				unserved[f.Object.Kind+" "+f.Object.Name] = f.Message
+			}
+		}
+		if len(unserved) < 2 {
+			return fmt.Errorf("found: %v", unserved)
+		}
+		return nil
+	})
+	require.Equal(t, map[string]string{
+		"delayed_exchange events": `Queue "events.delay.inbox" has no consumer. No sidecar serves it, and its messages wait: 1.`,
+		"pipeline orders":         `Queue "orders.inbox" has no consumer. No sidecar serves it, and its messages wait: 2.`,
+	}, unserved)
+	ch := s.Channel(t)
+	for _, inbox := range []string{"orders.inbox", "events.delay.inbox"} {
+		_, err := ch.Consume(inbox, "", false, false, false, false, nil)
+		require.NoError(t, err)
+	}
+	brokertest.Eventually(t, func() error {
+		if found := s.audit(); len(found) > 0 {
+			return fmt.Errorf("%v", found)
+		}
+		return nil
+	})
 }
 
 // The queue's own limit is lower than the attempts of a native pipeline, so it parks too early.

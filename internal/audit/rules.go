@@ -135,9 +135,9 @@ var rules = []rule{
 	{
 		"stream-target-freezes", Warning, streamTargets,
 		"RabbitMQ cannot write a message with a decimal header to a stream (`BigDecimal` in Java, `Decimal` in Python). " +
-			"A queue that dead-letters at least once tries again and again. " +
-			"On RabbitMQ 3.10, at-least-once dead-lettering then ends on the whole node.",
-		"Use a quorum queue instead of the stream, or write decimals as text.",
+			"A queue that dead-letters at least once tries about a hundred times. " +
+			"Then at-least-once dead-lettering ends on the whole node, on every release from 3.10 to 4.3.",
+		"Use a quorum queue instead of the stream, or write decimals as text. If it has happened, remove the binding and restart the node.",
 	},
 	{
 		"stream-target-loses", Error, emptyStreams,
@@ -190,6 +190,12 @@ var rules = []rule{
 		"The inbox is not bound to the pipeline's dead-letter exchange. " +
 			"Rejected messages go to the failed queue without a retry, through the alternate exchange.",
 		applyPipeline,
+	},
+	{
+		"inbox-unserved", Warning, unservedInboxes,
+		"The inbox of a pipeline or a delayed exchange has messages and no consumer, so no sidecar serves it. The messages wait. " +
+			"Only the data source and `rabbitmq-retry audit` find this, from statistics that lag by some seconds. Plans do not look.",
+		"Give the sidecar its current worker configuration: see [RabbitMQRetryInboxUnserved](troubleshooting.md#rabbitmqretryinboxunserved).",
 	},
 	{
 		"work-queue-failed-unbound", Error, unboundFailedQueues,
@@ -256,7 +262,7 @@ var rules = []rule{
 	{
 		"delayed-level-entered", Error, onEach(enteredLevels),
 		"A foreign binding or dead-letter exchange leads to a level. A message that was never delayed is dropped there, or stops the level. " +
-			"Before RabbitMQ 4.0, so does a message that was rejected after its delay.",
+			"Before RabbitMQ 3.13, so does a message that was rejected after its delay.",
 		"Publish to `events`. To retry rejected messages, use a retry pipeline.",
 	},
 	{

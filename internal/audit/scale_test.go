@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/audit"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -40,7 +39,7 @@ func BenchmarkVhost(b *testing.B) {
 			v := shop(n)
 			b.Run(fmt.Sprintf("%s/%d", name, 2*n), func(b *testing.B) {
 				for b.Loop() {
-					audit.Vhost(v)
+					faultsIn(v)
 				}
 			})
 		}

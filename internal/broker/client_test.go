@@ -178,6 +178,35 @@ func TestProducts(t *testing.T) {
 	}
 }
 
+// RabbitMQ 3.13 is asked for its feature flags, with the answer that 3.13.7 gave. A user who may not read them gets 401.
+func TestFeatureFlagsOfRabbitMQ313(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	for version, want := range map[string]map[string]bool{
+		"3.13.7": {"message_containers": true, "khepri_db": false}, "3.13.6": nil, "3.12.14": nil, "4.0.5": nil,
+	} {
+		endpoint := b.Behind(t, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
+			switch {
+			case r.URL.Path == "/api/overview":
+				_, _ = fmt.Fprintf(w, `{"rabbitmq_version":%q}`, version)
+			case r.URL.Path != "/api/feature-flags":
+				api.ServeHTTP(w, r)
+			case version == "3.13.7":
+				_, _ = io.WriteString(w, `[{"desc":"Message containers.","name":"message_containers","stability":"stable","state":"enabled"},
+					{"desc":"Use the new Khepri Raft-based metadata store","name":"khepri_db","stability":"experimental","state":"disabled"}]`)
+			case version == "3.13.6":
+				w.WriteHeader(http.StatusUnauthorized)
+				_, _ = io.WriteString(w, `{"error":"not_authorized","reason":"User not authorised to access object"}`)
+			default:
+				t.Errorf("%s was asked for feature flags", version)
+			}
+		})
+		live, err := newClient(t, b, endpoint).List(t.Context(), b.Vhost)
+		require.NoError(t, err)
+		require.Equal(t, want, live.Flags, version)
+	}
+}
+
 // The client closes an idle connection well before the broker does. A write at the moment of the broker's closing would
 // get no answer.
 func TestIdleConnectionsAreGivenUpBeforeTheBrokerClosesThem(t *testing.T) {

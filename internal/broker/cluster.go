@@ -17,6 +17,7 @@ type cluster struct {
 	exchangeTypes []string
 	queues        int
 	nodes         int
+	flags         map[string]bool // see [topology.Vhost]
 }
 
 // overview is the management API's description of the broker. Before 2.6, LavinMQ has no product name.
@@ -115,7 +116,23 @@ func (c *Client) askRelease(ctx context.Context) error {
 	for _, of := range info.Types {
 		c.cluster.exchangeTypes = append(c.cluster.exchangeTypes, of.Name)
 	}
+	if !version.Before(3, 13) && version.Before(4, 0) {
+		c.cluster.flags = c.featureFlags(ctx)
+	}
 	return nil
+}
+
+// featureFlags are the broker's feature flags, nil if the user may not read them.
+func (c *Client) featureFlags(ctx context.Context) map[string]bool {
+	var listed []struct{ Name, State string }
+	if c.get(ctx, path("feature-flags"), &listed) != nil {
+		return nil
+	}
+	flags := map[string]bool{}
+	for _, flag := range listed {
+		flags[flag.Name] = flag.State == "enabled"
+	}
+	return flags
 }
 
 // ExchangeTypes asks once for the types that an exchange can have.

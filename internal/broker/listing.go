@@ -71,7 +71,7 @@ func (c *Client) List(ctx context.Context, vhost string) (topology.Vhost, error)
 		return topology.Vhost{}, err
 	}
 	known, err := c.askCluster(ctx, true)
-	all.Version, all.Nodes = known.version, known.nodes
+	all.Version, all.Nodes, all.Flags = known.version, known.nodes, known.flags
 	return all, err
 }
 

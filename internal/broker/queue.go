@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
+	"regexp"
 
 	rabbithole "github.com/michaelklishin/rabbit-hole/v2"
 
@@ -31,6 +33,7 @@ type QueueInfo struct {
 	Online      []string `json:"online"`
 	Messages    *int64   `json:"messages"`
 	MessagesDLX *int64   `json:"messages_dlx"`
+	Ready       *int64   `json:"messages_ready"`
 	Consumers   *int64   `json:"consumers"`
 }
 
@@ -104,6 +107,30 @@ func (c *Client) HoldsMessage(ctx context.Context, vhost, name string) (bool, er
 func (c *Client) QueueCounts(ctx context.Context, vhost string) ([]QueueInfo, error) {
 	const columns = "?columns=name,vhost,type,state,members,online,messages,messages_dlx,consumers"
 	return list(ctx, c, path("queues", vhost)+columns, vhost, queueVhost)
+}
+
+// Unserved returns the queues of a vhost that have a suffix, messages and no consumer, with the number of messages. A queue with an
+// unknown count is left out. The broker filters, and answers with a page of at most 500 queues.
+func (c *Client) Unserved(ctx context.Context, vhost, suffix string) (map[string]int64, error) {
+	unserved := map[string]int64{}
+	filter := "?columns=name,messages,consumers&use_regex=true&name=" + url.QueryEscape(regexp.QuoteMeta(suffix)+"$")
+	for page, pages := 1, 1; page <= pages; page++ {
+		var answer struct {
+			Pages  int         `json:"page_count"`
+			Queues []QueueInfo `json:"items"`
+		}
+		address := fmt.Sprintf("%s%s&page_size=500&page=%d", path("queues", vhost), filter, page)
+		if err := c.get(withTimeout(ctx, c.listTimeout(ctx)), address, &answer); err != nil {
+			return nil, err
+		}
+		pages = answer.Pages
+		for _, q := range answer.Queues {
+			if q.Messages != nil && *q.Messages > 0 && q.Consumers != nil && *q.Consumers == 0 {
+				unserved[q.Name] = *q.Messages
+			}
+		}
+	}
+	return unserved, nil
 }
 
 // QueueTotals lists the queues of a vhost with their own counts of ready and unacknowledged messages. Statistics are

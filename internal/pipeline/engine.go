@@ -42,9 +42,11 @@ type engine interface {
 
 // Facts describe an engine for checks and messages.
 type Facts struct {
-	// Since is the oldest release that supports the engine, and Before says what older releases do.
+	// Since is the oldest release that supports the engine, and Before says what older releases do. Flag is the feature flag that
+	// the engine needs before RabbitMQ 4.0, which always has it.
 	Since  topology.Version
 	Before string
+	Flag   string
 	// InQueue says that messages wait in their work queue, by its policy. Classic queues cannot do that, and an
 	// attachment does not know the delays.
 	InQueue bool
@@ -198,9 +200,10 @@ func (consumerEngine) workQueueKeys(_ Pipeline, name string, _ WorkQueue) topolo
 
 func (consumerEngine) facts() Facts {
 	return Facts{
-		Since: topology.Version{Major: 4},
-		Before: "Before 4.0, a headers exchange does not see why a message died (x-last-death-reason), so no rejected message " +
+		Since: topology.Version{Major: 3, Minor: 13},
+		Before: "Before 3.13, a headers exchange does not see why a message died (x-last-death-reason), so no rejected message " +
 			"would be retried.",
+		Flag:      "message_containers",
 		Misfit:    notOne,
 		Call:      "count, and call basic.nack(requeue=false)",
 		Otherwise: "Without the code in the guide \"Choosing an engine\", a message that always fails comes back indefinitely.",

@@ -371,27 +371,36 @@ func working(w pipeline.WorkQueue) func(*pipeline.Pipeline) {
 	return func(p *pipeline.Pipeline) { p.WorkQueues = map[string]pipeline.WorkQueue{"work": w} }
 }
 
-// Each engine needs a minimum release.
+// Each engine needs a minimum release, and the consumer a feature flag on 3.13.
 func TestCheckLiveOfReleases(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		engine  string
 		version topology.Version
+		flags   map[string]bool
 		refused bool
+		warns   bool
 	}{
-		{pipeline.EngineWorker, topology.Version{Major: 3, Minor: 10}, false},
-		{pipeline.EngineNative, topology.Version{Major: 3, Minor: 10, Patch: 8}, true},
-		{pipeline.EngineNative, topology.Version{Major: 4, Minor: 3}, true},
-		{pipeline.EngineNative, topology.Version{Major: 4, Minor: 3, Patch: 1}, false},
-		{pipeline.EngineNative, topology.Version{Major: 4, Minor: 4}, false},
-		{pipeline.EngineConsumer, topology.Version{Major: 3, Minor: 13, Patch: 7}, true},
-		{pipeline.EngineConsumer, topology.Version{Major: 4}, false},
+		{engine: pipeline.EngineWorker, version: topology.Version{Major: 3, Minor: 10}},
+		{engine: pipeline.EngineNative, version: topology.Version{Major: 3, Minor: 10, Patch: 8}, refused: true},
+		{engine: pipeline.EngineNative, version: topology.Version{Major: 4, Minor: 3}, refused: true},
+		{engine: pipeline.EngineNative, version: topology.Version{Major: 4, Minor: 3, Patch: 1}},
+		{engine: pipeline.EngineNative, version: topology.Version{Major: 4, Minor: 4}},
+		{engine: pipeline.EngineConsumer, version: topology.Version{Major: 3, Minor: 12, Patch: 14}, refused: true},
+		{engine: pipeline.EngineConsumer, version: topology.Version{Major: 3, Minor: 13, Patch: 7}, warns: true},
+		{engine: pipeline.EngineConsumer, version: topology.Version{Major: 3, Minor: 13, Patch: 7}, flags: map[string]bool{"message_containers": true}},
+		{engine: pipeline.EngineConsumer, version: topology.Version{Major: 3, Minor: 13, Patch: 7}, flags: map[string]bool{"message_containers": false}, refused: true},
+		{engine: pipeline.EngineConsumer, version: topology.Version{Major: 4}},
 	} {
 		p, vhost := one(pipeline.WorkQueue{Type: topology.Quorum}), with(topology.Queue{Type: topology.Quorum}, nil)
-		p.Engine, vhost.Version = test.engine, test.version
-		problems := CheckLive(p, nil, vhost).Of(Wrong)
+		p.Engine, vhost.Version, vhost.Flags = test.engine, test.version, test.flags
+		found := CheckLive(p, nil, vhost)
+		problems := found.Of(Wrong)
 		if refused := len(problems) == 1 && problems[0].Path.String() == "engine"; refused != test.refused || len(problems) > 1 {
 			t.Errorf("%s on %+v: %+v", test.engine, test.version, problems)
+		}
+		if warns := strings.Contains(fmt.Sprint(found.Of(Notice)), "cannot see whether it is enabled"); warns != test.warns {
+			t.Errorf("%s on %+v: %+v", test.engine, test.version, found.Of(Notice))
 		}
 	}
 }

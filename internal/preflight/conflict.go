@@ -108,9 +108,18 @@ func (f *Findings) checkPipelineOf(a pipeline.Attachment, vhost topology.Vhost) 
 // checkRelease refuses an engine that the broker's release does not support.
 func checkRelease(f *Findings, p pipeline.Pipeline, vhost topology.Vhost) {
 	v, engine := vhost.Version, p.Facts()
-	if v.BeforePatch(engine.Since.Major, engine.Since.Minor, engine.Since.Patch) {
+	needsFlag := engine.Flag != "" && v.Before(4, 0)
+	switch {
+	case v.BeforePatch(engine.Since.Major, engine.Since.Minor, engine.Since.Patch):
 		f.refuse(Path{"engine"}, "RabbitMQ is too old for this engine", "The broker is RabbitMQ %d.%d.%d. %s "+
 			"Write engine = \"worker\", which needs 3.10, or upgrade first.", v.Major, v.Minor, v.Patch, engine.Before)
+	case needsFlag && vhost.Flags == nil:
+		f.warn(Path{"engine"}, "Feature flag is not known", "The engine needs the feature flag %[1]s, and this user cannot see whether it is "+
+			"enabled. Without it, no rejected message is retried. rabbitmqctl list_feature_flags shows it, and "+
+			"rabbitmqctl enable_feature_flag %[1]s enables it.", engine.Flag)
+	case needsFlag && !vhost.Flags[engine.Flag]:
+		f.refuse(Path{"engine"}, "Feature flag is not enabled", "The engine needs the feature flag %[1]s. Without it, no rejected message is "+
+			"retried. Run rabbitmqctl enable_feature_flag %[1]s, write engine = \"worker\", or upgrade to RabbitMQ 4.", engine.Flag)
 	}
 }
 

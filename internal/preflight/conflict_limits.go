@@ -113,10 +113,10 @@ func (q liveWorkQueue) withOverflow(overflow string) string {
 	return q.write(entry)
 }
 
-// checkClientDeaths warns of x-death headers that a client wrote. Brokers before 3.13 take such a header for their own,
+// checkClientDeaths warns of x-death headers that a client wrote. Brokers before 4.0 take such a header for their own,
 // find a cycle, and hold the message and all later ones.
 func (q liveWorkQueue) checkClientDeaths(f *Findings) {
-	if !q.vhost.Version.Before(3, 13) || q.Strategy() != topology.AtLeastOnce {
+	if !q.vhost.Version.Before(4, 0) || q.Strategy() != topology.AtLeastOnce {
 		return
 	}
 	settings := q.settings(q.pipeline.PolicyContent(q.name))
@@ -125,7 +125,7 @@ func (q liveWorkQueue) checkClientDeaths(f *Findings) {
 			f.warn(q.at(), "A copied x-death header can stop the work queue", "Queue %q has %s. "+
 				"A client can copy a message with its x-death header from the pipeline's inbox, "+
 				"for example by shovelling it out of the failed queue. "+
-				"Before RabbitMQ 3.13, such a copy stays in the queue as a pending dead letter when it dies. "+
+				"Before RabbitMQ 4.0, such a copy stays in the queue as a pending dead letter when it dies. "+
 				"So does every dead letter after it. "+
 				"Never shovel failed messages back, or dead-letter at most once, which loses only such messages:\n\n  %s",
 				q.name, key, q.withStrategy(topology.AtMostOnce))

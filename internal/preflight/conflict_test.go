@@ -56,7 +56,7 @@ func TestCheckLiveFinds(t *testing.T) {
 	undecidable := with(topology.Queue{Type: topology.Quorum}, nil)
 	undecidable.OperatorPolicies = map[string]topology.Policy{"op": {Pattern: `^orders\.(failed|inbox)++$`, ApplyTo: "queues", Definition: topology.Arguments{"message-ttl": int64(200)}}}
 	old := with(topology.Queue{Type: topology.Quorum, Arguments: topology.Arguments{"x-message-ttl": int64(1000)}}, nil)
-	old.Version = topology.Version{Major: 3, Minor: 12}
+	old.Version = topology.Version{Major: 3, Minor: 13, Patch: 7}
 	listening := with(topology.Queue{Type: topology.Quorum}, nil)
 	listening.Bindings = []topology.Binding{{Source: "orders.dlx", Destination: "tap"}}
 	looping := with(topology.Queue{Type: topology.Quorum}, nil)

@@ -2,6 +2,7 @@ package provider_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/test/brokertest"
@@ -272,4 +274,18 @@ func TestAcc_CheckBlock(t *testing.T) {
 	if output := plan(); strings.Contains(output, "Check block") || !strings.Contains(output, "No changes.") {
 		t.Errorf("after the repair: %s", output)
 	}
+
+	for name, arguments := range map[string]map[string]any{"orders.return": {"alternate-exchange": "orders.dlx"}, "orders.dlx": {}} {
+		b.Call(t, http.MethodPut, b.Path("exchanges", name), map[string]any{"type": "direct", "durable": true, "arguments": arguments}, nil)
+	}
+	b.DeclareQueue(t, "orders.inbox", "classic", nil)
+	b.DeclareQueue(t, "orders.failed", "classic", nil)
+	require.NotContains(t, plan(), "wait for a sidecar")
+	b.Publish(t, "", "orders.inbox", amqp.Publishing{Body: []byte("1")})
+	brokertest.Eventually(t, func() error {
+		if output := plan(); !strings.Contains(output, "Messages wait for a sidecar. Deploy the current worker.json.") {
+			return errors.New(output)
+		}
+		return nil
+	})
 }

@@ -103,6 +103,8 @@ type Vhost struct {
 	Nodes int
 	// Version is the broker's version.
 	Version Version
+	// Flags says which feature flags are enabled, nil if that is not known. Only on RabbitMQ 3.13 it matters.
+	Flags map[string]bool
 }
 
 // Version is a broker's version: major, minor and patch number.

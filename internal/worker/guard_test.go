@@ -91,7 +91,7 @@ func (p *testPipeline) publishPoisons(t *testing.T) (ids []string) {
 			exchange = p.names.DeadLetterExchange()
 		}
 		disguised(t, exchange, key, amqp.Publishing{MessageId: id, Headers: headers})
-		if id != direct || !p.VersionAtLeast("4.0") && p.spec.QueueType == topology.Classic {
+		if id != direct || !p.VersionAtLeast("3.13") && p.spec.QueueType == topology.Classic {
 			ids = append(ids, id)
 		}
 	}

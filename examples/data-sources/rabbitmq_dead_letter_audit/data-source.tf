@@ -16,3 +16,11 @@ check "dead_letters" {
     ])
   }
 }
+
+# A warning while messages wait in an inbox without a consumer, most often because worker.json was not deployed.
+check "sidecar" {
+  assert {
+    condition     = !contains(data.rabbitmq_dead_letter_audit.main.findings[*].rule, "inbox-unserved")
+    error_message = "Messages wait for a sidecar. Deploy the current worker.json."
+  }
+}

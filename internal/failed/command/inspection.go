@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
@@ -154,6 +155,8 @@ func (o *options) saving(ctx context.Context, flag string, do func(context.Conte
 // sayNone tells why nothing is done. It returns an error if other consumers can hold the messages.
 func (o *options) sayNone(seen transfer.Result) error {
 	switch {
+	case seen.Seen == 0 && seen.Uncounted:
+		return cli.RuntimeError{Err: fmt.Errorf("nothing was done: no message of %q came. %w", o.target.Name, amqpconn.ErrNeedsConfigure)}
 	case seen.Seen == 0 && seen.Consumers > 0:
 		return cli.RuntimeError{Err: fmt.Errorf("nothing was done: no message was seen in %q, and %s can hold some",
 			o.target.Name, failed.Count(seen.Consumers, "other consumer"))}
@@ -197,6 +200,9 @@ func (o *options) sayHidden(r operation.Look) {
 
 // hidden says which messages a look could not show.
 func hidden(r operation.Look) (lines []string) {
+	if r.Uncounted {
+		lines = append(lines, fmt.Sprintf("As far as seen, since no message came for some seconds. The number is not known: %v.", amqpconn.ErrNeedsConfigure))
+	}
 	if r.Consumers > 0 {
 		lines = append(lines, failed.Count(r.Consumers, "other consumer")+" can hold messages that cannot be seen.")
 	}
@@ -239,7 +245,10 @@ func (o *options) named(m transfer.Oversized) string {
 
 // back tells whether the messages that were read are back in the queue.
 func back(l transfer.Result) string {
-	if l.NotBack == 0 {
+	switch {
+	case l.Uncounted:
+		return "put back, but it is not known whether the queue has them all"
+	case l.NotBack == 0:
 		return "all put back"
 	}
 	return fmt.Sprintf("%d of them not back: they expired, another consumer took them, or the queue deleted them "+
@@ -260,6 +269,8 @@ func (o *options) notFound(l operation.Look) error { return o.failed(l.NotFound(
 // notBack is an error if messages that were read are not back, or if counted messages did not come.
 func (o *options) notBack(l transfer.Result) error {
 	switch {
+	case l.Uncounted:
+		return cli.RuntimeError{Err: fmt.Errorf("it is not known whether %q had more messages, and has those again that were read", o.target.Name)}
 	case l.NotBack > 0:
 		return cli.RuntimeError{Err: fmt.Errorf("%s not back in %q", failed.Messages(l.NotBack), o.target.Name)}
 	case l.Vanished > 0:

@@ -75,7 +75,7 @@ func (o *listOptions) writePage(ctx context.Context, groups *failed.Groups) erro
 			return err
 		}
 		p.Broker, p.Seen, p.Selected, p.Ready, p.Notes = o.guarded.Broker(), look.Seen, look.Selected, look.Ready, hidden(look)
-		if look.NotBack > 0 {
+		if look.NotBack > 0 || look.Uncounted {
 			p.Notes = append(p.Notes, back(look.Result))
 		}
 		return cli.Runtime(p.Write(w))
@@ -160,7 +160,7 @@ func (o *statusOptions) writePage(w io.Writer, summaries []operation.Summary) er
 	}
 	p := page.Overview{Broker: strings.Join(brokers, ", "), At: time.Now(), Summaries: summaries, Notes: o.notes}
 	for _, live := range o.live {
-		p.Audits = append(p.Audits, page.Audit{Vhost: live.Name, Findings: audit.Vhost(live)})
+		p.Audits = append(p.Audits, page.Audit{Vhost: live.Name, Findings: audit.Vhost(live, audit.Known{})})
 	}
 	return p.Write(w)
 }

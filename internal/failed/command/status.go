@@ -13,9 +13,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/operation"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/view"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
@@ -127,8 +130,11 @@ func (o *statusOptions) run(cmd *cobra.Command, args []string) error {
 }
 
 func (o *statusOptions) count(ctx context.Context, args []string) ([]operation.Summary, error) {
-	var counting operation.Counting
+	counting := operation.Counting{}
 	defer counting.Close()
+	if o.managed() {
+		counting.Ask = o.ask
+	}
 	subjects, err := o.subjects(ctx, &counting, args)
 	if err != nil {
 		return nil, err
@@ -138,6 +144,24 @@ func (o *statusOptions) count(ctx context.Context, args []string) ([]operation.S
 		return nil, cli.RuntimeError{Err: o.advise(subjects[len(summaries)].Target, err)}
 	}
 	return summaries, nil
+}
+
+// ask counts a queue by the statistics of the management API.
+func (o *statusOptions) ask(ctx context.Context, vhost, queue string) (count transfer.Count, err error) {
+	client, err := o.connection.Management(o.endpoint)
+	if err != nil {
+		return count, err
+	}
+	info, err := client.Queue(ctx, vhost, queue)
+	switch {
+	case broker.IsNotFound(err):
+		return count, fmt.Errorf("queue %q %w", queue, transfer.ErrNoQueue)
+	case err == nil && (info.Ready == nil || info.Consumers == nil):
+		return count, fmt.Errorf("%w; the management API has no counts of queue %q", amqpconn.ErrNeedsConfigure, queue)
+	case err != nil:
+		return count, err
+	}
+	return transfer.Count{Ready: int(*info.Ready), Consumers: int(*info.Consumers)}, nil
 }
 
 // notShown names the elements of the configuration that this release cannot read.

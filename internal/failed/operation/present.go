@@ -142,7 +142,14 @@ func (i *Import) conflicts() error {
 	if len(ids) == 0 {
 		return nil
 	}
+	unseen := func(id string) int { // the queue's first messages are kept, which need not be those of the first lines
+		if i.ids[id].queue == nil {
+			return 1
+		}
+		return 0
+	}
 	slices.SortFunc(ids, func(a, b string) int { return cmp.Compare(i.ids[a].line, i.ids[b].line) })
+	slices.SortStableFunc(ids, func(a, b string) int { return cmp.Compare(unseen(a), unseen(b)) })
 	found := &ConflictError{IDs: len(ids), Queue: i.Name}
 	for _, id := range ids[:min(shownConflicts, len(ids))] {
 		s := i.ids[id]

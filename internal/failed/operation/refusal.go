@@ -128,7 +128,8 @@ func (r *Replay) awaitCalm(ctx context.Context, p transfer.Result) (came int, er
 			return came, nil
 		}
 		count, err := r.queue().CountOver(ctx, conn)
-		if err != nil {
+		uncounted := errors.Is(err, amqpconn.ErrNeedsConfigure)
+		if err != nil && !uncounted {
 			return came, fmt.Errorf("count messages that came back: %w", err)
 		}
 		var inbox transfer.Count
@@ -136,7 +137,7 @@ func (r *Replay) awaitCalm(ctx context.Context, p transfer.Result) (came int, er
 			inbox, err = transfer.Queue{Name: r.Pipeline.Inbox()}.CountOver(ctx, conn)
 			waits = err == nil && inbox.Consumers > 0
 		}
-		if more := count.Ready + p.Confirmed + p.Vanished - r.ready; more > came || inbox.Ready > 0 {
+		if more := count.Ready + p.Confirmed + p.Vanished - r.ready; !uncounted && (more > came || inbox.Ready > 0) {
 			came, last = max(came, more), time.Now()
 		}
 		const poll = 50 * time.Millisecond // one count is not enough: a quorum queue seems empty while its leader is busy

@@ -134,7 +134,11 @@ func (r *Run) Look(ctx context.Context, filter failed.Filter, visit func(*failed
 		return Look{}, errors.Join(refused, err)
 	}
 	if err == nil && result.Interrupted {
-		err = fmt.Errorf("stopped after %s; all put back", failed.Messages(result.Seen))
+		back := "all put back"
+		if result.Uncounted {
+			back = "put back"
+		}
+		err = fmt.Errorf("stopped after %s; %s", failed.Messages(result.Seen), back)
 	}
 	look.Result, look.Timeless, look.Missing, look.Absent = result, selector.Timeless, selector.Missing(), selector.Absent()
 	return look, err

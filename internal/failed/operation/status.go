@@ -59,7 +59,11 @@ type Summary struct {
 }
 
 // Counting counts queues over one connection per vhost, which it keeps until Close. Its zero value is ready to use.
-type Counting struct{ open map[string]amqpconn.Raw }
+type Counting struct {
+	// Ask counts a queue through the management API, if the broker tells no counts over AMQP. It can be nil.
+	Ask  func(ctx context.Context, vhost, queue string) (transfer.Count, error)
+	open map[string]amqpconn.Raw
+}
 
 // Close closes the connections.
 func (c *Counting) Close() {
@@ -107,7 +111,7 @@ func (c *Counting) Count(ctx context.Context, subjects []Subject, look bool) ([]
 			return summaries, err
 		}
 		for _, queue := range s.queues {
-			status, err := s.status(ctx, conn, queue)
+			status, err := c.status(ctx, s, conn, queue)
 			if err == nil && look && queue.Role == Parks {
 				err = status.look(ctx, s.Target.queue())
 			}
@@ -124,13 +128,19 @@ func (c *Counting) Count(ctx context.Context, subjects []Subject, look bool) ([]
 }
 
 // status counts a queue. It is zero if the pipeline's engine has no queue with this role.
-func (s Subject) status(ctx context.Context, conn amqpconn.Raw, status QueueStatus) (QueueStatus, error) {
+func (c *Counting) status(ctx context.Context, s Subject, conn amqpconn.Raw, status QueueStatus) (QueueStatus, error) {
 	if status.unknown {
 		status.Note = "not counted: only --config or --endpoint names these queues"
 		return status, nil
 	}
 	count, err := transfer.Queue{Name: status.Queue}.CountOver(ctx, conn)
+	if errors.Is(err, amqpconn.ErrNeedsConfigure) && c.Ask != nil {
+		count, err = c.Ask(ctx, s.Target.Vhost, status.Queue)
+	}
 	switch {
+	case errors.Is(err, amqpconn.ErrNeedsConfigure):
+		status.Note = fmt.Sprintf("not counted: %v, or give the address of the management API", amqpconn.ErrNeedsConfigure)
+		return status, nil
 	case errors.Is(err, transfer.ErrMayNotRead):
 		status.Note = needsRead(status.Queue)
 		return status, nil

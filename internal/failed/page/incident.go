@@ -23,7 +23,7 @@ const (
 )
 
 // guide explains reasons, each at the anchor of its name.
-const guide = "https://registry.terraform.io/providers/rabbitmq-retry/rabbitmq/latest/docs/guides/troubleshooting"
+const guide = "https://github.com/rabbitmq-retry/terraform-provider-rabbitmq/blob/main/docs/guides/troubleshooting.md"
 
 // How much of each body a page can show, in bytes.
 const (

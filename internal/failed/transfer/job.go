@@ -119,6 +119,9 @@ type Result struct {
 	Consumers int
 	Seen      int
 	Selected  int
+	// Uncounted says that the broker told no counts: see [amqpconn.ErrNeedsConfigure]. The run ended because no message came for
+	// five seconds. It is not known whether these were all, and whether the messages are back.
+	Uncounted bool
 	// Arrived is how many messages came into the queue meanwhile, at least.
 	Arrived int
 	// Vanished were counted and did not come, because the queue was purged or they expired.

@@ -20,6 +20,8 @@ const (
 	returning     = 5 * time.Second
 	returningEach = 100 * time.Microsecond
 	sharing       = 2 * time.Second
+	// quietUncounted is how long no message must come before a run ends that the broker tells no counts.
+	quietUncounted = 5 * time.Second
 	// settlingPoll is how often the messages are counted meanwhile.
 	settlingPoll = 50 * time.Millisecond
 )
@@ -46,8 +48,8 @@ type Count struct {
 	Consumers int
 }
 
-// Count asks the broker for the queue's counts over a new connection. Its errors are [ErrNoQueue], [ErrMayNotRead] and
-// others.
+// Count asks the broker for the queue's counts over a new connection. Its errors are [ErrNoQueue], [ErrMayNotRead],
+// [amqpconn.ErrNeedsConfigure] and others.
 func (q Queue) Count(ctx context.Context) (Count, error) {
 	conn, err := q.Open(ctx, "count")
 	if err != nil {
@@ -67,11 +69,13 @@ func (q Queue) CountOver(ctx context.Context, conn amqpconn.Raw) (Count, error) 
 // does not tell, and the error is [ErrMayNotRead].
 func HasExchange(ctx context.Context, conn amqpconn.Raw, name string) (bool, error) {
 	answer, err := ask(ctx, conn, fmt.Sprintf("look at exchange %q", name), func(channel *amqp.Channel) error {
-		return channel.ExchangeDeclarePassive(name, amqp.ExchangeDirect, true, false, false, false, nil)
+		return amqpconn.ExplainLook(conn.Connection, channel.ExchangeDeclarePassive(name, amqp.ExchangeDirect, true, false, false, false, nil))
 	})
 	switch {
 	case err != nil:
 		return false, err
+	case errors.Is(answer, amqpconn.ErrNeedsConfigure):
+		return false, fmt.Errorf("%w exchange (%w)", ErrMayNotRead, answer)
 	case amqpconn.IsCode(answer, amqp.NotFound):
 		return false, nil
 	case amqpconn.IsCode(answer, amqp.AccessRefused):
@@ -161,7 +165,7 @@ func (q Queue) settled(ctx context.Context, conn amqpconn.Raw) (Count, error) {
 func (q Queue) explain(err error) error {
 	reason, is := errors.AsType[*amqp.Error](err)
 	switch {
-	case !is:
+	case !is, errors.Is(err, amqpconn.ErrNeedsConfigure):
 		return err
 	case reason.Code == amqp.NotFound:
 		return fmt.Errorf("queue %q %w", q.Name, ErrNoQueue)

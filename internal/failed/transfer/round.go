@@ -80,10 +80,18 @@ func (r *run) begin(ctx context.Context) (err error) {
 		}
 	}()
 	count, err := r.queue.settled(ctx, conn)
+	r.result.Uncounted = errors.Is(err, amqpconn.ErrNeedsConfigure)
+	if r.result.Uncounted {
+		return r.consumeFrom(ctx, conn, Count{Ready: mostOrdered * mostPerLane})
+	}
 	r.result.Ready, r.result.Consumers = max(r.result.Ready, count.Ready), max(r.result.Consumers, count.Consumers)
 	if err != nil || count.Ready == 0 {
 		return err
 	}
+	return r.consumeFrom(ctx, conn, count)
+}
+
+func (r *run) consumeFrom(ctx context.Context, conn amqpconn.Raw, count Count) error {
 	atMost := min(count.Ready, cmp.Or(r.job.Scan, count.Ready))
 	in, err := openReceiver(ctx, r.queue, conn, r.job.prefetch(count.Ready), r.job.OneFirst)
 	if err != nil {
@@ -154,6 +162,9 @@ func (r *run) end(ctx context.Context) error {
 	if r.lost != nil || r.seen == 0 && r.in.held.Load() == 0 {
 		return r.lost
 	}
+	if r.result.Uncounted {
+		return r.endUncounted(ctx)
+	}
 	cuts, stays := !r.job.Nacks, r.seen < r.atMost
 	if err := r.in.whileTaking(ctx, func() error {
 		if !r.job.acts() {
@@ -183,6 +194,23 @@ func (r *run) end(ctx context.Context) error {
 	}
 	if err == nil && left.Consumers == others {
 		r.result.NotBack = max(0, int(r.in.held.Load())-left.Ready)
+	}
+	return err
+}
+
+// endUncounted puts back the messages, and gives the queue some time in place of the counts that tell whether it has them and all
+// acknowledgements.
+func (r *run) endUncounted(ctx context.Context) error {
+	requeues := r.job.acts() || r.job.Nacks
+	err := r.in.whileTaking(ctx, func() (err error) {
+		if requeues {
+			err = r.in.requeue()
+		}
+		time.Sleep(settling)
+		return err
+	})
+	if !requeues {
+		r.in.conn.Cut()
 	}
 	return err
 }

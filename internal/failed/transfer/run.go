@@ -70,7 +70,7 @@ func (r *run) rounds(ctx context.Context) error {
 		r.result.Selected = r.acknowledged()
 		r.result.Returned, r.result.Refused, r.result.Oversized = 0, 0, nil
 		ended := r.consume(ctx)
-		if r.empty && r.result.Consumers == 0 { // the queue was purged, or messages expired
+		if r.empty && r.result.Consumers == 0 && !r.result.Uncounted { // the queue was purged, or messages expired
 			r.result.Vanished += r.atMost - r.seen
 		}
 		err := r.explain(errors.Join(ended, r.finish(ctx)))
@@ -217,13 +217,15 @@ func (r *run) tick(ctx context.Context) error {
 		r.last = time.Now()
 	}
 	quiet, shows := time.Since(r.last), time.Since(r.shown) >= time.Second
-	if quiet > idle || shows {
+	if !r.result.Uncounted && (quiet > idle || shows) {
 		r.count(ctx)
 	}
 	if shows {
 		r.show(Reading)
 	}
 	switch {
+	case r.result.Uncounted && quiet > quietUncounted:
+		r.empty = true
 	case quiet > stuck:
 		return errStuck
 	case r.job.Rate > 0 && r.in.held.Load() > 0 && time.Since(r.began) > cmp.Or(r.job.Interval, defaultInterval):
@@ -242,7 +244,9 @@ func (r *run) show(phase Phase) {
 	p := Progress{Result: r.result, Phase: phase, Blocked: r.out.blocked}
 	p.Seen = max(p.Seen, r.seen)
 	if phase == Reading && time.Since(r.last) > time.Second {
-		p.Waiting, p.Missing = true, max(0, r.atMost-r.seen)
+		if p.Waiting = true; !p.Uncounted {
+			p.Missing = max(0, r.atMost-r.seen)
+		}
 	}
 	r.job.Progress(p)
 }
@@ -256,7 +260,7 @@ func (r *run) finish(ctx context.Context) error {
 		err = errors.Join(err, r.drop())
 	}
 	ended := r.end(ctx)
-	r.result.Unverified = ended != nil && r.acknowledged() > 0
+	r.result.Unverified = (ended != nil || r.result.Uncounted) && r.acknowledged() > 0
 	return errors.Join(err, ended)
 }
 

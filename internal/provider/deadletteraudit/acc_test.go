@@ -1,6 +1,7 @@
 package deadletteraudit_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -10,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/test/brokertest"
@@ -102,6 +104,39 @@ resource "rabbitmq_retry_pipeline" "orders" {
 			)
 		})
 	}
+}
+
+func TestAcc_UnservedInbox(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	configuration := config(b, "depends_on = [rabbitmq_retry_pipeline.orders]") + fmt.Sprintf(`
+resource "rabbitmq_retry_pipeline" "orders" {
+  name          = "orders"
+  vhost         = %q
+  delays        = ["5s"]
+  force_destroy = true
+}
+`, b.Vhost)
+	waits := func() {
+		b.Publish(t, "orders.dlx", "", amqp.Publishing{Body: []byte("1")})
+		brokertest.Eventually(t, func() error {
+			var inbox struct{ Messages, Consumers *int }
+			b.Call(t, http.MethodGet, b.Path("queues", "orders.inbox"), nil, &inbox)
+			if inbox.Messages == nil || *inbox.Messages == 0 || inbox.Consumers == nil {
+				return errors.New("the statistics lag")
+			}
+			return nil
+		})
+	}
+	acctest.RunTerraform(t, acctest.Quick(),
+		resource.TestStep{Config: configuration, ConfigStateChecks: []statecheck.StateCheck{value("findings", knownvalue.ListSizeExact(0))}},
+		resource.TestStep{PreConfig: waits, Config: configuration, ConfigStateChecks: []statecheck.StateCheck{
+			value("findings", knownvalue.ListExact([]knownvalue.Check{knownvalue.ObjectPartial(map[string]knownvalue.Check{
+				"severity": knownvalue.StringExact("warning"),
+				"rule":     knownvalue.StringExact("inbox-unserved"),
+				"message":  knownvalue.StringRegexp(regexp.MustCompile(`"orders.inbox" has no consumer`)),
+			})}))}},
+	)
 }
 
 func TestAcc_WrongInput(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/audit"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -46,8 +47,12 @@ func validate(ctx context.Context, config tfsdk.Config) diag.Diagnostics {
 }
 
 // fill audits the vhost.
-func fill(_ context.Context, m *model, vhost topology.Vhost) diag.Diagnostics {
-	found := audit.Without(audit.Vhost(vhost), attribute.Texts(m.Ignore))
+func fill(ctx context.Context, run *configured.Provider, m *model, vhost topology.Vhost) diag.Diagnostics {
+	unserved, err := run.Client.Unserved(ctx, vhost.Name, audit.Inboxes)
+	if err != nil {
+		return diag.Diagnostics{entity.CannotList(vhost.Name, "", err)}
+	}
+	found := audit.Without(audit.Vhost(vhost, audit.Known{Unserved: unserved}), attribute.Texts(m.Ignore))
 	errors, warnings := audit.Count(found)
 	m.Errors, m.Warnings = types.Int64Value(int64(errors)), types.Int64Value(int64(warnings))
 	// A nil slice would be null, but a vhost without findings has an empty list.

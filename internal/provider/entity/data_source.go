@@ -25,7 +25,7 @@ type View[M any] struct {
 	// Vhost is the attribute that names the vhost.
 	Vhost func(*M) *types.String
 	// Fill sets the computed attributes.
-	Fill func(ctx context.Context, m *M, vhost topology.Vhost) diag.Diagnostics
+	Fill func(ctx context.Context, run *configured.Provider, m *M, vhost topology.Vhost) diag.Diagnostics
 }
 
 // ComputedString describes a computed text of a data source.
@@ -107,7 +107,7 @@ func (v *view[M]) Read(ctx context.Context, req datasource.ReadRequest, resp *da
 		resp.Diagnostics.Append(CannotList(name.ValueString(), "", err))
 		return
 	}
-	resp.Diagnostics.Append(v.view.Fill(ctx, &m, vhost)...)
+	resp.Diagnostics.Append(v.view.Fill(ctx, v.provider, &m, vhost)...)
 	if !resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(resp.State.Set(ctx, m)...)
 	}

@@ -264,14 +264,14 @@ func anotherListens(t *testing.T, tf *cli) {
 	}
 }
 
-// Before RabbitMQ 3.13, a message with a copied x-death looks like a cycle when it dies, and the queue holds it and all later
+// Before RabbitMQ 4.0, a message with a copied x-death looks like a cycle when it dies, and the queue holds it and all later
 // messages. The plan warns, and its remedy frees the valid messages.
 func clientCopiesDeaths(t *testing.T, tf *cli) {
 	tf.DeclareQueue(t, "work", "quorum", map[string]any{"x-message-ttl": 5000})
 	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["1h"]`, `force_destroy = true`, `work_queues = { work = {} }`))
 	const warning, remedy = "A copied x-death header can stop the work queue", `"work" = { dead_letter_strategy = "at-most-once" }`
 	output := tf.plan(t)
-	if old := !tf.VersionAtLeast("3.13"); old != strings.Contains(output, warning) || old != strings.Contains(output, remedy) {
+	if old := !tf.VersionAtLeast("4.0"); old != strings.Contains(output, warning) || old != strings.Contains(output, remedy) {
 		t.Errorf("on %s the plan says:\n%s", tf.Version, output)
 	}
 	omits(t, tf.applied(t, pipelineHCL(tf.Broker, `delays = ["1h"]`, `force_destroy = true`, `work_queues = { `+remedy+` }`)), warning)

@@ -47,7 +47,7 @@ func engineCases() []engineCase {
 			bindings:  bindings,
 		},
 		{
-			engine: "consumer", since: "4.0", tooOld: `Before\s+4\.0`, deadLetterExchange: "orders.retry",
+			engine: "consumer", since: "4.0", tooOld: `Before\s+3\.13`, deadLetterExchange: "orders.retry",
 			lines: []string{
 				`engine = "consumer"`, `delays = ["1s"]`, `max_attempts = 3`,
 				`work_queues = { work = { failed_queue = { name = "work.failures" } }, noted = { declare = true, attach = "arguments" } }`,

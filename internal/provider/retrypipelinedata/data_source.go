@@ -17,6 +17,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/rules"
@@ -45,7 +46,7 @@ func validate(ctx context.Context, config tfsdk.Config) diag.Diagnostics {
 }
 
 // fill recovers the pipeline and its attachments from the broker.
-func fill(_ context.Context, m *model, vhost topology.Vhost) diag.Diagnostics {
+func fill(_ context.Context, _ *configured.Provider, m *model, vhost topology.Vhost) diag.Diagnostics {
 	p, err := pipeline.Recover(m.Name.ValueString(), m.Vhost.ValueString(), vhost.Topology)
 	if err != nil {
 		return diag.Diagnostics{cannotRead(m.Name.ValueString(), m.Vhost.ValueString(), err)}

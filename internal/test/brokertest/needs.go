@@ -11,7 +11,7 @@ import (
 
 // What .github/workflows/test.yml runs the tests with. A test that needs anything else would run nowhere.
 var (
-	publicReleases = []string{"3.10", "3.13", "4.0", "4.3"}                                  // always the latest patch
+	publicReleases = []string{"3.10", "3.13", "4.0", "4.1", "4.2", "4.3"}                    // always the latest patch
 	publicPlugins  = []string{"rabbitmq_shovel", "rabbitmq_federation", "rabbitmq_amqp1_0"}  // of GNUmakefile
 	publicPrograms = []string{"jq", "kubectl", "node", "npm", "systemd-analyze", "promtool"} // the workflow installs promtool
 )
