@@ -19,7 +19,7 @@ func (g graph) findArrivalKeys() {
 	}
 	for exchange, bindings := range g.bindings {
 		for _, b := range bindings {
-			if k := g.keysThrough(b); k.known && exchange != "" {
+			if k := keysThrough(g.vhost.Exchanges[exchange].Type, b); k.known && exchange != "" {
 				g.arrive(g.routeOnce(stop{exchange, k, true}), reached)
 			}
 		}
@@ -36,12 +36,10 @@ func (g graph) findArrivalKeys() {
 func (g graph) likelyPublishedTo() []string {
 	const delayed, led = 1, 2
 	order := map[string]int{}
-	for _, queue := range g.deadLettering() {
-		exchange, _ := g.settings[queue].Text("dead-letter-exchange")
-		if _, delays := g.settings[queue].Number("message-ttl"); !delays {
-			order[exchange] = led
-		} else {
-			order[exchange] = max(order[exchange], delayed)
+	for through := range g.sources {
+		order[through.exchange] = max(order[through.exchange], delayed)
+		if !through.delays {
+			order[through.exchange] = led
 		}
 	}
 	for _, alternate := range g.alternates {

@@ -9,29 +9,22 @@ import (
 // cycles finds circular routes without a rejection: the broker drops a message on its second visit to a queue.
 func cycles(g graph, report func(Finding)) {
 	known := map[string]bool{}
-	for _, name := range g.deadLettering() {
-		way, certain := g.wayBack(name)
-		if way == nil || !g.diesByItself(name) || g.parking[name] { // parking queues have their own rules
-			continue
-		}
-		members := slices.Sorted(slices.Values(queuesOn(way)))
+	for _, c := range g.circles {
+		members := slices.Sorted(slices.Values(c.queues()))
 		id := strings.Join(members, "\x00")
-		if known[id] {
+		if !g.diesByItself(c.start) || g.parking[c.start] || known[id] { // parking queues have their own rules
 			continue
 		}
 		known[id] = true
-		f := group{Object{"queue", name}, members}.finding(fmt.Sprintf(cycle, arrows(way)), cycleRemedy)
-		if !certain || !g.allTake(way) {
-			f.Severity = Warning
-		}
-		report(f)
+		f := group{Object{"queue", c.start}, members}.finding(fmt.Sprintf(cycle, c), cycleRemedy)
+		report(f.warningUnless(c.certain && g.allTake(c)))
 	}
 }
 
 // allTake reports whether every message takes a circular route, with all of its copies. A message takes it sometimes if it
 // must be displaced on the way.
-func (g graph) allTake(way []place) bool {
-	return !slices.ContainsFunc(way[:len(way)-1], func(at place) bool {
+func (g graph) allTake(c circle) bool {
+	return !slices.ContainsFunc(c.way, func(at place) bool {
 		_, expires := g.settings[at.queue].Number("message-ttl")
 		to, _ := g.deadLetter(at.queue, at.key)
 		return !expires || len(to.queues) > 1
@@ -40,29 +33,21 @@ func (g graph) allTake(way []place) bool {
 
 // loops finds queues whose rejected messages come back to them at once.
 func loops(g graph, report func(Finding)) {
-	for _, name := range g.deadLettering() {
-		way, certain := g.wayBack(name)
-		if len(way) != 2 || g.diesByItself(name) || g.parking[name] {
-			continue
+	for _, c := range g.circles {
+		if len(c.way) == 1 && !g.diesByItself(c.start) && !g.parking[c.start] {
+			report(onQueue(c.start, fmt.Sprintf(loop, c.start), loopRemedy).warningUnless(c.certain))
 		}
-		f := onQueue(name, fmt.Sprintf(loop, name), loopRemedy)
-		if !certain {
-			f.Severity = Warning
-		}
-		report(f)
 	}
 }
 
 // deliveryLimitCycles finds circular routes that a message takes only after it reached the delivery limit.
 func deliveryLimitCycles(g graph, report func(Finding)) {
-	for _, name := range g.deadLettering() {
-		limit, _, limited := g.settings[name].DeliveryLimit()
-		way, _ := g.wayBack(name)
-		if !limited || len(way) < 3 || g.diesByItself(name) {
-			continue
+	for _, c := range g.circles {
+		limit, _, limited := g.settings[c.start].DeliveryLimit()
+		if limited && len(c.way) > 1 && !g.diesByItself(c.start) {
+			on := group{Object{"queue", c.start}, c.queues()}
+			report(on.finding(fmt.Sprintf(limitCycle, c.start, limit, c), limitCycleRemedy))
 		}
-		on := group{Object{"queue", name}, queuesOn(way)}
-		report(on.finding(fmt.Sprintf(limitCycle, name, limit, arrows(way)), limitCycleRemedy))
 	}
 }
 
@@ -70,20 +55,19 @@ func deliveryLimitCycles(g graph, report func(Finding)) {
 // then a new message for all of them. A queue that does not retry can be meant to receive everything, so it does not
 // count.
 func fanOuts(g graph, report func(Finding)) {
-	// ways has the circular routes of the queues that retry through another queue.
-	ways := map[string][]place{}
-	for _, name := range g.deadLettering() {
-		if way, _ := g.wayBack(name); len(way) > 2 {
-			ways[name] = way
+	// last has the last places on the circular routes of the queues that retry through another queue.
+	last := map[string]place{}
+	for _, c := range g.circles {
+		if len(c.way) > 1 {
+			last[c.start] = c.way[len(c.way)-1]
 		}
 	}
 	members := map[Object][]string{}
-	for name, way := range ways {
-		last := way[len(way)-2]
-		to, _ := g.deadLetter(last.queue, last.key)
-		for _, other := range to.sure() {
-			if other != name && ways[other] != nil {
-				waiting := Object{"queue", last.queue}
+	for name, at := range last {
+		to, _ := g.deadLetter(at.queue, at.key)
+		for _, other := range to.sure {
+			if _, retries := last[other]; retries && other != name {
+				waiting := Object{"queue", at.queue}
 				members[waiting] = append(members[waiting], name, other)
 			}
 		}
@@ -98,10 +82,9 @@ func fanOuts(g graph, report func(Finding)) {
 // limitedWithoutExchange lists quorum queues that drop a message at their delivery limit, either explicit or default.
 // Parking queues have their own rule.
 func (g graph) limitedWithoutExchange(wantExplicit bool) []string {
-	return slices.DeleteFunc(g.classicAndQuorum(), func(name string) bool {
-		_, has := g.settings[name].Text("dead-letter-exchange")
+	return where(g.classicOrQuorum, func(name string) bool {
 		_, explicit, _ := g.settings[name].DeliveryLimit()
-		return has || explicit != wantExplicit || !canReachLimit(g.settings[name]) || g.parking[name]
+		return !g.deadLetters(name) && explicit == wantExplicit && canReachLimit(g.settings[name]) && !g.parking[name]
 	})
 }
 
@@ -127,9 +110,9 @@ func negativeLimits(g graph, report func(Finding)) {
 	if !g.vhost.Version.Before(4, 0) {
 		return
 	}
-	queues := slices.DeleteFunc(g.classicAndQuorum(), func(name string) bool {
+	queues := where(g.classicOrQuorum, func(name string) bool {
 		limit, explicit, _ := g.settings[name].DeliveryLimit()
-		return !explicit || limit >= 0
+		return explicit && limit < 0
 	})
 	for _, group := range g.byOrigin(queues, "delivery-limit") {
 		report(group.finding(fmt.Sprintf(negativeLimit, queueList(group.queues)), negativeLimitRemedy))

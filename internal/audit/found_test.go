@@ -260,6 +260,18 @@ func TestManyWildcardsTakeNoTime(t *testing.T) {
 	audit.Vhost(v)
 }
 
+// An empty dead-letter routing key is a key. Other queues keep the keys of their messages.
+func TestUnroutableWithAnEmptyKey(t *testing.T) {
+	t.Parallel()
+	found := audit.Vhost(vhost(exchange("dead", "fanout", nil),
+		classic("keeps", args{"x-dead-letter-exchange": "dead"}),
+		classic("sets", args{"x-dead-letter-exchange": "dead", "x-dead-letter-routing-key": ""})))
+	expectRules(t, found, "dead-letter-unroutable")
+	for _, f := range found {
+		require.Equal(t, f.Object.Name == "sets", strings.Contains(f.Message, "routing key"), f.Message)
+	}
+}
+
 func TestErrorsComeFirst(t *testing.T) {
 	t.Parallel()
 	found := audit.Vhost(vhost(quorum("b", nil), classic("a", toParked(nil)), classic("c", toQueue("c", nil)), classic("parked", args{"x-expires": number(1)})))

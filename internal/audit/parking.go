@@ -14,10 +14,11 @@ import (
 func (g graph) findParking() {
 	failedQueues := g.failedQueues()
 	deadLetterExchanges := g.deadLetterExchanges()
-	for _, source := range g.deadLettering() {
-		_, delays := g.settings[source].Number("message-ttl")
-		for _, target := range g.targets(source) {
-			if (g.rests(target) || failedQueues[target]) && g.lasting(target) && (!delays || !g.hasOtherWaysIn(target, deadLetterExchanges)) {
+	for through, sources := range g.sources {
+		for _, target := range g.targets(through) {
+			receives := len(sources) > 1 || sources[0] != target
+			keeps := (g.rests(target) || failedQueues[target]) && g.lasting(target)
+			if receives && keeps && (!through.delays || !g.hasOtherWaysIn(target, deadLetterExchanges)) {
 				g.parking[target] = true
 			}
 		}
@@ -25,7 +26,7 @@ func (g graph) findParking() {
 	for queue, keeps := range failedQueues { // perhaps no message has arrived yet, except by a replay
 		g.parking[queue] = g.parking[queue] || keeps && g.lasting(queue)
 	}
-	for queue := range g.failedQueuesOfWorkQueues() {
+	for _, queue := range g.failedQueuesOfWorkQueues() {
 		g.parking[queue] = g.parking[queue] || g.lasting(queue) && g.rests(queue)
 	}
 }
@@ -34,9 +35,8 @@ func (g graph) findParking() {
 // exchanges, because consumers work on the queues behind them.
 func (g graph) deadLetterExchanges() map[string]bool {
 	exchanges := map[string]bool{}
-	for _, source := range g.deadLettering() {
-		exchange, _ := g.settings[source].Text("dead-letter-exchange")
-		exchanges[exchange] = true
+	for through := range g.sources {
+		exchanges[through.exchange] = true
 	}
 	for _, d := range g.delayed {
 		delete(exchanges, d.DeliverExchange())
@@ -46,19 +46,13 @@ func (g graph) deadLetterExchanges() map[string]bool {
 
 // failedQueuesOfWorkQueues returns the queues that pipelines declare for work queues' failed messages, and the queues
 // that get such messages.
-func (g graph) failedQueuesOfWorkQueues() map[string]bool {
-	found := map[string]bool{}
-	for _, queue := range g.classicAndQuorum() {
-		if _, declared := g.declaresFailedQueue(queue); declared {
-			found[queue] = true
-		}
-	}
-	for _, n := range g.pipelines {
-		for _, b := range g.bindings[n.FailedRouteExchange()] {
-			if n.Parks(b) {
-				found[b.Destination] = true
-			}
-		}
+func (g graph) failedQueuesOfWorkQueues() []string {
+	found := where(g.classicOrQuorum, func(queue string) bool {
+		_, declared := g.declaresFailedQueue(queue)
+		return declared
+	})
+	for _, p := range g.pipelines {
+		found = append(found, g.parkedIn(p.Names)...)
 	}
 	return found
 }
@@ -73,9 +67,9 @@ func (g graph) rests(queue string) bool {
 // whether rejected messages come back to the queue.
 func (g graph) failedQueues() map[string]bool {
 	found := map[string]bool{}
-	for _, n := range g.pipelines {
-		exchange, _ := g.settings[n.FailedQueue()].Text("dead-letter-exchange")
-		found[n.FailedQueue()] = exchange == n.FailedExchange()
+	for _, p := range g.pipelines {
+		exchange, _ := g.settings[p.FailedQueue()].Text("dead-letter-exchange")
+		found[p.FailedQueue()] = exchange == p.FailedExchange()
 	}
 	for _, d := range g.delayed {
 		exchange, _ := g.settings[d.UnroutedQueue()].Text("dead-letter-exchange")
@@ -98,8 +92,8 @@ func (g graph) hasOtherWaysIn(queue string, exchanges map[string]bool) bool {
 // parkingGroups groups the parking queues that a setting empties, by the origin of the setting. Delayed exchanges have
 // their own rule for unrouted queues.
 func (g graph) parkingGroups(setting string, empties func(topology.Settings) bool) []group {
-	return g.byOrigin(slices.DeleteFunc(g.classicAndQuorum(), func(name string) bool {
-		return !g.parking[name] || g.isOfDelayedExchange(name) || !empties(g.settings[name])
+	return g.byOrigin(where(g.classicOrQuorum, func(name string) bool {
+		return g.parking[name] && !g.isOfDelayedExchange(name) && empties(g.settings[name])
 	}), setting)
 }
 
@@ -148,7 +142,7 @@ func canReachLimit(s topology.Settings) bool {
 
 // expiringRetryQueues finds queues that can expire while messages wait for their TTL.
 func expiringRetryQueues(g graph, report func(Finding)) {
-	for _, name := range g.deadLettering() {
+	for _, name := range g.dying {
 		ttl, waits := g.settings[name].Number("message-ttl")
 		expires, has := g.settings[name].Number("expires")
 		if !waits || !has || !g.lasting(name) || g.isOfDelayedExchange(name) {
