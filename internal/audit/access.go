@@ -20,13 +20,11 @@ func allows(pattern, name string) bool {
 
 // answeredDeliveries finds consumers behind a delayed exchange that can publish to the exchange of their deliveries.
 func answeredDeliveries(g graph, d delayedExchange, report func(Finding)) {
-	behind := g.route(d.DeliverExchange(), unknown)
+	behind := slices.Collect(maps.Keys(g.route(d.DeliverExchange(), unknown).queues))
 	var users []string
 	for _, u := range g.users {
-		consumes := slices.ContainsFunc(slices.Collect(maps.Keys(behind.queues)), func(queue string) bool {
-			return !d.OwnsQueue(queue) && allows(u.Read, queue)
-		})
-		if consumes && allows(u.Write, d.DeliverExchange()) {
+		reads := func(queue string) bool { return !d.OwnsQueue(queue) && allows(u.Read, queue) }
+		if slices.ContainsFunc(behind, reads) && allows(u.Write, d.DeliverExchange()) {
 			users = append(users, fmt.Sprintf("%q", u.Name))
 		}
 	}

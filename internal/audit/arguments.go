@@ -15,7 +15,7 @@ func ignoredArguments(g graph, report func(Finding)) {
 		for _, argument := range slices.Sorted(maps.Keys(g.settings[name].Arguments)) {
 			// The mistake does no harm if an argument or policy makes the setting correctly.
 			if meant := intendedArgument(argument); meant != "" && !g.settings[name].Has(strings.TrimPrefix(meant, "x-")) {
-				f := onQueue(name, fmt.Sprintf(argumentIgnored, name, argument, meant),
+				f := about("queue", name).says(fmt.Sprintf(argumentIgnored, name, argument, meant),
 					fmt.Sprintf(argumentIgnoredRemedy, meant, strings.TrimPrefix(meant, "x-")))
 				report(f.warningUnless(meant == "x-dead-letter-exchange"))
 			}
@@ -27,7 +27,7 @@ func ignoredArguments(g graph, report func(Finding)) {
 func ignoredDelayedRetries(g graph, report func(Finding)) {
 	for _, name := range g.classicOrQuorum {
 		if why := g.whyNotDelayed(name); why != "" {
-			report(onQueue(name, fmt.Sprintf(delayedRetryIgnored, name, why), delayedRetryIgnoredRemedy))
+			report(about("queue", name).says(fmt.Sprintf(delayedRetryIgnored, name, why), delayedRetryIgnoredRemedy))
 		}
 	}
 }

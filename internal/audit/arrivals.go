@@ -1,8 +1,11 @@
 package audit
 
 import (
+	"cmp"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -76,8 +79,12 @@ func (g graph) arriveIn(at place, reached map[string]bool) {
 	g.arrive(to, reached)
 }
 
+// sortedArrivalKeys has an order for keys of the same text, too. The first one decides which route a message names.
 func (g graph) sortedArrivalKeys(queue string) []key {
 	keys := slices.Collect(maps.Keys(g.arrivalKeys[queue]))
-	topology.SortByText(keys)
+	topology.Sort(keys, func(a, b *key) int {
+		return cmp.Or(strings.Compare(a.String(), b.String()), strings.Compare(a.also, b.also), strings.Compare(a.past, b.past),
+			strings.Compare(strconv.FormatBool(a.known), strconv.FormatBool(b.known)))
+	})
 	return keys
 }

@@ -148,22 +148,19 @@ func Without(findings []Finding, rules []string) []Finding {
 	return slices.DeleteFunc(findings, func(f Finding) bool { return slices.Contains(rules, f.Rule) })
 }
 
-func onQueue(name, message, remedy string) Finding {
-	return Finding{Object: Object{"queue", name}, Message: message, Remedy: remedy}
+// about begins a finding about an object. Without queues, it affects the object itself.
+func about(kind, name string, queues ...string) Finding {
+	return Finding{Object: Object{kind, name}, queues: queues}
 }
 
-// group is an object and the queues that its fault affects.
-type group struct {
-	object Object
-	queues []string
+func (f Finding) says(message, remedy string) Finding {
+	f.Message, f.Remedy = message, remedy
+	return f
 }
 
-func (gr group) finding(message, remedy string) Finding {
-	return Finding{Object: gr.object, Message: message, Remedy: remedy, queues: gr.queues}
-}
-
-// byOrigin groups queues by the origin of a setting. A wrong policy is one fault, however many queues it applies to.
-func (g graph) byOrigin(queues []string, setting string) []group {
+// byOrigin begins a finding for each origin of a setting of these queues. A wrong policy is one fault, however many queues
+// it applies to.
+func (g graph) byOrigin(queues []string, setting string) []Finding {
 	members := map[Object][]string{}
 	for _, name := range queues {
 		origin := Object{"queue", name}
@@ -172,13 +169,12 @@ func (g graph) byOrigin(queues []string, setting string) []group {
 		}
 		members[origin] = append(members[origin], name)
 	}
-	return groupsOf(members)
+	return aboutEach(members)
 }
 
-// groupsOf sorts the queues of each group, without duplicates.
-func groupsOf(members map[Object][]string) (groups []group) {
+func aboutEach(members map[Object][]string) (findings []Finding) {
 	for object, queues := range members {
-		groups = append(groups, group{object, topology.Distinct(queues)})
+		findings = append(findings, about(object.Kind, object.Name, topology.Distinct(queues)...))
 	}
-	return groups
+	return findings
 }

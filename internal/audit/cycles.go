@@ -16,7 +16,7 @@ func cycles(g graph, report func(Finding)) {
 			continue
 		}
 		known[id] = true
-		f := group{Object{"queue", c.start}, members}.finding(fmt.Sprintf(cycle, c), cycleRemedy)
+		f := about("queue", c.start, members...).says(fmt.Sprintf(cycle, c), cycleRemedy)
 		report(f.warningUnless(c.certain && g.allTake(c)))
 	}
 }
@@ -35,7 +35,7 @@ func (g graph) allTake(c circle) bool {
 func loops(g graph, report func(Finding)) {
 	for _, c := range g.circles {
 		if len(c.way) == 1 && !g.diesByItself(c.start) && !g.parking[c.start] {
-			report(onQueue(c.start, fmt.Sprintf(loop, c.start), loopRemedy).warningUnless(c.certain))
+			report(about("queue", c.start).says(fmt.Sprintf(loop, c.start), loopRemedy).warningUnless(c.certain))
 		}
 	}
 }
@@ -45,8 +45,7 @@ func deliveryLimitCycles(g graph, report func(Finding)) {
 	for _, c := range g.circles {
 		limit, _, limited := g.settings[c.start].DeliveryLimit()
 		if limited && len(c.way) > 1 && !g.diesByItself(c.start) {
-			on := group{Object{"queue", c.start}, c.queues()}
-			report(on.finding(fmt.Sprintf(limitCycle, c.start, limit, c), limitCycleRemedy))
+			report(about("queue", c.start, c.queues()...).says(fmt.Sprintf(limitCycle, c.start, limit, c), limitCycleRemedy))
 		}
 	}
 }
@@ -72,9 +71,9 @@ func fanOuts(g graph, report func(Finding)) {
 			}
 		}
 	}
-	for _, group := range groupsOf(members) {
-		f := group.finding(fmt.Sprintf(fanOut, group.object.Name, queueList(group.queues)), fanOutRemedy)
-		f.queues = append(f.queues, group.object.Name)
+	for _, on := range aboutEach(members) {
+		f := on.says(fmt.Sprintf(fanOut, on.Object.Name, queueList(on.queues)), fanOutRemedy)
+		f.queues = append(f.queues, on.Object.Name)
 		report(f)
 	}
 }
@@ -90,9 +89,9 @@ func (g graph) limitedWithoutExchange(wantExplicit bool) []string {
 
 // droppedAtLimit finds explicit delivery limits on queues without a dead-letter exchange.
 func droppedAtLimit(g graph, report func(Finding)) {
-	for _, group := range g.byOrigin(g.limitedWithoutExchange(true), "delivery-limit") {
-		limit, _, _ := g.settings[group.queues[0]].DeliveryLimit()
-		report(group.finding(fmt.Sprintf(limitDrops, limit, queueList(group.queues)), limitDropsRemedy))
+	for _, on := range g.byOrigin(g.limitedWithoutExchange(true), "delivery-limit") {
+		limit, _, _ := g.settings[on.queues[0]].DeliveryLimit()
+		report(on.says(fmt.Sprintf(limitDrops, limit, queueList(on.queues)), limitDropsRemedy))
 	}
 }
 
@@ -100,8 +99,7 @@ func droppedAtLimit(g graph, report func(Finding)) {
 func droppedAtDefaultLimit(g graph, report func(Finding)) {
 	if names := g.limitedWithoutExchange(false); len(names) > 0 {
 		limit, _, _ := g.settings[names[0]].DeliveryLimit()
-		all := group{Object{"vhost", g.vhost.Name}, names}
-		report(all.finding(fmt.Sprintf(defaultLimit, limit, queueList(names)), defaultLimitRemedy))
+		report(about("vhost", g.vhost.Name, names...).says(fmt.Sprintf(defaultLimit, limit, queueList(names)), defaultLimitRemedy))
 	}
 }
 
@@ -114,7 +112,7 @@ func negativeLimits(g graph, report func(Finding)) {
 		limit, explicit, _ := g.settings[name].DeliveryLimit()
 		return explicit && limit < 0
 	})
-	for _, group := range g.byOrigin(queues, "delivery-limit") {
-		report(group.finding(fmt.Sprintf(negativeLimit, queueList(group.queues)), negativeLimitRemedy))
+	for _, on := range g.byOrigin(queues, "delivery-limit") {
+		report(on.says(fmt.Sprintf(negativeLimit, queueList(on.queues)), negativeLimitRemedy))
 	}
 }

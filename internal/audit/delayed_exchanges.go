@@ -57,7 +57,7 @@ func (g graph) isOfDelayedExchange(queue string) bool {
 }
 
 func (d delayedExchange) finding(message, remedy string) Finding {
-	return Finding{Object: Object{"delayed_exchange", string(d.Names)}, Message: message, Remedy: remedy}
+	return about("delayed_exchange", string(d.Names)).says(message, remedy)
 }
 
 // ofDelayed turns a check of one delayed exchange into a rule for all.
@@ -167,8 +167,8 @@ func freezingDeliveries(g graph, d delayedExchange, report func(Finding)) {
 			return !isOwn && g.rejectsWhenFull(target, true)
 		})...)
 	}
-	for _, group := range g.byOrigin(full, "overflow") {
-		f := group.finding(fmt.Sprintf(deliveryFreezes, d.Names, queueList(group.queues), d.Refused()), deliveryFreezesRemedy)
+	for _, on := range g.byOrigin(full, "overflow") {
+		f := on.says(fmt.Sprintf(deliveryFreezes, d.Names, queueList(on.queues), d.Refused()), deliveryFreezesRemedy)
 		f.queues = append(f.queues, own...)
 		report(f)
 	}

@@ -24,8 +24,8 @@ func alteredDelayedQueues(g graph, d delayedExchange, report func(Finding)) {
 		if origin.Kind == "queue" {
 			remedy = delayedQueueOwn
 		}
-		on := group{origin, topology.Distinct(queues)}
-		report(on.finding(fmt.Sprintf(delayedQueueAltered, upperFirst(queueList(on.queues)), d.Names,
+		on := about(origin.Kind, origin.Name, topology.Distinct(queues)...)
+		report(on.says(fmt.Sprintf(delayedQueueAltered, upperFirst(queueList(on.queues)), d.Names,
 			strings.Join(topology.Distinct(settings), ", "), strings.Join(topology.Distinct(effects), " ")), remedy))
 	}
 }

@@ -19,9 +19,9 @@ func missingExchanges(g graph, report func(Finding)) {
 		}
 	}
 	for exchange, queues := range missing {
-		for _, group := range g.byOrigin(queues, "dead-letter-exchange") {
-			report(group.finding(
-				fmt.Sprintf(exchangeMissing, exchange, queueList(group.queues), g.consequence(group.queues)),
+		for _, on := range g.byOrigin(queues, "dead-letter-exchange") {
+			report(on.says(
+				fmt.Sprintf(exchangeMissing, exchange, queueList(on.queues), g.consequence(on.queues)),
 				fmt.Sprintf(exchangeMissingRemedy, exchange)))
 		}
 	}
@@ -40,8 +40,8 @@ func unsetExchanges(g graph, report func(Finding)) {
 			_, meant := g.settings[queue].Text(setting)
 			return meant && !g.deadLetters(queue)
 		})
-		for _, group := range g.byOrigin(queues, setting) {
-			report(group.finding(fmt.Sprintf(exchangeUnset, setting, queueList(group.queues)), exchangeUnsetRemedy))
+		for _, on := range g.byOrigin(queues, setting) {
+			report(on.says(fmt.Sprintf(exchangeUnset, setting, queueList(on.queues)), exchangeUnsetRemedy))
 		}
 	}
 }
@@ -62,9 +62,9 @@ func unroutableExchanges(g graph, report func(Finding)) {
 		lost[to] = append(lost[to], queue)
 	}
 	for to, queues := range lost {
-		for _, group := range g.byOrigin(queues, "dead-letter-exchange") {
-			report(group.finding(
-				fmt.Sprintf(unroutable, to.exchange, queueList(group.queues), to.key, g.consequence(group.queues)), unroutableRemedy))
+		for _, on := range g.byOrigin(queues, "dead-letter-exchange") {
+			report(on.says(
+				fmt.Sprintf(unroutable, to.exchange, queueList(on.queues), to.key, g.consequence(on.queues)), unroutableRemedy))
 		}
 	}
 }
@@ -91,13 +91,13 @@ func (g graph) reportLostKeys(keys map[string][]string, message, remedy string, 
 		}
 	}
 	for exchange, queues := range lost {
-		for _, group := range g.byOrigin(queues, "dead-letter-exchange") {
+		for _, on := range g.byOrigin(queues, "dead-letter-exchange") {
 			var all []string
-			for _, queue := range group.queues {
+			for _, queue := range on.queues {
 				all = append(all, keys[queue]...)
 			}
 			list := quotedList(topology.Distinct(all))
-			report(group.finding(fmt.Sprintf(message, queueList(group.queues), list, exchange, g.consequence(group.queues)), remedy))
+			report(on.says(fmt.Sprintf(message, queueList(on.queues), list, exchange, g.consequence(on.queues)), remedy))
 		}
 	}
 }

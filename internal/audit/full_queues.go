@@ -93,7 +93,7 @@ func losingTargets(g graph, report func(Finding)) {
 }
 
 func onTarget(target string, sources []string, message, remedy string) Finding {
-	return group{Object{"queue", target}, append([]string{target}, sources...)}.finding(message, remedy)
+	return about("queue", target, append([]string{target}, sources...)...).says(message, remedy)
 }
 
 // ineffectiveAtLeastOnce finds queues whose at-least-once strategy has no effect.
@@ -102,7 +102,7 @@ func ineffectiveAtLeastOnce(g graph, report func(Finding)) {
 		strategy, _ := g.settings[name].Text("dead-letter-strategy")
 		return strategy == topology.AtLeastOnce && !g.settings[name].AtLeastOnce()
 	})
-	for _, group := range g.byOrigin(queues, "dead-letter-strategy") {
-		report(group.finding(fmt.Sprintf(atMostOnce, queueList(group.queues)), atMostOnceRemedy))
+	for _, on := range g.byOrigin(queues, "dead-letter-strategy") {
+		report(on.says(fmt.Sprintf(atMostOnce, queueList(on.queues)), atMostOnceRemedy))
 	}
 }

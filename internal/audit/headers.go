@@ -52,9 +52,9 @@ func ignoredHeaders(g graph, report func(Finding)) {
 			if len(to) == 0 {
 				continue
 			}
-			for _, group := range g.byOrigin(topology.Distinct(queues), "dead-letter-exchange") {
-				message := fmt.Sprintf(headersIgnored, exchange, queueList(group.queues), listed(topology.Distinct(to)), effect)
-				report(group.finding(message, headersIgnoredRemedy))
+			for _, on := range g.byOrigin(topology.Distinct(queues), "dead-letter-exchange") {
+				message := fmt.Sprintf(headersIgnored, exchange, queueList(on.queues), listed(topology.Distinct(to)), effect)
+				report(on.says(message, headersIgnoredRemedy))
 			}
 		}
 	}

@@ -91,7 +91,7 @@ func (g graph) hasOtherWaysIn(queue string, exchanges map[string]bool) bool {
 
 // parkingGroups groups the parking queues that a setting empties, by the origin of the setting. Delayed exchanges have
 // their own rule for unrouted queues.
-func (g graph) parkingGroups(setting string, empties func(topology.Settings) bool) []group {
+func (g graph) parkingGroups(setting string, empties func(topology.Settings) bool) []Finding {
 	return g.byOrigin(where(g.classicOrQuorum, func(name string) bool {
 		return g.parking[name] && !g.isOfDelayedExchange(name) && empties(g.settings[name])
 	}), setting)
@@ -104,9 +104,9 @@ func emptiedAfter(setting, message, remedy string) func(graph, func(Finding)) {
 		return has
 	}
 	return func(g graph, report func(Finding)) {
-		for _, group := range g.parkingGroups(setting, isSet) {
-			after, _ := g.settings[group.queues[0]].Number(setting)
-			f := group.finding(fmt.Sprintf(message, queueList(group.queues), pipeline.FormatMilliseconds(after)), remedy)
+		for _, on := range g.parkingGroups(setting, isSet) {
+			after, _ := g.settings[on.queues[0]].Number(setting)
+			f := on.says(fmt.Sprintf(message, queueList(on.queues), pipeline.FormatMilliseconds(after)), remedy)
 			if after == 0 {
 				f.Severity = Error
 			}
@@ -116,8 +116,8 @@ func emptiedAfter(setting, message, remedy string) func(graph, func(Finding)) {
 }
 
 func limitedParking(g graph, report func(Finding)) {
-	for _, group := range g.parkingGroups("max-length", dropsOldest) {
-		report(group.finding(fmt.Sprintf(parkingLength, queueList(group.queues)), parkingLengthRemedy))
+	for _, on := range g.parkingGroups("max-length", dropsOldest) {
+		report(on.says(fmt.Sprintf(parkingLength, queueList(on.queues)), parkingLengthRemedy))
 	}
 }
 
@@ -127,10 +127,10 @@ func dropsOldest(s topology.Settings) bool {
 }
 
 func parkingWithDeliveryLimit(g graph, report func(Finding)) {
-	for _, group := range g.parkingGroups("delivery-limit", canReachLimit) {
-		limit, _, _ := g.settings[group.queues[0]].DeliveryLimit()
-		report(group.finding(
-			fmt.Sprintf(parkingLimit, queueList(group.queues), limit),
+	for _, on := range g.parkingGroups("delivery-limit", canReachLimit) {
+		limit, _, _ := g.settings[on.queues[0]].DeliveryLimit()
+		report(on.says(
+			fmt.Sprintf(parkingLimit, queueList(on.queues), limit),
 			fmt.Sprintf(parkingLimitRemedy, topology.UnreachableDeliveryLimit)))
 	}
 }
@@ -152,6 +152,6 @@ func expiringRetryQueues(g graph, report func(Finding)) {
 		if expires <= ttl {
 			message += retryQueueExpiresFirst
 		}
-		report(onQueue(name, message, retryQueueExpiresRemedy))
+		report(about("queue", name).says(message, retryQueueExpiresRemedy))
 	}
 }

@@ -43,7 +43,7 @@ type retryPipeline struct {
 }
 
 func (p retryPipeline) finding(message, remedy string) Finding {
-	return Finding{Object: Object{"pipeline", p.spec.Name}, Message: message, Remedy: remedy}
+	return about("pipeline", p.spec.Name).says(message, remedy)
 }
 
 // ofPipelines turns a check of one pipeline into a rule for all.
@@ -81,7 +81,7 @@ func unboundFailedQueuesOfWorkQueues(g graph, report func(Finding)) {
 	for _, queue := range g.classicOrQuorum {
 		n, declared := g.declaresFailedQueue(queue)
 		if declared && !slices.Contains(g.parkedIn(n), queue) {
-			report(onQueue(queue, fmt.Sprintf(failedQueueUnbound, queue, n.FailedRouteExchange(), n), runApply))
+			report(about("queue", queue).says(fmt.Sprintf(failedQueueUnbound, queue, n.FailedRouteExchange(), n), runApply))
 		}
 	}
 }
@@ -117,9 +117,9 @@ func unboundDelays(g graph, p retryPipeline, report func(Finding)) {
 		getsRejected := slices.ContainsFunc(g.bindings[p.RetryExchange()], p.RejectedBinding(delay).Equal)
 		switch {
 		case p.spec.HasWorker() && !g.bound(p.RetryExchange(), queue, known(pipeline.DelayKey(delay))):
-			report(onQueue(queue, fmt.Sprintf(delayUnbound, queue, p.RetryExchange(), pipeline.DelayKey(delay)), runApply))
+			report(about("queue", queue).says(fmt.Sprintf(delayUnbound, queue, p.RetryExchange(), pipeline.DelayKey(delay)), runApply))
 		case p.defined && !p.spec.HasWorker() && slices.Contains(p.spec.Waits(), delay) && !getsRejected:
-			report(onQueue(queue, fmt.Sprintf(rejectedUnbound, queue, p.RetryExchange(), p.Names), runApply))
+			report(about("queue", queue).says(fmt.Sprintf(rejectedUnbound, queue, p.RetryExchange(), p.Names), runApply))
 		}
 	}
 }
@@ -140,7 +140,7 @@ func (g graph) attached(p retryPipeline) []string {
 func ineffectiveRetries(g graph, p retryPipeline, report func(Finding)) {
 	for _, queue := range g.returnedTo(p) {
 		if different := g.otherThan(p.spec.BrokerKeys(queue), queue); len(different) > 0 {
-			report(onQueue(queue, fmt.Sprintf(retryIneffective, queue, p.Names, strings.Join(different, ", ")), retryIneffectiveRemedy))
+			report(about("queue", queue).says(fmt.Sprintf(retryIneffective, queue, p.Names, strings.Join(different, ", ")), retryIneffectiveRemedy))
 		}
 	}
 }
@@ -175,7 +175,7 @@ func unboundReturns(g graph, p retryPipeline, report func(Finding)) {
 		k := known(pipeline.ReturnKey(queue))
 		if !g.bound(p.ReturnExchange(), queue, k) && !g.route(p.ReturnExchange(), k).nowhere {
 			message := fmt.Sprintf(returnUnbound, queue, p.Names, p.ReturnExchange(), k) + p.spec.Facts().Unbound
-			report(onQueue(queue, message, returnUnboundRemedy))
+			report(about("queue", queue).says(message, returnUnboundRemedy))
 		}
 	}
 }
@@ -185,7 +185,7 @@ func lostReturns(g graph, p retryPipeline, report func(Finding)) {
 	for _, queue := range g.attached(p) {
 		k := known(pipeline.ReturnKey(queue))
 		if g.route(p.ReturnExchange(), k).nowhere {
-			report(onQueue(queue, fmt.Sprintf(returnNowhere, queue, p.Names, p.ReturnExchange(), k), runApply))
+			report(about("queue", queue).says(fmt.Sprintf(returnNowhere, queue, p.Names, p.ReturnExchange(), k), runApply))
 		}
 	}
 }

@@ -50,16 +50,16 @@ func inapplicablePolicies(g graph, report func(Finding)) {
 		}
 	}
 	for found, queues := range members {
-		on := group{Object{"policy", found.policy}, queues}
-		report(on.finding(fmt.Sprintf(policyInapplicable, found.policy, queueList(queues), found.why), found.remedy))
+		message := fmt.Sprintf(policyInapplicable, found.policy, queueList(queues), found.why)
+		report(about("policy", found.policy, queues...).says(message, found.remedy))
 	}
 }
 
 // unreadablePolicies finds patterns that cannot be evaluated. No other rule considers their policies.
 func unreadablePolicies(g graph, report func(Finding)) {
 	for _, policy := range g.lookup.Unreadable() {
-		all := group{Object{"policy", policy.Name}, g.classicOrQuorum}
-		report(all.finding(fmt.Sprintf(policyUnreadable, policy.Name, policy.Pattern), policyUnreadableRemedy))
+		message := fmt.Sprintf(policyUnreadable, policy.Name, policy.Pattern)
+		report(about("policy", policy.Name, g.classicOrQuorum...).says(message, policyUnreadableRemedy))
 	}
 }
 
@@ -83,8 +83,7 @@ func tiedPolicies(g graph, report func(Finding)) {
 		}
 	}
 	for tie, queues := range members {
-		on := group{Object{"policy", tie[0]}, queues}
-		report(on.finding(fmt.Sprintf(policyTie, tie[0], tie[1], queueList(queues)), policyTieRemedy))
+		report(about("policy", tie[0], queues...).says(fmt.Sprintf(policyTie, tie[0], tie[1], queueList(queues)), policyTieRemedy))
 	}
 }
 
@@ -112,7 +111,7 @@ func shadowingPolicies(g graph, report func(Finding)) {
 	}
 	for pair, queues := range members {
 		stronger, weaker := pair[0], pair[1]
-		report(group{Object{"policy", stronger}, queues}.finding(
+		report(about("policy", stronger, queues...).says(
 			fmt.Sprintf(policyShadows, stronger, queueList(queues), weaker),
 			fmt.Sprintf(policyShadowsRemedy, weaker, stronger, weaker)))
 	}

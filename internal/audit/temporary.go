@@ -30,8 +30,8 @@ func temporaryRoutes(g graph, report func(Finding)) {
 		}
 	}
 	for found, queues := range through {
-		for _, group := range g.byOrigin(queues, "dead-letter-exchange") {
-			report(group.finding(fmt.Sprintf(routeTemporary, queueList(group.queues), found), routeTemporaryRemedy))
+		for _, on := range g.byOrigin(queues, "dead-letter-exchange") {
+			report(on.says(fmt.Sprintf(routeTemporary, queueList(on.queues), found), routeTemporaryRemedy))
 		}
 	}
 }
