@@ -2,6 +2,7 @@ package audit
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -17,18 +18,19 @@ func (g graph) findParking() {
 	for through, sources := range g.sources {
 		for _, target := range g.targets(through) {
 			receives := len(sources) > 1 || sources[0] != target
-			keeps := (g.rests(target) || failedQueues[target]) && g.lasting(target)
+			keeps := g.rests(target) || failedQueues[target]
 			if receives && keeps && (!through.delays || !g.hasOtherWaysIn(target, deadLetterExchanges)) {
 				g.parking[target] = true
 			}
 		}
 	}
 	for queue, keeps := range failedQueues { // perhaps no message has arrived yet, except by a replay
-		g.parking[queue] = g.parking[queue] || keeps && g.lasting(queue)
+		g.parking[queue] = g.parking[queue] || keeps
 	}
 	for _, queue := range g.failedQueuesOfWorkQueues() {
-		g.parking[queue] = g.parking[queue] || g.lasting(queue) && g.rests(queue)
+		g.parking[queue] = g.parking[queue] || g.rests(queue)
 	}
+	maps.DeleteFunc(g.parking, func(queue string, _ bool) bool { return !g.lasting(queue) })
 }
 
 // deadLetterExchanges returns the exchanges that queues dead-letter to. It leaves out the deliver exchanges of delayed
