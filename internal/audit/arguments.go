@@ -9,24 +9,15 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// queueArguments are the arguments that decide how messages are kept, dropped and dead-lettered.
-var queueArguments = []string{
-	"x-dead-letter-exchange", "x-dead-letter-routing-key", "x-dead-letter-strategy", "x-message-ttl", "x-expires",
-	"x-max-length", "x-max-length-bytes", "x-overflow", "x-delivery-limit",
-}
-
 // ignoredArguments finds misspelt arguments. Brokers accept, store and ignore any name.
 func ignoredArguments(g graph, report func(Finding)) {
-	for _, name := range g.classicAndQuorum() {
+	for _, name := range g.classicOrQuorum {
 		for _, argument := range slices.Sorted(maps.Keys(g.settings[name].Arguments)) {
 			// The mistake does no harm if an argument or policy makes the setting correctly.
 			if meant := intendedArgument(argument); meant != "" && !g.settings[name].Has(strings.TrimPrefix(meant, "x-")) {
-				f := onQueue(name, fmt.Sprintf(argumentIgnored, name, argument, meant),
+				f := about("queue", name).says(fmt.Sprintf(argumentIgnored, name, argument, meant),
 					fmt.Sprintf(argumentIgnoredRemedy, meant, strings.TrimPrefix(meant, "x-")))
-				if meant != "x-dead-letter-exchange" {
-					f.Severity = Warning
-				}
-				report(f)
+				report(f.warningUnless(meant == "x-dead-letter-exchange"))
 			}
 		}
 	}
@@ -34,9 +25,9 @@ func ignoredArguments(g graph, report func(Finding)) {
 
 // ignoredDelayedRetries finds queues that should delay returned messages but do not.
 func ignoredDelayedRetries(g graph, report func(Finding)) {
-	for _, name := range g.classicAndQuorum() {
+	for _, name := range g.classicOrQuorum {
 		if why := g.whyNotDelayed(name); why != "" {
-			report(onQueue(name, fmt.Sprintf(delayedRetryIgnored, name, why), delayedRetryIgnoredRemedy))
+			report(about("queue", name).says(fmt.Sprintf(delayedRetryIgnored, name, why), delayedRetryIgnoredRemedy))
 		}
 	}
 }
@@ -64,18 +55,14 @@ func (g graph) whyNotDelayed(name string) string {
 
 // intendedArgument returns the argument that a misspelt name probably means, or "".
 func intendedArgument(argument string) string {
-	if slices.Contains(queueArguments, argument) {
+	if key, is := strings.CutPrefix(argument, "x-"); is && slices.Contains(deadLetterKeys, key) {
 		return ""
 	}
-	for _, known := range queueArguments {
-		if letters(argument) == letters(known) {
-			return known
-		}
-	}
-	for _, known := range queueArguments {
+	for _, key := range deadLetterKeys {
 		// Short names are too similar to tell mistakes in them.
-		if strings.HasPrefix(known, "x-dead-letter-") && editDistance(letters(argument), letters(known)) <= 2 {
-			return known
+		similar := strings.HasPrefix(key, "dead-letter-") && editDistance(letters(argument), letters(key)) <= 2
+		if similar || letters(argument) == letters(key) {
+			return "x-" + key
 		}
 	}
 	return ""

@@ -1,8 +1,11 @@
 package audit
 
 import (
+	"cmp"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -19,7 +22,7 @@ func (g graph) findArrivalKeys() {
 	}
 	for exchange, bindings := range g.bindings {
 		for _, b := range bindings {
-			if k := g.keysThrough(b); k.known && exchange != "" {
+			if k := keysThrough(g.vhost.Exchanges[exchange].Type, b); k.known && exchange != "" {
 				g.arrive(g.routeOnce(stop{exchange, k, true}), reached)
 			}
 		}
@@ -36,12 +39,10 @@ func (g graph) findArrivalKeys() {
 func (g graph) likelyPublishedTo() []string {
 	const delayed, led = 1, 2
 	order := map[string]int{}
-	for _, queue := range g.deadLettering() {
-		exchange, _ := g.settings[queue].Text("dead-letter-exchange")
-		if _, delays := g.settings[queue].Number("message-ttl"); !delays {
-			order[exchange] = led
-		} else {
-			order[exchange] = max(order[exchange], delayed)
+	for through := range g.sources {
+		order[through.exchange] = max(order[through.exchange], delayed)
+		if !through.delays {
+			order[through.exchange] = led
 		}
 	}
 	for _, alternate := range g.alternates {
@@ -78,8 +79,12 @@ func (g graph) arriveIn(at place, reached map[string]bool) {
 	g.arrive(to, reached)
 }
 
+// sortedArrivalKeys has an order for keys of the same text, too. The first one decides which route a message names.
 func (g graph) sortedArrivalKeys(queue string) []key {
 	keys := slices.Collect(maps.Keys(g.arrivalKeys[queue]))
-	topology.SortByText(keys)
+	topology.Sort(keys, func(a, b *key) int {
+		return cmp.Or(strings.Compare(a.String(), b.String()), strings.Compare(a.also, b.also), strings.Compare(a.past, b.past),
+			strings.Compare(strconv.FormatBool(a.known), strconv.FormatBool(b.known)))
+	})
 	return keys
 }

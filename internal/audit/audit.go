@@ -47,7 +47,11 @@ func (g graph) findings() []Finding {
 			findings = append(findings, f)
 		})
 	}
-	return sorted(findings)
+	topology.Sort(findings, func(a, b *Finding) int {
+		return cmp.Or(strings.Compare(string(a.Severity), string(b.Severity)), strings.Compare(a.Rule, b.Rule),
+			strings.Compare(a.Object.Kind, b.Object.Kind), strings.Compare(a.Object.Name, b.Object.Name), strings.Compare(a.Message, b.Message))
+	})
+	return findings
 }
 
 // Pipeline returns the faults on every route that a pipeline's messages can take. The routes begin at its work queues,
@@ -60,27 +64,20 @@ func Pipeline(vhost topology.Vhost, name pipeline.Names, workQueues []string) []
 
 func ofPipeline(g graph, name pipeline.Names, workQueues []string) []Finding {
 	reachable := g.reachable(name, workQueues)
-	return slices.DeleteFunc(g.findings(), func(f Finding) bool {
-		if f.Object.Kind == "pipeline" {
-			return f.Object.Name != string(name)
-		}
-		return !slices.ContainsFunc(f.queues, func(queue string) bool { return reachable[queue] })
-	})
+	return g.concerning(Object{"pipeline", string(name)}, func(queue string) bool { return reachable[queue] })
 }
 
 // DelayedExchange returns the faults of a delayed exchange's objects, and faults of others that hold up its messages or
 // let them bypass it. The vhost must contain it, as for [Pipeline].
 func DelayedExchange(vhost topology.Vhost, name delayed.Names) []Finding {
 	near := nearby.NewIndex(vhost).Near(nearby.Center{DelayedExchanges: []string{string(name)}})
-	return ofDelayedExchange(newGraph(near), name)
+	return newGraph(near).concerning(Object{"delayed_exchange", string(name)}, name.OwnsQueue)
 }
 
-func ofDelayedExchange(g graph, name delayed.Names) []Finding {
+// concerning returns the findings about an object, and about queues of its messages.
+func (g graph) concerning(object Object, has func(queue string) bool) []Finding {
 	return slices.DeleteFunc(g.findings(), func(f Finding) bool {
-		if f.Object.Kind == "delayed_exchange" {
-			return f.Object.Name != string(name)
-		}
-		return !slices.ContainsFunc(f.queues, name.OwnsQueue)
+		return f.Object != object && (f.Object.Kind == object.Kind || !slices.ContainsFunc(f.queues, has))
 	})
 }
 
@@ -96,12 +93,13 @@ func (g graph) reachable(n pipeline.Names, workQueues []string) map[string]bool 
 	for _, exchange := range n.Exchanges() {
 		next = slices.AppendSeq(next, maps.Keys(g.route(exchange, unknown).queues))
 	}
-	reached := map[string]bool{}
+	reached, left := map[string]bool{}, map[exit]bool{}
 	for ; len(next) > 0; next = next[1:] {
-		if !reached[next[0]] {
-			reached[next[0]] = true
-			next = append(next, g.targets(next[0])...)
+		through := g.exitOf(next[0])
+		if !left[through] {
+			next = append(next, g.targets(through)...)
 		}
+		reached[next[0]], left[through] = true, true
 	}
 	return reached
 }
@@ -137,6 +135,14 @@ type Finding struct {
 	queues []string
 }
 
+// warningUnless makes a finding a warning if it is not certain.
+func (f Finding) warningUnless(certain bool) Finding {
+	if !certain {
+		f.Severity = Warning
+	}
+	return f
+}
+
 // Count returns the number of errors and of warnings.
 func Count(findings []Finding) (errors, warnings int) {
 	for _, f := range findings {
@@ -152,34 +158,19 @@ func Without(findings []Finding, rules []string) []Finding {
 	return slices.DeleteFunc(findings, func(f Finding) bool { return slices.Contains(rules, f.Rule) })
 }
 
-func sorted(findings []Finding) []Finding {
-	topology.Sort(findings, func(a, b *Finding) int {
-		return cmp.Or(strings.Compare(string(a.Severity), string(b.Severity)), strings.Compare(a.Rule, b.Rule),
-			strings.Compare(a.Object.Kind, b.Object.Kind), strings.Compare(a.Object.Name, b.Object.Name), strings.Compare(a.Message, b.Message))
-	})
-	return findings
+// about begins a finding about an object. Without queues, it affects the object itself.
+func about(kind, name string, queues ...string) Finding {
+	return Finding{Object: Object{kind, name}, queues: queues}
 }
 
-func onQueue(name, message, remedy string) Finding {
-	return Finding{Object: Object{"queue", name}, Message: message, Remedy: remedy}
+func (f Finding) says(message, remedy string) Finding {
+	f.Message, f.Remedy = message, remedy
+	return f
 }
 
-func onPipeline(n pipeline.Names, message, remedy string) Finding {
-	return Finding{Object: Object{"pipeline", string(n)}, Message: message, Remedy: remedy}
-}
-
-// group is an object and the queues that its fault affects.
-type group struct {
-	object Object
-	queues []string
-}
-
-func (gr group) finding(message, remedy string) Finding {
-	return Finding{Object: gr.object, Message: message, Remedy: remedy, queues: gr.queues}
-}
-
-// byOrigin groups queues by the origin of a setting. A wrong policy is one fault, however many queues it applies to.
-func (g graph) byOrigin(queues []string, setting string) []group {
+// byOrigin begins a finding for each origin of a setting of these queues. A wrong policy is one fault, however many queues
+// it applies to.
+func (g graph) byOrigin(queues []string, setting string) []Finding {
 	members := map[Object][]string{}
 	for _, name := range queues {
 		origin := Object{"queue", name}
@@ -188,22 +179,12 @@ func (g graph) byOrigin(queues []string, setting string) []group {
 		}
 		members[origin] = append(members[origin], name)
 	}
-	return groupsOf(members)
+	return aboutEach(members)
 }
 
-// groupsOf sorts the groups by object, and sorts the queues of each group without duplicates.
-func groupsOf(members map[Object][]string) []group {
-	var groups []group
+func aboutEach(members map[Object][]string) (findings []Finding) {
 	for object, queues := range members {
-		groups = append(groups, group{object, topology.Distinct(queues)})
+		findings = append(findings, about(object.Kind, object.Name, topology.Distinct(queues)...))
 	}
-	topology.Sort(groups, func(a, b *group) int {
-		return cmp.Or(strings.Compare(a.object.Kind, b.object.Kind), strings.Compare(a.object.Name, b.object.Name))
-	})
-	return groups
+	return findings
 }
-
-// queuesBy has queues by the exchange or other object that a message names.
-type queuesBy map[string][]string
-
-func (q queuesBy) keys() []string { return slices.Sorted(maps.Keys(q)) }

@@ -36,7 +36,7 @@ func TestNothingIsOverlookedInThePartThatConcerns(t *testing.T) {
 				smaller++
 			}
 		}
-		compare(t, seed, ofDelayedExchange(newGraph(vhost), "later"), DelayedExchange(vhost, "later"))
+		compare(t, seed, newGraph(vhost).concerning(Object{"delayed_exchange", "later"}, delayed.Names("later").OwnsQueue), DelayedExchange(vhost, "later"))
 		if t.Failed() {
 			return
 		}

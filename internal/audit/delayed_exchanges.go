@@ -42,9 +42,9 @@ func (g graph) findDelayedExchanges() []delayedExchange {
 
 // ownQueues lists the existing own queues of the delayed exchange.
 func (g graph) ownQueues(d delayedExchange) []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(d.expected.Queues)), func(name string) bool {
+	return where(slices.Sorted(maps.Keys(d.expected.Queues)), func(name string) bool {
 		_, exists := g.vhost.Queues[name]
-		return !exists
+		return exists
 	})
 }
 
@@ -57,20 +57,20 @@ func (g graph) isOfDelayedExchange(queue string) bool {
 }
 
 func (d delayedExchange) finding(message, remedy string) Finding {
-	return Finding{Object: Object{"delayed_exchange", string(d.Names)}, Message: message, Remedy: remedy}
+	return about("delayed_exchange", string(d.Names)).says(message, remedy)
 }
 
-// onEach turns a check of one delayed exchange into a rule for all.
-func onEach(find func(g graph, d delayedExchange, report func(message, remedy string))) func(graph, func(Finding)) {
+// ofDelayed turns a check of one delayed exchange into a rule for all.
+func ofDelayed(find func(g graph, d delayedExchange, report func(Finding))) func(graph, func(Finding)) {
 	return func(g graph, report func(Finding)) {
 		for _, d := range g.delayed {
-			find(g, d, func(message, remedy string) { report(d.finding(message, remedy)) })
+			find(g, d, report)
 		}
 	}
 }
 
 // bypassedDelays finds delayed exchanges with a binding that bypasses the inbox.
-func bypassedDelays(g graph, d delayedExchange, report func(message, remedy string)) {
+func bypassedDelays(g graph, d delayedExchange, report func(Finding)) {
 	var others []string
 	for _, b := range g.bindings[d.Exchange()] {
 		if _, isNote := d.Notes().Noted(b); !isNote && (b.ToExchange || b.Destination != d.Inbox()) {
@@ -78,30 +78,30 @@ func bypassedDelays(g graph, d delayedExchange, report func(message, remedy stri
 		}
 	}
 	if len(others) > 0 {
-		report(fmt.Sprintf(bypassed, d.Exchange(), listed(others)), fmt.Sprintf(bypassedRemedy, d.DeliverExchange()))
+		report(d.finding(fmt.Sprintf(bypassed, d.Exchange(), listed(others)), fmt.Sprintf(bypassedRemedy, d.DeliverExchange())))
 	}
 }
 
 // unboundDelayedInboxes finds delayed exchanges whose inbox is not bound, so that they delay nothing.
-func unboundDelayedInboxes(g graph, d delayedExchange, report func(message, remedy string)) {
+func unboundDelayedInboxes(g graph, d delayedExchange, report func(Finding)) {
 	if !g.bound(d.Exchange(), d.Inbox(), unknown) {
-		report(fmt.Sprintf(delayedInboxUnbound, d.Inbox(), d.Exchange()), runApply)
+		report(d.finding(fmt.Sprintf(delayedInboxUnbound, d.Inbox(), d.Exchange()), runApply))
 	}
 }
 
 // unboundUnrouted finds delayed exchanges without a place for messages that cannot be delayed, or that cannot be routed
 // when due.
-func unboundUnrouted(g graph, d delayedExchange, report func(message, remedy string)) {
+func unboundUnrouted(g graph, d delayedExchange, report func(Finding)) {
 	switch {
 	case !g.bound(d.UnroutedExchange(), d.UnroutedQueue(), unknown):
-		report(fmt.Sprintf(unroutedUnbound, d.UnroutedQueue(), d.UnroutedExchange()), runApply)
+		report(d.finding(fmt.Sprintf(unroutedUnbound, d.UnroutedQueue(), d.UnroutedExchange()), runApply))
 	case g.alternates[d.DeliverExchange()] != d.UnroutedExchange():
-		report(fmt.Sprintf(unroutedNoAlternate, d.UnroutedExchange(), d.DeliverExchange()), runApply)
+		report(d.finding(fmt.Sprintf(unroutedNoAlternate, d.UnroutedExchange(), d.DeliverExchange()), runApply))
 	}
 }
 
 // unboundLevels finds delayed exchanges with an incomplete level.
-func unboundLevels(g graph, d delayedExchange, report func(message, remedy string)) {
+func unboundLevels(g graph, d delayedExchange, report func(Finding)) {
 	var missing []string
 	for _, l := range d.LevelsIn(d.expected) {
 		name := d.Level(l)
@@ -118,17 +118,20 @@ func unboundLevels(g graph, d delayedExchange, report func(message, remedy strin
 		}
 	}
 	if len(missing) > 0 {
-		report(fmt.Sprintf(levelUnbound, d.Names, listed(missing)), runApply)
+		report(d.finding(fmt.Sprintf(levelUnbound, d.Names, listed(missing)), runApply))
 	}
 }
 
 // enteredLevels finds levels that get messages from elsewhere than the sidecar and other levels.
-func enteredLevels(g graph, d delayedExchange, report func(message, remedy string)) {
-	var from []string
-	for _, queue := range g.deadLettering() {
-		if !d.OwnsQueue(queue) && slices.ContainsFunc(g.targets(queue), d.isLevel) {
-			from = append(from, quoted("queue", queue))
+func enteredLevels(g graph, d delayedExchange, report func(Finding)) {
+	var from, queues []string
+	for through, sources := range g.sources {
+		if slices.ContainsFunc(g.targets(through), d.isLevel) {
+			queues = append(queues, where(sources, func(queue string) bool { return !d.OwnsQueue(queue) })...)
 		}
+	}
+	for _, queue := range topology.Distinct(queues) {
+		from = append(from, quoted("queue", queue))
 	}
 	for _, b := range g.vhost.Bindings {
 		if b.Source != "" && b.Source != d.Exchange() && d.isLevel(b.Destination) && !slices.ContainsFunc(d.expected.Bindings, b.Equal) {
@@ -136,7 +139,7 @@ func enteredLevels(g graph, d delayedExchange, report func(message, remedy strin
 		}
 	}
 	if len(from) > 0 {
-		report(fmt.Sprintf(levelEntered, d.Names, listed(from)), fmt.Sprintf(levelEnteredRemedy, d.Exchange()))
+		report(d.finding(fmt.Sprintf(levelEntered, d.Names, listed(from)), fmt.Sprintf(levelEnteredRemedy, d.Exchange())))
 	}
 }
 
@@ -147,33 +150,27 @@ func (d delayedExchange) isLevel(name string) bool {
 }
 
 // unreadableDelayDefinitions finds delayed exchanges whose definition cannot be read.
-func unreadableDelayDefinitions(g graph, d delayedExchange, report func(message, remedy string)) {
+func unreadableDelayDefinitions(g graph, d delayedExchange, report func(Finding)) {
 	_, err := d.DefinitionPlace().Find(g.vhost.Topology)
 	if err != nil && g.bound(d.UnroutedExchange(), d.UnroutedQueue(), unknown) {
-		report(fmt.Sprintf(delayDefinitionUnreadable, d.Names, err), definitionUnreadableRemedy)
+		report(d.finding(fmt.Sprintf(delayDefinitionUnreadable, d.Names, err), definitionUnreadableRemedy))
 	}
 }
 
 // freezingDeliveries finds queues that stop the levels of a delayed exchange when they are full.
-func freezingDeliveries(g graph, report func(Finding)) {
-	for _, d := range g.delayed {
-		own, targets := g.ownQueues(d), map[string]bool{}
-		for _, queue := range own {
-			for _, target := range g.targets(queue) {
-				targets[target] = true
-			}
-		}
-		var full []string
-		for target := range targets {
-			if _, isOwn := d.expected.Queues[target]; !isOwn && g.rejectsWhenFull(target, true) {
-				full = append(full, target)
-			}
-		}
-		for _, group := range g.byOrigin(full, "overflow") {
-			f := group.finding(fmt.Sprintf(deliveryFreezes, d.Names, queueList(group.queues), d.Refused()), deliveryFreezesRemedy)
-			f.queues = append(f.queues, own...)
-			report(f)
-		}
+func freezingDeliveries(g graph, d delayedExchange, report func(Finding)) {
+	own := g.ownQueues(d)
+	var full []string
+	for _, queue := range own {
+		full = append(full, where(g.targets(g.exitOf(queue)), func(target string) bool {
+			_, isOwn := d.expected.Queues[target]
+			return !isOwn && g.rejectsWhenFull(target, true)
+		})...)
+	}
+	for _, on := range g.byOrigin(full, "overflow") {
+		f := on.says(fmt.Sprintf(deliveryFreezes, d.Names, queueList(on.queues), d.Refused()), deliveryFreezesRemedy)
+		f.queues = append(f.queues, own...)
+		report(f)
 	}
 }
 
@@ -186,30 +183,24 @@ func destination(b topology.Binding) string {
 }
 
 // deadEnds finds exchanges behind the deliver exchange that can have no queue for a message.
-func deadEnds(g graph, d delayedExchange, report func(message, remedy string)) {
+func deadEnds(g graph, d delayedExchange, report func(Finding)) {
 	var ends []string
 	for _, b := range g.bindings[d.DeliverExchange()] {
-		if b.ToExchange && !g.surelyRoutes(b.Destination, g.keysThrough(b)) {
+		if b.ToExchange && !g.surelyRoutes(b.Destination, keysThrough(g.vhost.Exchanges[b.Source].Type, b)) {
 			ends = append(ends, quoted("exchange", b.Destination))
 		}
 	}
 	if len(ends) > 0 {
-		report(fmt.Sprintf(deadEnd, d.Names, listed(topology.Distinct(ends)), d.DeliverExchange()),
-			fmt.Sprintf(deadEndRemedy, d.UnroutedExchange()))
+		report(d.finding(fmt.Sprintf(deadEnd, d.Names, listed(topology.Distinct(ends)), d.DeliverExchange()),
+			fmt.Sprintf(deadEndRemedy, d.UnroutedExchange())))
 	}
 }
 
 // deliveryLoops finds delayed exchanges whose own messages come back to them.
-func deliveryLoops(g graph, report func(Finding)) {
-	for _, d := range g.delayed {
-		certain, can := g.route(d.DeliverExchange(), unknown).queues[d.Inbox()]
+func deliveryLoops(g graph, d delayedExchange, report func(Finding)) {
+	if certain, can := g.route(d.DeliverExchange(), unknown).queues[d.Inbox()]; can {
 		f := d.finding(fmt.Sprintf(deliveryLoop, d.Names), fmt.Sprintf(deliveryLoopRemedy, d.DeliverExchange(), d.Exchange()))
-		if !certain {
-			f.Severity = Warning
-		}
-		if can {
-			report(f)
-		}
+		report(f.warningUnless(certain))
 	}
 }
 

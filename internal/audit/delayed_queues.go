@@ -8,59 +8,56 @@ import (
 )
 
 // alteredDelayedQueues finds own queues of delayed exchanges whose behaviour was changed.
-func alteredDelayedQueues(g graph, report func(Finding)) {
-	for _, d := range g.delayed {
-		members, altered := map[Object][]string{}, map[Object][]alteration{}
-		for _, queue := range g.ownQueues(d) {
-			for _, a := range g.alterations(queue, d.expected.Queues[queue]) {
-				members[a.origin] = append(members[a.origin], queue)
-				altered[a.origin] = append(altered[a.origin], a)
-			}
+func alteredDelayedQueues(g graph, d delayedExchange, report func(Finding)) {
+	altered := map[Object][]alteration{}
+	for _, queue := range g.ownQueues(d) {
+		for _, a := range g.alterations(queue, d.expected.Queues[queue]) {
+			altered[a.origin] = append(altered[a.origin], a)
 		}
-		for _, group := range groupsOf(members) {
-			var settings, effects []string
-			for _, a := range altered[group.object] {
-				settings, effects = append(settings, a.what), append(effects, a.effect)
-			}
-			remedy := delayedQueueRemedy
-			if group.object.Kind == "queue" {
-				remedy = delayedQueueOwn
-			}
-			report(group.finding(fmt.Sprintf(delayedQueueAltered, upperFirst(queueList(group.queues)), d.Names,
-				strings.Join(topology.Distinct(settings), ", "), strings.Join(topology.Distinct(effects), " ")), remedy))
+	}
+	for origin, alterations := range altered {
+		var queues, settings, effects []string
+		for _, a := range alterations {
+			queues, settings, effects = append(queues, a.queue), append(settings, a.what), append(effects, a.effect)
 		}
+		remedy := delayedQueueRemedy
+		if origin.Kind == "queue" {
+			remedy = delayedQueueOwn
+		}
+		on := about(origin.Kind, origin.Name, topology.Distinct(queues)...)
+		report(on.says(fmt.Sprintf(delayedQueueAltered, upperFirst(queueList(on.queues)), d.Names,
+			strings.Join(topology.Distinct(settings), ", "), strings.Join(topology.Distinct(effects), " ")), remedy))
 	}
 }
 
 // alteration is a changed setting of an own queue, with its origin and its effect.
 type alteration struct {
-	origin       Object
-	what, effect string
+	origin              Object
+	queue, what, effect string
 }
 
 // watched has the settings that decide where messages of an own queue go, each with the effect of another value.
-var watched = [][2]string{
-	{"message-ttl", effectOfTTL},
-	{"expires", effectOfExpires},
-	{"max-length", effectOfLength},
-	{"max-length-bytes", effectOfLength},
-	{"dead-letter-exchange", effectOfDeadLetter},
-	{"dead-letter-routing-key", effectOfDeadLetter},
-	{"dead-letter-strategy", effectOfDeadLetter},
-	{"overflow", effectOfDeadLetter},
-	{"delivery-limit", effectOfDeliveryLimit},
+var watched = map[string]string{
+	"message-ttl":             effectOfTTL,
+	"expires":                 effectOfExpires,
+	"max-length":              effectOfLength,
+	"max-length-bytes":        effectOfLength,
+	"dead-letter-exchange":    effectOfDeadLetter,
+	"dead-letter-routing-key": effectOfDeadLetter,
+	"dead-letter-strategy":    effectOfDeadLetter,
+	"overflow":                effectOfDeadLetter,
+	"delivery-limit":          effectOfDeliveryLimit,
 }
 
 // alterations compares a queue's settings in force with the settings that it is created with.
 func (g graph) alterations(queue string, made topology.Queue) []alteration {
 	s := g.settings[queue]
 	if s.Type != made.Type {
-		return []alteration{{Object{"queue", queue}, "type is " + s.Type, effectOfType}}
+		return []alteration{{Object{"queue", queue}, queue, "type is " + s.Type, effectOfType}}
 	}
 	var found []alteration
-	for _, w := range watched {
-		key, effect := w[0], w[1]
-		value, wanted := inForce(s, key), made.Arguments["x-"+key]
+	for key, effect := range watched {
+		value, wanted := s.InForce(key), made.Arguments["x-"+key]
 		if value == wanted || isHarmless(key, value, wanted) {
 			continue
 		}
@@ -68,33 +65,16 @@ func (g graph) alterations(queue string, made topology.Queue) []alteration {
 		if value != nil {
 			what = fmt.Sprintf("%s is %v", key, value)
 		}
-		found = append(found, alteration{origin(s, queue, key, value), what, effect})
+		found = append(found, alteration{origin(s, queue, key, value), queue, what, effect})
 	}
 	return found
-}
-
-// inForce returns the value of a setting, or nil.
-func inForce(s topology.Settings, key string) any {
-	if text, is := s.Text(key); is {
-		return text
-	}
-	if number, is := s.Number(key); is {
-		return number
-	}
-	return nil
 }
 
 // isHarmless reports whether a different limit is still never reached.
 func isHarmless(key string, value, wanted any) bool {
 	number, _ := value.(int64)
-	switch key {
-	case "max-length":
-		return number >= topology.UnreachableLength
-	case "delivery-limit":
-		least, _ := wanted.(int64)
-		return number >= least
-	}
-	return false
+	least, _ := wanted.(int64)
+	return key == "max-length" && number >= topology.UnreachableLength || key == "delivery-limit" && number >= least
 }
 
 // origin returns the object that makes the setting in force.

@@ -11,17 +11,17 @@ import (
 // missingExchanges finds dead-letter exchanges that do not exist. The broker does not check that when a queue is
 // declared.
 func missingExchanges(g graph, report func(Finding)) {
-	missing := queuesBy{}
-	for _, queue := range g.deadLettering() {
+	missing := map[string][]string{}
+	for _, queue := range g.dying {
 		exchange, _ := g.settings[queue].Text("dead-letter-exchange")
 		if !g.exists(exchange) {
 			missing[exchange] = append(missing[exchange], queue)
 		}
 	}
-	for _, exchange := range missing.keys() {
-		for _, group := range g.byOrigin(missing[exchange], "dead-letter-exchange") {
-			report(group.finding(
-				fmt.Sprintf(exchangeMissing, exchange, queueList(group.queues), g.consequence(group.queues)),
+	for exchange, queues := range missing {
+		for _, on := range g.byOrigin(queues, "dead-letter-exchange") {
+			report(on.says(
+				fmt.Sprintf(exchangeMissing, exchange, queueList(on.queues), g.consequence(on.queues)),
 				fmt.Sprintf(exchangeMissingRemedy, exchange)))
 		}
 	}
@@ -36,13 +36,12 @@ func (g graph) exists(exchange string) bool {
 // unsetExchanges finds queues with dead-letter settings but without a dead-letter exchange.
 func unsetExchanges(g graph, report func(Finding)) {
 	for _, setting := range []string{"dead-letter-routing-key", "dead-letter-strategy"} {
-		queues := slices.DeleteFunc(g.classicAndQuorum(), func(queue string) bool {
-			_, has := g.settings[queue].Text("dead-letter-exchange")
+		queues := where(g.classicOrQuorum, func(queue string) bool {
 			_, meant := g.settings[queue].Text(setting)
-			return has || !meant
+			return meant && !g.deadLetters(queue)
 		})
-		for _, group := range g.byOrigin(queues, setting) {
-			report(group.finding(fmt.Sprintf(exchangeUnset, setting, queueList(group.queues)), exchangeUnsetRemedy))
+		for _, on := range g.byOrigin(queues, setting) {
+			report(on.says(fmt.Sprintf(exchangeUnset, setting, queueList(on.queues)), exchangeUnsetRemedy))
 		}
 	}
 }
@@ -50,24 +49,22 @@ func unsetExchanges(g graph, report func(Finding)) {
 // unroutableExchanges finds existing dead-letter exchanges that route no message anywhere.
 func unroutableExchanges(g graph, report func(Finding)) {
 	type target struct{ exchange, key string }
-	lost, targets := queuesBy{}, map[string]target{}
-	for _, queue := range g.deadLettering() {
+	lost := map[target][]string{}
+	for _, queue := range g.dying {
 		exchange, next, _ := g.afterDeath(queue, unknown)
 		if !g.exists(exchange) || !g.route(exchange, next).nowhere {
 			continue
 		}
-		id := exchange + "\x00" + next.text
-		lost[id] = append(lost[id], queue)
-		targets[id] = target{exchange: exchange}
+		to := target{exchange: exchange}
 		if next.known {
-			targets[id] = target{exchange, fmt.Sprintf(unroutableKey, next.text)}
+			to.key = fmt.Sprintf(unroutableKey, next.text)
 		}
+		lost[to] = append(lost[to], queue)
 	}
-	for _, id := range lost.keys() {
-		for _, group := range g.byOrigin(lost[id], "dead-letter-exchange") {
-			report(group.finding(
-				fmt.Sprintf(unroutable, targets[id].exchange, queueList(group.queues), targets[id].key, g.consequence(group.queues)),
-				unroutableRemedy))
+	for to, queues := range lost {
+		for _, on := range g.byOrigin(queues, "dead-letter-exchange") {
+			report(on.says(
+				fmt.Sprintf(unroutable, to.exchange, queueList(on.queues), to.key, g.consequence(on.queues)), unroutableRemedy))
 		}
 	}
 }
@@ -75,7 +72,7 @@ func unroutableExchanges(g graph, report func(Finding)) {
 // unboundKeys finds routing keys that messages arrive with but that lead nowhere when the messages die.
 func unboundKeys(g graph, report func(Finding)) {
 	whole, examples := map[string][]string{}, map[string][]string{}
-	for _, queue := range g.deadLettering() {
+	for _, queue := range g.dying {
 		if g.lasting(queue) && !g.isOfDelayedExchange(queue) {
 			whole[queue], examples[queue] = g.keysLostFrom(queue)
 		}
@@ -86,21 +83,21 @@ func unboundKeys(g graph, report func(Finding)) {
 
 // reportLostKeys reports the lost keys of each queue.
 func (g graph) reportLostKeys(keys map[string][]string, message, remedy string, report func(Finding)) {
-	lost := queuesBy{}
+	lost := map[string][]string{}
 	for queue, found := range keys {
 		if len(found) > 0 {
 			exchange, _ := g.settings[queue].Text("dead-letter-exchange")
 			lost[exchange] = append(lost[exchange], queue)
 		}
 	}
-	for _, exchange := range lost.keys() {
-		for _, group := range g.byOrigin(lost[exchange], "dead-letter-exchange") {
+	for exchange, queues := range lost {
+		for _, on := range g.byOrigin(queues, "dead-letter-exchange") {
 			var all []string
-			for _, queue := range group.queues {
+			for _, queue := range on.queues {
 				all = append(all, keys[queue]...)
 			}
 			list := quotedList(topology.Distinct(all))
-			report(group.finding(fmt.Sprintf(message, queueList(group.queues), list, exchange, g.consequence(group.queues)), remedy))
+			report(on.says(fmt.Sprintf(message, queueList(on.queues), list, exchange, g.consequence(on.queues)), remedy))
 		}
 	}
 }
@@ -128,7 +125,7 @@ func (g graph) keysLostFrom(queue string) (whole, examples []string) {
 // lostKeys returns the keys that an exchange routes nowhere: the whole set, or an example.
 func (g graph) lostKeys(exchange string, k key) (text string, whole, lost bool) {
 	r := g.route(exchange, k)
-	if r.nowhere || k == unknown || k.known || len(r.sure()) > 0 {
+	if r.nowhere || k == unknown || k.known || len(r.sure) > 0 {
 		return k.String(), true, r.nowhere
 	}
 	const longest, most = 6, 500
@@ -148,13 +145,7 @@ func (g graph) leaves(exchange, text string) bool {
 
 // consequence says what happens to messages that die in these queues and cannot be routed.
 func (g graph) consequence(queues []string) string {
-	pending := 0
-	for _, queue := range queues {
-		if g.settings[queue].AtLeastOnce() {
-			pending++
-		}
-	}
-	switch pending {
+	switch len(where(queues, func(queue string) bool { return g.settings[queue].AtLeastOnce() })) {
 	case 0:
 		return deadLettersDropped
 	case len(queues):

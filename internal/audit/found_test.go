@@ -260,6 +260,18 @@ func TestManyWildcardsTakeNoTime(t *testing.T) {
 	faultsIn(v)
 }
 
+// An empty dead-letter routing key is a key. Other queues keep the keys of their messages.
+func TestUnroutableWithAnEmptyKey(t *testing.T) {
+	t.Parallel()
+	found := faultsIn(vhost(exchange("dead", "fanout", nil),
+		classic("keeps", args{"x-dead-letter-exchange": "dead"}),
+		classic("sets", args{"x-dead-letter-exchange": "dead", "x-dead-letter-routing-key": ""})))
+	expectRules(t, found, "dead-letter-unroutable")
+	for _, f := range found {
+		require.Equal(t, f.Object.Name == "sets", strings.Contains(f.Message, "routing key"), f.Message)
+	}
+}
+
 func TestErrorsComeFirst(t *testing.T) {
 	t.Parallel()
 	found := faultsIn(vhost(quorum("b", nil), classic("a", toParked(nil)), classic("c", toQueue("c", nil)), classic("parked", args{"x-expires": number(1)})))
@@ -461,7 +473,23 @@ func TestEachShadowedPolicyIsNamed(t *testing.T) {
 // If a policy and an operator policy set the same value, the finding always names the same one.
 func TestOriginIsTheSameEachTime(t *testing.T) {
 	t.Parallel()
-	v := vhost(events, policy("own", "^events", 1001, args{"message-ttl": number(1000)}), operator("org", "^events", args{"message-ttl": number(1000)}))
+	expectTheSame(t, vhost(events, policy("own", "^events", 1001, args{"message-ttl": number(1000)}), operator("org", "^events", args{"message-ttl": number(1000)})))
+}
+
+// A pattern and a key can have the same text, and dead letters with them can take other routes.
+func TestRouteIsTheSameEachTime(t *testing.T) {
+	t.Parallel()
+	waits := func(to string) args { return toQueue(to, args{"x-message-ttl": number(1000)}) }
+	expectTheSame(t, vhost(
+		exchange("patterns", "topic", nil), bind("patterns", "work", "a.*"), exchange("keys", "direct", nil), bind("keys", "work", "a.*"),
+		classic("work", args{"x-dead-letter-exchange": "dead", "x-message-ttl": number(1000)}),
+		exchange("dead", "topic", nil), bind("dead", "far", "a.*"), through("dead", "exact", "#"), exchange("exact", "direct", nil), bind("exact", "near", "a.*"),
+		classic("near", waits("work")), classic("far", waits("farther")), classic("farther", waits("work")),
+	))
+}
+
+func expectTheSame(t *testing.T, v topology.Vhost) {
+	t.Helper()
 	first := faultsIn(v)
 	for range 50 {
 		if next := faultsIn(v); fmt.Sprint(next) != fmt.Sprint(first) {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -24,12 +23,13 @@ type graph struct {
 	// arrivalKeys maps queues with a dead-letter exchange to the routing keys that messages arrive with.
 	arrivalKeys map[string]map[key]bool
 	// routes are the routes that were followed so far.
-	routes    map[stop]routes
-	pipelines []pipeline.Names
-	// defined are the pipelines with a readable definition.
-	defined map[pipeline.Names]pipeline.Pipeline
-	delayed []delayedExchange
-	known   Known
+	routes map[stop]routes
+	// sources are the queues in dying, by their exit. targetsAt are the targets of the exits that were asked for so far.
+	sources, targetsAt map[exit][]string
+	pipelines          []retryPipeline
+	delayed            []delayedExchange
+	known              Known
+	circles            []circle
 	// parking are the queues that keep dead letters.
 	parking map[string]bool
 }
@@ -39,16 +39,19 @@ func newGraph(vhost topology.Vhost) graph {
 		vhost: vhost, lookup: topology.NewLookup(vhost),
 		settings: map[string]topology.Settings{}, bindings: map[string][]topology.Binding{}, waysIn: map[string][]topology.Binding{},
 		alternates: map[string]string{}, arrivalKeys: map[string]map[key]bool{}, parking: map[string]bool{},
-		tries: map[string]*trie{}, routes: map[stop]routes{},
-		defined: map[pipeline.Names]pipeline.Pipeline{},
+		tries: map[string]*trie{}, routes: map[stop]routes{}, sources: map[exit][]string{}, targetsAt: map[exit][]string{},
 	}
 	for name := range vhost.Queues {
 		g.settings[name] = g.lookup.Queue(name)
 	}
-	g.classicOrQuorum = g.findClassicOrQuorum()
-	g.dying = g.findDying()
+	g.classicOrQuorum = where(slices.Sorted(maps.Keys(g.settings)), func(name string) bool {
+		kind := g.settings[name].Type // streams lose no message by its death
+		return kind == topology.Classic || kind == topology.Quorum
+	})
+	g.dying = where(g.classicOrQuorum, g.deadLetters)
 	for _, queue := range g.dying {
 		g.arrivalKeys[queue] = map[key]bool{}
+		g.sources[g.exitOf(queue)] = append(g.sources[g.exitOf(queue)], queue)
 	}
 	for name := range vhost.Exchanges {
 		// The default exchange has no alternate exchange, and as one it routes no message.
@@ -58,13 +61,9 @@ func newGraph(vhost topology.Vhost) graph {
 	}
 	g.addBindings()
 	g.pipelines = g.findPipelines()
-	for _, n := range g.pipelines {
-		if p, _, err := pipeline.Defined(string(n), "", vhost.Topology); err == nil {
-			g.defined[n] = p
-		}
-	}
 	g.delayed = g.findDelayedExchanges()
 	g.findArrivalKeys()
+	g.circles = g.findCircles()
 	g.findParking()
 	return g
 }
@@ -89,24 +88,20 @@ func (g graph) addBindings() {
 	}
 }
 
-// classicAndQuorum lists the queues where messages can die. Streams lose no message that way.
-func (g graph) classicAndQuorum() []string { return slices.Clone(g.classicOrQuorum) }
-
-func (g graph) findClassicOrQuorum() []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(g.settings)), func(name string) bool {
-		kind := g.settings[name].Type
-		return kind != topology.Classic && kind != topology.Quorum
-	})
+// where lists the names for which something is true.
+func where(names []string, is func(name string) bool) (found []string) {
+	for _, name := range names {
+		if is(name) {
+			found = append(found, name)
+		}
+	}
+	return found
 }
 
-// deadLettering lists the queues with a dead-letter exchange.
-func (g graph) deadLettering() []string { return slices.Clone(g.dying) }
-
-func (g graph) findDying() []string {
-	return slices.DeleteFunc(g.classicAndQuorum(), func(name string) bool {
-		_, has := g.settings[name].Text("dead-letter-exchange")
-		return !has
-	})
+// deadLetters reports whether a queue has a dead-letter exchange.
+func (g graph) deadLetters(queue string) bool {
+	_, has := g.settings[queue].Text("dead-letter-exchange")
+	return has
 }
 
 // lasting reports whether a queue outlives its connection and consumers. Other queues never park messages, and there
@@ -122,7 +117,7 @@ func (g graph) afterDeath(queue string, arrived key) (exchange string, next key,
 	s := g.settings[queue]
 	exchange, has = s.Text("dead-letter-exchange")
 	next = arrived
-	if text, replaced := s.Text("dead-letter-routing-key"); replaced {
+	if text, replaced := s.Text("dead-letter-routing-key"); replaced && has {
 		next = known(text)
 	}
 	return exchange, next, has
@@ -137,17 +132,38 @@ func (g graph) deadLetter(queue string, arrived key) (routes, key) {
 	return g.route(exchange, next), next
 }
 
-// targets lists the other queues that can get a dead letter of the queue.
-func (g graph) targets(queue string) []string {
-	to, next := g.deadLetter(queue, unknown)
-	found := slices.Collect(maps.Keys(to.queues))
-	if next == unknown && len(to.passed) == 0 { // the default exchange leads somewhere only with a key
-		for arrived := range g.arrivalKeys[queue] {
-			to, _ = g.deadLetter(queue, arrived)
-			found = slices.AppendSeq(found, maps.Keys(to.queues))
-		}
+// exit is where dead letters leave queues. Thousands of queues can have the same one, with thousands of targets, so rules
+// do not visit every pair.
+type exit struct {
+	exchange string
+	key      key
+	// queue is the only queue with this exit, if the keys that messages arrive with there decide.
+	queue string
+	// delays says that messages leave after a wait.
+	delays bool
+}
+
+func (g graph) exitOf(queue string) (e exit) {
+	e.exchange, e.key, _ = g.afterDeath(queue, unknown)
+	_, e.delays = g.settings[queue].Number("message-ttl")
+	if e.exchange == "" && e.key == unknown { // the default exchange leads somewhere only with a key
+		e.queue = queue
 	}
-	return slices.DeleteFunc(topology.Distinct(found), func(name string) bool { return name == queue })
+	return e
+}
+
+// targets lists the queues that can get a dead letter through an exit. They can be among those that it leaves.
+func (g graph) targets(through exit) []string {
+	found, followed := g.targetsAt[through]
+	if !followed {
+		found = slices.Collect(maps.Keys(g.route(through.exchange, through.key).queues))
+		for arrived := range g.arrivalKeys[through.queue] {
+			found = slices.AppendSeq(found, maps.Keys(g.route(through.exchange, arrived).queues))
+		}
+		found = topology.Distinct(found)
+		g.targetsAt[through] = found
+	}
+	return found
 }
 
 // diesByItself reports whether messages leave the queue without a rejection.
@@ -164,66 +180,67 @@ type place struct {
 	key   key
 }
 
-// wayBack finds the shortest route that returns a dead letter to its queue without a consumer. The route begins and ends
-// with that queue. certain says that there is a route for all keys that messages can arrive with.
-func (g graph) wayBack(queue string) (way []place, certain bool) {
-	certain = true
-	for _, arrived := range g.sortedArrivalKeys(queue) {
-		back := g.wayBackFrom(place{queue, arrived})
-		certain = certain && back != nil
-		if way == nil {
-			way = back
-		}
-	}
-	return way, certain
+// circle is the shortest route that returns a dead letter to its queue without a consumer. The way begins with that queue,
+// and does not repeat it. certain says that there is a route for all keys that messages can arrive with.
+type circle struct {
+	start   string
+	way     []place
+	certain bool
 }
 
-func (g graph) wayBackFrom(start place) []place {
-	from := map[place]place{}
-	seen := map[place]bool{start: true}
-	for queue := []place{start}; len(queue) > 0; queue = queue[1:] {
-		at := queue[0]
-		to, next := g.deadLetter(at.queue, at.key)
-		for _, name := range to.sure() {
-			there := place{name, next}
-			if name == start.queue {
-				from[there] = at
-				return wayTo(from, start, there)
+// String returns the route as "a -> b -> a".
+func (c circle) String() string { return strings.Join(append(c.queues(), c.start), " -> ") }
+
+func (c circle) queues() (names []string) {
+	for _, at := range c.way {
+		names = append(names, at.queue)
+	}
+	return names
+}
+
+// findCircles returns the circle of each queue that has one.
+func (g graph) findCircles() (circles []circle) {
+	for _, queue := range g.dying {
+		c := circle{start: queue, certain: true}
+		for _, arrived := range g.sortedArrivalKeys(queue) {
+			way := g.wayBack(place{queue, arrived})
+			c.certain = c.certain && way != nil
+			if c.way == nil {
+				c.way = way
 			}
+		}
+		if c.way != nil {
+			circles = append(circles, c)
+		}
+	}
+	return circles
+}
+
+// step is a place on a way, and the step before it.
+type step struct {
+	place
+	from *step
+}
+
+func (g graph) wayBack(start place) (way []place) {
+	seen := map[place]bool{start: true}
+	for steps := []*step{{place: start}}; len(steps) > 0; steps = steps[1:] {
+		at := steps[0]
+		to, next := g.deadLetter(at.queue, at.key)
+		if slices.Contains(to.sure, start.queue) {
+			for ; at != nil; at = at.from {
+				way = append(way, at.place)
+			}
+			slices.Reverse(way)
+			return way
+		}
+		for _, name := range to.sure {
+			there := place{name, next}
 			if !seen[there] && g.diesByItself(name) {
-				seen[there], from[there] = true, at
-				queue = append(queue, there)
+				seen[there] = true
+				steps = append(steps, &step{there, at})
 			}
 		}
 	}
 	return nil
-}
-
-// wayTo returns the route from start to end, which can be the same place.
-func wayTo(from map[place]place, start, end place) []place {
-	way := []place{end}
-	for at := from[end]; at != start; at = from[at] {
-		way = append(way, at)
-	}
-	way = append(way, start)
-	slices.Reverse(way)
-	return way
-}
-
-// arrows returns a route as "a -> b -> a".
-func arrows(way []place) string {
-	names := make([]string, len(way))
-	for i, at := range way {
-		names[i] = at.queue
-	}
-	return strings.Join(names, " -> ")
-}
-
-// queuesOn lists the queues of a circular route, each once.
-func queuesOn(way []place) []string {
-	var names []string
-	for _, at := range way[:len(way)-1] {
-		names = append(names, at.queue)
-	}
-	return names
 }

@@ -30,8 +30,8 @@ func matchesHeaders(b topology.Binding) (match answer, ignores bool) {
 
 // ignoredHeaders finds bindings on the routes of dead letters that are meant to match headers that the broker ignores.
 func ignoredHeaders(g graph, report func(Finding)) {
-	sources := queuesBy{}
-	for _, queue := range g.deadLettering() {
+	sources := map[string][]string{}
+	for _, queue := range g.dying {
 		for _, arrived := range g.sortedArrivalKeys(queue) {
 			to, _ := g.deadLetter(queue, arrived)
 			for at := range to.passed {
@@ -41,7 +41,7 @@ func ignoredHeaders(g graph, report func(Finding)) {
 			}
 		}
 	}
-	for _, exchange := range sources.keys() {
+	for exchange, queues := range sources {
 		for match, effect := range map[answer]string{no: headersMatchNone, yes: headersMatchAll} {
 			var to []string
 			for _, b := range g.bindings[exchange] {
@@ -52,9 +52,9 @@ func ignoredHeaders(g graph, report func(Finding)) {
 			if len(to) == 0 {
 				continue
 			}
-			for _, group := range g.byOrigin(topology.Distinct(sources[exchange]), "dead-letter-exchange") {
-				message := fmt.Sprintf(headersIgnored, exchange, queueList(group.queues), listed(topology.Distinct(to)), effect)
-				report(group.finding(message, headersIgnoredRemedy))
+			for _, on := range g.byOrigin(topology.Distinct(queues), "dead-letter-exchange") {
+				message := fmt.Sprintf(headersIgnored, exchange, queueList(on.queues), listed(topology.Distinct(to)), effect)
+				report(on.says(message, headersIgnoredRemedy))
 			}
 		}
 	}

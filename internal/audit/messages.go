@@ -42,8 +42,7 @@ const (
 	deadLettersDropped = "Messages that die there are dropped silently."
 	deadLettersPending = "Messages that die there stay in the queue as pending dead letters. " +
 		"The broker tries to deliver them every three minutes."
-	deadLettersDroppedOrPending = "Messages that die there are dropped silently. " +
-		"If the queue dead-letters at least once, they stay pending dead letters indefinitely."
+	deadLettersDroppedOrPending = deadLettersDropped + " If the queue dead-letters at least once, they stay pending dead letters indefinitely."
 )
 
 // Cycles.

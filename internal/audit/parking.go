@@ -2,6 +2,7 @@ package audit
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -14,29 +15,30 @@ import (
 func (g graph) findParking() {
 	failedQueues := g.failedQueues()
 	deadLetterExchanges := g.deadLetterExchanges()
-	for _, source := range g.deadLettering() {
-		_, delays := g.settings[source].Number("message-ttl")
-		for _, target := range g.targets(source) {
-			if (g.rests(target) || failedQueues[target]) && g.lasting(target) && (!delays || !g.hasOtherWaysIn(target, deadLetterExchanges)) {
+	for through, sources := range g.sources {
+		for _, target := range g.targets(through) {
+			receives := len(sources) > 1 || sources[0] != target
+			keeps := g.rests(target) || failedQueues[target]
+			if receives && keeps && (!through.delays || !g.hasOtherWaysIn(target, deadLetterExchanges)) {
 				g.parking[target] = true
 			}
 		}
 	}
 	for queue, keeps := range failedQueues { // perhaps no message has arrived yet, except by a replay
-		g.parking[queue] = g.parking[queue] || keeps && g.lasting(queue)
+		g.parking[queue] = g.parking[queue] || keeps
 	}
-	for queue := range g.failedQueuesOfWorkQueues() {
-		g.parking[queue] = g.parking[queue] || g.lasting(queue) && g.rests(queue)
+	for _, queue := range g.failedQueuesOfWorkQueues() {
+		g.parking[queue] = g.parking[queue] || g.rests(queue)
 	}
+	maps.DeleteFunc(g.parking, func(queue string, _ bool) bool { return !g.lasting(queue) })
 }
 
 // deadLetterExchanges returns the exchanges that queues dead-letter to. It leaves out the deliver exchanges of delayed
 // exchanges, because consumers work on the queues behind them.
 func (g graph) deadLetterExchanges() map[string]bool {
 	exchanges := map[string]bool{}
-	for _, source := range g.deadLettering() {
-		exchange, _ := g.settings[source].Text("dead-letter-exchange")
-		exchanges[exchange] = true
+	for through := range g.sources {
+		exchanges[through.exchange] = true
 	}
 	for _, d := range g.delayed {
 		delete(exchanges, d.DeliverExchange())
@@ -46,19 +48,13 @@ func (g graph) deadLetterExchanges() map[string]bool {
 
 // failedQueuesOfWorkQueues returns the queues that pipelines declare for work queues' failed messages, and the queues
 // that get such messages.
-func (g graph) failedQueuesOfWorkQueues() map[string]bool {
-	found := map[string]bool{}
-	for _, queue := range g.classicAndQuorum() {
-		if _, declared := g.declaresFailedQueue(queue); declared {
-			found[queue] = true
-		}
-	}
-	for _, n := range g.pipelines {
-		for _, b := range g.bindings[n.FailedRouteExchange()] {
-			if n.Parks(b) {
-				found[b.Destination] = true
-			}
-		}
+func (g graph) failedQueuesOfWorkQueues() []string {
+	found := where(g.classicOrQuorum, func(queue string) bool {
+		_, declared := g.declaresFailedQueue(queue)
+		return declared
+	})
+	for _, p := range g.pipelines {
+		found = append(found, g.parkedIn(p.Names)...)
 	}
 	return found
 }
@@ -73,9 +69,9 @@ func (g graph) rests(queue string) bool {
 // whether rejected messages come back to the queue.
 func (g graph) failedQueues() map[string]bool {
 	found := map[string]bool{}
-	for _, n := range g.pipelines {
-		exchange, _ := g.settings[n.FailedQueue()].Text("dead-letter-exchange")
-		found[n.FailedQueue()] = exchange == n.FailedExchange()
+	for _, p := range g.pipelines {
+		exchange, _ := g.settings[p.FailedQueue()].Text("dead-letter-exchange")
+		found[p.FailedQueue()] = exchange == p.FailedExchange()
 	}
 	for _, d := range g.delayed {
 		exchange, _ := g.settings[d.UnroutedQueue()].Text("dead-letter-exchange")
@@ -97,9 +93,9 @@ func (g graph) hasOtherWaysIn(queue string, exchanges map[string]bool) bool {
 
 // parkingGroups groups the parking queues that a setting empties, by the origin of the setting. Delayed exchanges have
 // their own rule for unrouted queues.
-func (g graph) parkingGroups(setting string, empties func(topology.Settings) bool) []group {
-	return g.byOrigin(slices.DeleteFunc(g.classicAndQuorum(), func(name string) bool {
-		return !g.parking[name] || g.isOfDelayedExchange(name) || !empties(g.settings[name])
+func (g graph) parkingGroups(setting string, empties func(topology.Settings) bool) []Finding {
+	return g.byOrigin(where(g.classicOrQuorum, func(name string) bool {
+		return g.parking[name] && !g.isOfDelayedExchange(name) && empties(g.settings[name])
 	}), setting)
 }
 
@@ -110,9 +106,9 @@ func emptiedAfter(setting, message, remedy string) func(graph, func(Finding)) {
 		return has
 	}
 	return func(g graph, report func(Finding)) {
-		for _, group := range g.parkingGroups(setting, isSet) {
-			after, _ := g.settings[group.queues[0]].Number(setting)
-			f := group.finding(fmt.Sprintf(message, queueList(group.queues), pipeline.FormatMilliseconds(after)), remedy)
+		for _, on := range g.parkingGroups(setting, isSet) {
+			after, _ := g.settings[on.queues[0]].Number(setting)
+			f := on.says(fmt.Sprintf(message, queueList(on.queues), pipeline.FormatMilliseconds(after)), remedy)
 			if after == 0 {
 				f.Severity = Error
 			}
@@ -122,8 +118,8 @@ func emptiedAfter(setting, message, remedy string) func(graph, func(Finding)) {
 }
 
 func limitedParking(g graph, report func(Finding)) {
-	for _, group := range g.parkingGroups("max-length", dropsOldest) {
-		report(group.finding(fmt.Sprintf(parkingLength, queueList(group.queues)), parkingLengthRemedy))
+	for _, on := range g.parkingGroups("max-length", dropsOldest) {
+		report(on.says(fmt.Sprintf(parkingLength, queueList(on.queues)), parkingLengthRemedy))
 	}
 }
 
@@ -133,10 +129,10 @@ func dropsOldest(s topology.Settings) bool {
 }
 
 func parkingWithDeliveryLimit(g graph, report func(Finding)) {
-	for _, group := range g.parkingGroups("delivery-limit", canReachLimit) {
-		limit, _, _ := g.settings[group.queues[0]].DeliveryLimit()
-		report(group.finding(
-			fmt.Sprintf(parkingLimit, queueList(group.queues), limit),
+	for _, on := range g.parkingGroups("delivery-limit", canReachLimit) {
+		limit, _, _ := g.settings[on.queues[0]].DeliveryLimit()
+		report(on.says(
+			fmt.Sprintf(parkingLimit, queueList(on.queues), limit),
 			fmt.Sprintf(parkingLimitRemedy, topology.UnreachableDeliveryLimit)))
 	}
 }
@@ -148,7 +144,7 @@ func canReachLimit(s topology.Settings) bool {
 
 // expiringRetryQueues finds queues that can expire while messages wait for their TTL.
 func expiringRetryQueues(g graph, report func(Finding)) {
-	for _, name := range g.deadLettering() {
+	for _, name := range g.dying {
 		ttl, waits := g.settings[name].Number("message-ttl")
 		expires, has := g.settings[name].Number("expires")
 		if !waits || !has || !g.lasting(name) || g.isOfDelayedExchange(name) {
@@ -158,6 +154,6 @@ func expiringRetryQueues(g graph, report func(Finding)) {
 		if expires <= ttl {
 			message += retryQueueExpiresFirst
 		}
-		report(onQueue(name, message, retryQueueExpiresRemedy))
+		report(about("queue", name).says(message, retryQueueExpiresRemedy))
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -15,7 +14,7 @@ import (
 // findPipelines recognizes a pipeline by its definition. If that is missing, it looks for the failed queue, and at the
 // alternate exchange of the return exchange. That is the dead-letter exchange with a worker, and the failed exchange
 // without one.
-func (g graph) findPipelines() []pipeline.Names {
+func (g graph) findPipelines() (all []retryPipeline) {
 	found := pipeline.Pipelines(g.vhost.Topology)
 	for exchange := range g.vhost.Exchanges {
 		name, isReturn := strings.CutSuffix(exchange, pipeline.Names("").ReturnExchange())
@@ -25,21 +24,35 @@ func (g graph) findPipelines() []pipeline.Names {
 			found = append(found, name)
 		}
 	}
-	var names []pipeline.Names
 	for _, name := range topology.Distinct(found) {
-		names = append(names, pipeline.Names(name))
+		p, _, err := pipeline.Defined(name, "", g.vhost.Topology)
+		if n := pipeline.Names(name); err != nil {
+			engine := pipeline.EngineByExchanges(n, g.alternates[n.ReturnExchange()], g.vhost.Exchanges[n.RetryExchange()])
+			p = pipeline.Pipeline{Name: name, Engine: engine}
+		}
+		all = append(all, retryPipeline{p.Names(), p, err == nil})
 	}
-	return names
+	return all
 }
 
-// read returns the pipeline from its definition. If that is unreadable, the exchanges determine the engine.
-func (g graph) read(n pipeline.Names) (p pipeline.Pipeline, defined bool) {
-	if p, defined = g.defined[n]; defined {
-		return p, true
+// retryPipeline is a pipeline in the vhost. If its definition is unreadable, only its engine is known, from its exchanges.
+type retryPipeline struct {
+	pipeline.Names
+	spec    pipeline.Pipeline
+	defined bool
+}
+
+func (p retryPipeline) finding(message, remedy string) Finding {
+	return about("pipeline", p.spec.Name).says(message, remedy)
+}
+
+// ofPipelines turns a check of one pipeline into a rule for all.
+func ofPipelines(find func(g graph, p retryPipeline, report func(Finding))) func(graph, func(Finding)) {
+	return func(g graph, report func(Finding)) {
+		for _, p := range g.pipelines {
+			find(g, p, report)
+		}
 	}
-	p = pipeline.Pipeline{Name: string(n)}
-	p.Engine = pipeline.EngineByExchanges(n, g.alternates[n.ReturnExchange()], g.vhost.Exchanges[n.RetryExchange()])
-	return p, false
 }
 
 // bound reports whether a binding certainly routes a message with the key from the exchange to the queue.
@@ -50,43 +63,44 @@ func (g graph) bound(exchange, queue string, k key) bool {
 }
 
 // unboundInboxes finds pipelines whose inbox is not bound, so that they retry nothing.
-func unboundInboxes(g graph, report func(Finding)) {
-	for _, n := range g.pipelines {
-		if p, _ := g.read(n); p.HasWorker() && !g.bound(n.DeadLetterExchange(), n.Inbox(), unknown) {
-			report(onPipeline(n, fmt.Sprintf(inboxUnbound, n.Inbox(), n.DeadLetterExchange(), n), runApply))
-		}
+func unboundInboxes(g graph, p retryPipeline, report func(Finding)) {
+	if p.spec.HasWorker() && !g.bound(p.DeadLetterExchange(), p.Inbox(), unknown) {
+		report(p.finding(fmt.Sprintf(inboxUnbound, p.Inbox(), p.DeadLetterExchange(), p.Names), runApply))
 	}
 }
 
 // unservedInboxes finds pipelines and delayed exchanges whose messages wait for a sidecar.
 func unservedInboxes(g graph, report func(Finding)) {
-	for _, n := range g.pipelines {
-		if p, _ := g.read(n); p.HasWorker() && g.known.Unserved[n.Inbox()] > 0 {
-			report(onPipeline(n, fmt.Sprintf(inboxUnserved, n.Inbox(), g.known.Unserved[n.Inbox()]), inboxUnservedRemedy))
+	check := func(of interface {
+		finding(message, remedy string) Finding
+	}, inbox string) {
+		if messages := g.known.Unserved[inbox]; messages > 0 {
+			report(of.finding(fmt.Sprintf(inboxUnserved, inbox, messages), inboxUnservedRemedy))
+		}
+	}
+	for _, p := range g.pipelines {
+		if p.spec.HasWorker() {
+			check(p, p.Inbox())
 		}
 	}
 	for _, d := range g.delayed {
-		if g.known.Unserved[d.Inbox()] > 0 {
-			report(d.finding(fmt.Sprintf(inboxUnserved, d.Inbox(), g.known.Unserved[d.Inbox()]), inboxUnservedRemedy))
-		}
+		check(d, d.Inbox())
 	}
 }
 
 // unboundFailedQueues finds pipelines that cannot park messages.
-func unboundFailedQueues(g graph, report func(Finding)) {
-	for _, n := range g.pipelines {
-		if !g.bound(n.FailedExchange(), n.FailedQueue(), unknown) {
-			report(onPipeline(n, fmt.Sprintf(failedUnbound, n.FailedQueue(), n.FailedExchange(), n), runApply))
-		}
+func unboundFailedQueues(g graph, p retryPipeline, report func(Finding)) {
+	if !g.bound(p.FailedExchange(), p.FailedQueue(), unknown) {
+		report(p.finding(fmt.Sprintf(failedUnbound, p.FailedQueue(), p.FailedExchange(), p.Names), runApply))
 	}
 }
 
 // unboundFailedQueuesOfWorkQueues finds declared failed queues of work queues that get no messages.
 func unboundFailedQueuesOfWorkQueues(g graph, report func(Finding)) {
-	for _, queue := range g.classicAndQuorum() {
+	for _, queue := range g.classicOrQuorum {
 		n, declared := g.declaresFailedQueue(queue)
-		if declared && !g.parksIn(n, queue) {
-			report(onQueue(queue, fmt.Sprintf(failedQueueUnbound, queue, n.FailedRouteExchange(), n), runApply))
+		if declared && !slices.Contains(g.parkedIn(n), queue) {
+			report(about("queue", queue).says(fmt.Sprintf(failedQueueUnbound, queue, n.FailedRouteExchange(), n), runApply))
 		}
 	}
 }
@@ -102,65 +116,61 @@ func (g graph) declaresFailedQueue(queue string) (pipeline.Names, bool) {
 	return "", false
 }
 
-// parksIn reports whether failed messages of one of the pipeline's work queues go to the queue.
-func (g graph) parksIn(n pipeline.Names, queue string) bool {
-	return slices.ContainsFunc(g.bindings[n.FailedRouteExchange()], func(b topology.Binding) bool {
-		return n.Parks(b) && b.Destination == queue
-	})
+// parkedIn lists the queues that get failed messages of single work queues.
+func (g graph) parkedIn(n pipeline.Names) (queues []string) {
+	for _, b := range g.bindings[n.FailedRouteExchange()] {
+		if n.Parks(b) {
+			queues = append(queues, b.Destination)
+		}
+	}
+	return queues
 }
 
 // unboundDelays finds retry queues that get no messages.
-func unboundDelays(g graph, report func(Finding)) {
-	for _, n := range g.pipelines {
-		p, defined := g.read(n)
-		for _, queue := range g.classicOrQuorum {
-			delay, isRetry := n.DelayOf(queue)
-			switch {
-			case !isRetry:
-			case p.HasWorker() && !g.bound(n.RetryExchange(), queue, known(pipeline.DelayKey(delay))):
-				report(onQueue(queue, fmt.Sprintf(delayUnbound, queue, n.RetryExchange(), pipeline.DelayKey(delay)), runApply))
-			case defined && !p.HasWorker() && slices.Contains(p.Waits(), delay) && !g.letsRejectedIn(n, delay):
-				report(onQueue(queue, fmt.Sprintf(rejectedUnbound, queue, n.RetryExchange(), n), runApply))
-			}
+func unboundDelays(g graph, p retryPipeline, report func(Finding)) {
+	for _, queue := range g.classicOrQuorum {
+		delay, isRetry := p.DelayOf(queue)
+		if !isRetry {
+			continue
+		}
+		getsRejected := slices.ContainsFunc(g.bindings[p.RetryExchange()], p.RejectedBinding(delay).Equal)
+		switch {
+		case p.spec.HasWorker() && !g.bound(p.RetryExchange(), queue, known(pipeline.DelayKey(delay))):
+			report(about("queue", queue).says(fmt.Sprintf(delayUnbound, queue, p.RetryExchange(), pipeline.DelayKey(delay)), runApply))
+		case p.defined && !p.spec.HasWorker() && slices.Contains(p.spec.Waits(), delay) && !getsRejected:
+			report(about("queue", queue).says(fmt.Sprintf(rejectedUnbound, queue, p.RetryExchange(), p.Names), runApply))
 		}
 	}
 }
 
-// letsRejectedIn reports whether rejected messages reach the retry queue of the delay.
-func (g graph) letsRejectedIn(n pipeline.Names, delay time.Duration) bool {
-	return slices.ContainsFunc(g.bindings[n.RetryExchange()], n.RejectedBinding(delay).Equal)
-}
-
 // attached lists the queues that dead-letter to the pipeline for a retry, except its own queues. If work queues delay
 // messages themselves, a queue that only parks in the failed queue does not count.
-func (g graph) attached(n pipeline.Names) []string {
-	p, _ := g.read(n)
-	return slices.DeleteFunc(g.deadLettering(), func(queue string) bool {
+func (g graph) attached(p retryPipeline) []string {
+	return where(g.dying, func(queue string) bool {
 		exchange, _ := g.settings[queue].Text("dead-letter-exchange")
 		_, delays := g.settings[queue].Text("delayed-retry-type")
-		parks := (exchange == n.FailedExchange() || exchange == n.FailedRouteExchange()) && !delays
-		return !p.DeadLettersTo(exchange) || n.OwnsQueue(queue) || parks
+		parks := (exchange == p.FailedExchange() || exchange == p.FailedRouteExchange()) && !delays
+		return p.spec.DeadLettersTo(exchange) && !p.OwnsQueue(queue) && !parks
 	})
 }
 
 // ineffectiveRetries finds work queues that the broker does not retry as their pipeline says. An argument, a policy or
 // an operator policy sets another value.
-func ineffectiveRetries(g graph, report func(Finding)) {
-	for n, p := range g.defined {
-		for _, queue := range g.returnedTo(p) {
-			if different := g.otherThan(p.BrokerKeys(queue), queue); len(different) > 0 {
-				report(onQueue(queue, fmt.Sprintf(retryIneffective, queue, n, strings.Join(different, ", ")), retryIneffectiveRemedy))
-			}
+func ineffectiveRetries(g graph, p retryPipeline, report func(Finding)) {
+	for _, queue := range g.returnedTo(p) {
+		if different := g.otherThan(p.spec.BrokerKeys(queue), queue); len(different) > 0 {
+			report(about("queue", queue).says(fmt.Sprintf(retryIneffective, queue, p.Names, strings.Join(different, ", ")), retryIneffectiveRemedy))
 		}
 	}
 }
 
-// returnedTo lists the work queues that dead-letter to the pipeline. A queue that another pipeline takes over does not.
-func (g graph) returnedTo(p pipeline.Pipeline) []string {
+// returnedTo lists the work queues that dead-letter to a pipeline with a definition. A queue that another pipeline takes
+// over does not.
+func (g graph) returnedTo(p retryPipeline) []string {
 	var queues []string
-	for _, b := range g.bindings[p.Names().ReturnExchange()] {
+	for _, b := range g.bindings[p.ReturnExchange()] {
 		exchange, _ := g.settings[b.Destination].Text("dead-letter-exchange")
-		if pipeline.AttachedBy(b) == p.Name && p.DeadLettersTo(exchange) {
+		if p.defined && pipeline.AttachedBy(b) == p.spec.Name && p.spec.DeadLettersTo(exchange) {
 			queues = append(queues, b.Destination)
 		}
 	}
@@ -171,7 +181,7 @@ func (g graph) returnedTo(p pipeline.Pipeline) []string {
 func (g graph) otherThan(keys topology.Arguments, queue string) []string {
 	var different []string
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		if value := inForce(g.settings[queue], key); value != keys[key] {
+		if value := g.settings[queue].InForce(key); value != keys[key] {
 			different = append(different, fmt.Sprintf("%s is %v instead of %v", key, cmp.Or(value, any("not set")), keys[key]))
 		}
 	}
@@ -179,38 +189,31 @@ func (g graph) otherThan(keys topology.Arguments, queue string) []string {
 }
 
 // unboundReturns finds work queues without a return binding whose messages take another route.
-func unboundReturns(g graph, report func(Finding)) {
-	for _, n := range g.pipelines {
-		p, _ := g.read(n)
-		for _, queue := range g.attached(n) {
-			k := known(pipeline.ReturnKey(queue))
-			if !g.bound(n.ReturnExchange(), queue, k) && !g.route(n.ReturnExchange(), k).nowhere {
-				message := fmt.Sprintf(returnUnbound, queue, n, n.ReturnExchange(), k) + p.Facts().Unbound
-				report(onQueue(queue, message, returnUnboundRemedy))
-			}
+func unboundReturns(g graph, p retryPipeline, report func(Finding)) {
+	for _, queue := range g.attached(p) {
+		k := known(pipeline.ReturnKey(queue))
+		if !g.bound(p.ReturnExchange(), queue, k) && !g.route(p.ReturnExchange(), k).nowhere {
+			message := fmt.Sprintf(returnUnbound, queue, p.Names, p.ReturnExchange(), k) + p.spec.Facts().Unbound
+			report(about("queue", queue).says(message, returnUnboundRemedy))
 		}
 	}
 }
 
 // lostReturns finds work queues whose messages cannot return.
-func lostReturns(g graph, report func(Finding)) {
-	for _, n := range g.pipelines {
-		for _, queue := range g.attached(n) {
-			k := known(pipeline.ReturnKey(queue))
-			if g.route(n.ReturnExchange(), k).nowhere {
-				report(onQueue(queue, fmt.Sprintf(returnNowhere, queue, n, n.ReturnExchange(), k), runApply))
-			}
+func lostReturns(g graph, p retryPipeline, report func(Finding)) {
+	for _, queue := range g.attached(p) {
+		k := known(pipeline.ReturnKey(queue))
+		if g.route(p.ReturnExchange(), k).nowhere {
+			report(about("queue", queue).says(fmt.Sprintf(returnNowhere, queue, p.Names, p.ReturnExchange(), k), runApply))
 		}
 	}
 }
 
 // unreadableDefinitions finds pipelines whose definition cannot be read. Another rule finds failed queues that are not
 // bound.
-func unreadableDefinitions(g graph, report func(Finding)) {
-	for _, n := range g.pipelines {
-		_, err := n.DefinitionPlace().Find(g.vhost.Topology)
-		if err != nil && g.bound(n.FailedExchange(), n.FailedQueue(), unknown) {
-			report(onPipeline(n, fmt.Sprintf(definitionUnreadable, n, err), definitionUnreadableRemedy))
-		}
+func unreadableDefinitions(g graph, p retryPipeline, report func(Finding)) {
+	_, err := p.DefinitionPlace().Find(g.vhost.Topology)
+	if err != nil && g.bound(p.FailedExchange(), p.FailedQueue(), unknown) {
+		report(p.finding(fmt.Sprintf(definitionUnreadable, p.Names, err), definitionUnreadableRemedy))
 	}
 }

@@ -26,16 +26,14 @@ func (g graph) wouldDeadLetter(queue string, policy topology.NamedPolicy) bool {
 // withoutDeadLetterExchange lists the queues without a dead-letter exchange that outlive their connection and
 // consumers.
 func (g graph) withoutDeadLetterExchange() []string {
-	return slices.DeleteFunc(g.classicAndQuorum(), func(name string) bool {
-		_, has := g.settings[name].Text("dead-letter-exchange")
-		return has || !g.lasting(name)
-	})
+	return where(g.classicOrQuorum, func(name string) bool { return !g.deadLetters(name) && g.lasting(name) })
 }
 
 // inapplicablePolicies finds policies with a dead-letter exchange that do not apply because they are for exchanges, or
 // because the queue's type does not support one of their keys.
 func inapplicablePolicies(g graph, report func(Finding)) {
-	members := map[Object][]string{}
+	type fault struct{ policy, why, remedy string }
+	members := map[fault][]string{}
 	for _, name := range g.withoutDeadLetterExchange() {
 		for _, policy := range g.settings[name].Inapplicable {
 			if g.wouldDeadLetter(name, policy) {
@@ -45,24 +43,23 @@ func inapplicablePolicies(g graph, report func(Finding)) {
 				if keys == "" {
 					why, remedy = policyForExchanges, policyForExchangesRemedy
 				}
-				origin := Object{"policy", policy.Name + "\x00" + why + "\x00" + remedy}
-				members[origin] = append(members[origin], name)
+				found := fault{policy.Name, why, remedy}
+				members[found] = append(members[found], name)
 				break
 			}
 		}
 	}
-	for _, group := range groupsOf(members) {
-		parts := strings.Split(group.object.Name, "\x00")
-		group.object.Name = parts[0]
-		report(group.finding(fmt.Sprintf(policyInapplicable, parts[0], queueList(group.queues), parts[1]), parts[2]))
+	for found, queues := range members {
+		message := fmt.Sprintf(policyInapplicable, found.policy, queueList(queues), found.why)
+		report(about("policy", found.policy, queues...).says(message, found.remedy))
 	}
 }
 
 // unreadablePolicies finds patterns that cannot be evaluated. No other rule considers their policies.
 func unreadablePolicies(g graph, report func(Finding)) {
 	for _, policy := range g.lookup.Unreadable() {
-		all := group{Object{"policy", policy.Name}, g.classicAndQuorum()}
-		report(all.finding(fmt.Sprintf(policyUnreadable, policy.Name, policy.Pattern), policyUnreadableRemedy))
+		message := fmt.Sprintf(policyUnreadable, policy.Name, policy.Pattern)
+		report(about("policy", policy.Name, g.classicOrQuorum...).says(message, policyUnreadableRemedy))
 	}
 }
 
@@ -75,20 +72,18 @@ var deadLetterKeys = []string{
 // tiedPolicies finds policies with the same priority if the choice affects dead letters. The broker can apply either of
 // them.
 func tiedPolicies(g graph, report func(Finding)) {
-	members := map[Object][]string{}
-	for _, name := range g.classicAndQuorum() {
+	members := map[[2]string][]string{}
+	for _, name := range g.classicOrQuorum {
 		policies := g.settings[name].Policies
 		for i := 1; i < len(policies) && policies[i].Priority == policies[0].Priority && g.lasting(name); i++ {
 			if g.tieMatters(name, policies[0], policies[i]) {
-				tie := Object{"policy", policies[0].Name + "\x00" + policies[i].Name}
+				tie := [2]string{policies[0].Name, policies[i].Name}
 				members[tie] = append(members[tie], name)
 			}
 		}
 	}
-	for _, group := range groupsOf(members) {
-		one, other, _ := strings.Cut(group.object.Name, "\x00")
-		group.object.Name = one
-		report(group.finding(fmt.Sprintf(policyTie, one, other, queueList(group.queues)), policyTieRemedy))
+	for tie, queues := range members {
+		report(about("policy", tie[0], queues...).says(fmt.Sprintf(policyTie, tie[0], tie[1], queueList(queues)), policyTieRemedy))
 	}
 }
 
@@ -103,25 +98,21 @@ func (g graph) tieMatters(queue string, a, b topology.NamedPolicy) bool {
 
 // shadowingPolicies finds policies that keep a dead-letter exchange from a queue, because only one policy applies.
 func shadowingPolicies(g graph, report func(Finding)) {
-	members := map[Object][]string{}
+	members := map[[2]string][]string{}
 	for _, name := range g.withoutDeadLetterExchange() {
 		policies := g.settings[name].Policies
-		if len(policies) < 2 {
-			continue
-		}
-		for _, weaker := range policies[1:] {
+		for _, weaker := range policies[min(1, len(policies)):] {
 			if weaker.Priority < policies[0].Priority && g.wouldDeadLetter(name, weaker) {
-				pair := Object{"policy", policies[0].Name + "\x00" + weaker.Name}
+				pair := [2]string{policies[0].Name, weaker.Name}
 				members[pair] = append(members[pair], name)
 				break
 			}
 		}
 	}
-	for _, group := range groupsOf(members) {
-		stronger, weaker, _ := strings.Cut(group.object.Name, "\x00")
-		group.object.Name = stronger
-		report(group.finding(
-			fmt.Sprintf(policyShadows, stronger, queueList(group.queues), weaker),
+	for pair, queues := range members {
+		stronger, weaker := pair[0], pair[1]
+		report(about("policy", stronger, queues...).says(
+			fmt.Sprintf(policyShadows, stronger, queueList(queues), weaker),
 			fmt.Sprintf(policyShadowsRemedy, weaker, stronger, weaker)))
 	}
 }

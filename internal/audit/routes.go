@@ -11,6 +11,8 @@ import (
 type routes struct {
 	// queues are those that can get the message. The value says whether one certainly gets it.
 	queues map[string]bool
+	// sure are those that certainly get it, in order. Only remembered routes have them.
+	sure []string
 	// nowhere means that no queue can get the message with any headers.
 	nowhere bool
 	// arrivals has the keys that messages come to each queue with. Some can be there twice.
@@ -25,6 +27,7 @@ func (g graph) route(exchange string, k key) routes {
 	r, followed := g.routes[at]
 	if !followed {
 		r = g.routeOnce(at)
+		r.sure = where(slices.Sorted(maps.Keys(r.queues)), func(queue string) bool { return r.queues[queue] })
 		g.routes[at] = r
 	}
 	return r
@@ -62,7 +65,7 @@ func (g graph) follow(at stop, into *routes) {
 			continue
 		}
 		strongest = max(strongest, match)
-		next := stop{b.Destination, at.key.narrow(g.keysThrough(b)), at.sure && match == yes}
+		next := stop{b.Destination, at.key.narrow(keysThrough(live.Type, b)), at.sure && match == yes}
 		if b.ToExchange {
 			g.follow(next, into)
 		} else {
@@ -120,11 +123,7 @@ func matches(exchange topology.Exchange, b topology.Binding, k key) answer {
 	return k.compare(keysThrough(exchange.Type, b))
 }
 
-// keysThrough returns the keys that a binding accepts.
-func (g graph) keysThrough(b topology.Binding) key {
-	return keysThrough(g.vhost.Exchanges[b.Source].Type, b)
-}
-
+// keysThrough returns the keys that a binding of an exchange of this type accepts.
 func keysThrough(kind string, b topology.Binding) key {
 	switch {
 	case kind == "direct" || b.Source == "":
@@ -135,9 +134,4 @@ func keysThrough(kind string, b topology.Binding) key {
 		return everything
 	}
 	return unknown
-}
-
-// sure lists the queues that certainly get the message.
-func (r routes) sure() []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(r.queues)), func(queue string) bool { return !r.queues[queue] })
 }

@@ -2,7 +2,10 @@ package audit_test
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -21,6 +24,11 @@ var shops = map[string]func(n int) topology.Vhost{
 	"fanout": func(n int) topology.Vhost {
 		return shopOf(n, "fanout", "direct", func(i int) (string, string) { return "", fmt.Sprint("order.", i) })
 	},
+	"a policy for all queues": func(n int) topology.Vhost {
+		v := shopOf(n, "direct", "direct", func(i int) (string, string) { return fmt.Sprint("order.", i), fmt.Sprint("order.", i) })
+		policy("all", "", 0, args{"dead-letter-exchange": "dead"})(&v)
+		return v
+	},
 }
 
 func shopOf(n int, shop, dead string, keys func(i int) (string, string)) topology.Vhost {
@@ -31,6 +39,26 @@ func shopOf(n int, shop, dead string, keys func(i int) (string, string)) topolog
 		all(classic(work, args{"x-dead-letter-exchange": "dead"}), classic(parked, nil), bind("shop", work, in), bind("dead", parked, out))(&v)
 	}
 	return v
+}
+
+// The effort for a vhost must grow only linearly with its size. Where many queues share a dead-letter exchange with many
+// queues behind it, their pairs must not count.
+//
+//nolint:paralleltest // measures
+func TestEffortGrowsWithTheVhost(t *testing.T) {
+	for name, shop := range shops {
+		taken := func(n int) uint64 {
+			v := shop(n)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			faultsIn(v)
+			runtime.ReadMemStats(&after)
+			return after.TotalAlloc - before.TotalAlloc
+		}
+		few, many := taken(100), taken(1000)
+		t.Logf("%s: %d bytes for 200 queues, %d for 2000", name, few, many)
+		require.Lessf(t, many, 30*few, "%s: quadratic growth would be 100", name)
+	}
 }
 
 func BenchmarkVhost(b *testing.B) {

@@ -13,8 +13,8 @@ func temporaryRoutes(g graph, report func(Finding)) {
 	if len(lasting.settings) == len(g.settings) && len(lasting.vhost.Exchanges) == len(g.vhost.Exchanges) {
 		return
 	}
-	through, parts := queuesBy{}, map[string][]string{}
-	for _, queue := range g.deadLettering() {
+	through, parts := map[string][]string{}, map[string][]string{}
+	for _, queue := range g.dying {
 		if s := g.settings[queue]; temporary(s.Transient, s.AutoDelete, s.Exclusive) != "" {
 			continue
 		}
@@ -29,9 +29,9 @@ func temporaryRoutes(g graph, report func(Finding)) {
 			through[listed(found)] = append(through[listed(found)], queue)
 		}
 	}
-	for _, found := range through.keys() {
-		for _, group := range g.byOrigin(through[found], "dead-letter-exchange") {
-			report(group.finding(fmt.Sprintf(routeTemporary, queueList(group.queues), found), routeTemporaryRemedy))
+	for found, queues := range through {
+		for _, on := range g.byOrigin(queues, "dead-letter-exchange") {
+			report(on.says(fmt.Sprintf(routeTemporary, queueList(on.queues), found), routeTemporaryRemedy))
 		}
 	}
 }

@@ -1,10 +1,6 @@
 package audit
 
-import (
-	"slices"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
-)
+import "github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 
 // trie has the bindings of a direct or topic exchange by the words of their binding keys.
 type trie struct {
@@ -50,25 +46,18 @@ func (t *trie) search(pattern []string, seen map[position]bool) (found []topolog
 		return nil
 	}
 	seen[position{t, len(pattern)}] = true
-	if len(pattern) == 0 {
-		found = slices.Clone(t.bindings)
-	} else {
-		found = t.searchWord(pattern, seen)
-	}
 	for left := len(pattern); left >= 0; left-- { // a "#" here matches any number of the pattern's words
 		found = append(found, t.next[anyWords].search(pattern[len(pattern)-left:], seen)...)
 	}
-	return found
-}
-
-// searchWord goes on with the first word of the pattern.
-func (t *trie) searchWord(pattern []string, seen map[position]bool) (found []topology.Binding) {
+	if len(pattern) == 0 {
+		return append(found, t.bindings...)
+	}
 	word, rest := pattern[0], pattern[1:]
 	if !wild(word) {
-		return append(t.next[word].search(rest, seen), t.next[anyWord].search(rest, seen)...)
+		return append(append(found, t.next[word].search(rest, seen)...), t.next[anyWord].search(rest, seen)...)
 	}
 	if word == anyWords {
-		found, rest = t.search(rest, seen), pattern
+		found, rest = append(found, t.search(rest, seen)...), pattern
 	}
 	for _, next := range t.next {
 		found = append(found, next.search(rest, seen)...)

@@ -164,24 +164,16 @@ func (x *Index) exits(queue string) []end {
 	arguments, matching := x.all.Queues[queue].Arguments, x.routing.Named(queue)
 	var exits []end
 	for _, exchange := range textsOf(arguments, matching, "dead-letter-exchange") {
-		if exchange == "" {
-			exits = append(exits, byDefaultExchange(arguments, matching)...)
-		} else {
+		if exchange != "" {
 			exits = append(exits, end{exchange, true})
+			continue
 		}
-	}
-	return exits
-}
-
-// byDefaultExchange returns the ends of dead letters for the default exchange. A policy that sets the key does not always apply.
-func byDefaultExchange(arguments topology.Arguments, matching []topology.NamedPolicy) []end {
-	const setting = "dead-letter-routing-key"
-	var exits []end
-	for _, key := range textsOf(arguments, matching, setting) {
-		exits = append(exits, end{key, false})
-	}
-	if len(textsOf(arguments, nil, setting)) == 0 {
-		exits = append(exits, byKey)
+		for _, key := range textsOf(arguments, matching, "dead-letter-routing-key") {
+			exits = append(exits, end{key, false})
+		}
+		if len(textsOf(arguments, nil, "dead-letter-routing-key")) == 0 { // a policy that sets the key does not always apply
+			exits = append(exits, byKey)
+		}
 	}
 	return exits
 }

@@ -242,7 +242,7 @@ func aboutPipeline(p, prior pipeline.Pipeline, queues []string) questions {
 		},
 		"BindingsThatGo": func(v topology.Vhost) any { return p.Effects(nil, v.Topology).Bindings },
 		"Dropped": func(v topology.Vhost) any {
-			return topology.DroppedDeadLetters(p.Effects(nil, v.Topology).Detached, p.Owned(v.Topology), topology.New(), v)
+			return topology.DroppedDeadLetters(p.Effects(nil, v.Topology).Detached, p.Owned(v.Topology), topology.New(), v, nil)
 		},
 	}
 }

@@ -38,7 +38,7 @@ func (c Center) With(objects topology.Topology) Center {
 func (x *Index) Near(c Center) topology.Vhost {
 	p := part{
 		Index: x, owners: map[string]bool{}, center: map[end]bool{}, throughPipelines: len(c.DelayedExchanges) > 0,
-		exchanges: map[string]topology.Exchange{}, queues: map[string]topology.Queue{}, bindings: map[int]bool{}, defined: map[string]bool{},
+		added: map[end]bool{}, bindings: map[int]bool{},
 		gathered: map[string]bool{}, followed: map[end]bool{}, supplied: map[end]bool{}, whole: map[end]bool{},
 	}
 	c = c.And(x.routedBy(c.Policies))
@@ -53,13 +53,18 @@ func (x *Index) Near(c Center) topology.Vhost {
 		p.center[end{exchange, true}] = true
 	}
 	for _, owner := range owners {
-		p.addOwner(owner)
+		for _, own := range p.belonging(owner) {
+			p.follow(own)
+		}
+		for _, queue := range p.covered[owner] {
+			p.supplyWhole(end{queue, false})
+		}
 	}
 	for at := range p.center {
 		p.follow(at)
 	}
 	for _, i := range x.everywhere {
-		p.addBinding(i)
+		p.bindings[i] = true
 	}
 	if p.followed[byKey] {
 		return x.all // a dead letter can go to any queue
@@ -105,30 +110,33 @@ type part struct {
 	// throughPipelines says that routes through other pipelines matter.
 	throughPipelines bool
 
-	exchanges map[string]topology.Exchange
-	queues    map[string]topology.Queue
-	bindings  map[int]bool
-	// defined are those whose definition was added.
-	defined map[string]bool
+	added    map[end]bool
+	bindings map[int]bool
 	// gathered are the owners, and followed, supplied and whole the objects, that the methods of such names have added.
 	gathered                  map[string]bool
 	followed, supplied, whole map[end]bool
 }
 
-// addOwner adds all that belongs to an owner, what its messages pass, and the queues that its policies cover.
-func (p *part) addOwner(name string) {
-	p.define(name)
-	for _, own := range p.belonging(name) {
-		p.follow(own)
-	}
-	for _, queue := range p.covered[name] {
-		p.supplyWhole(end{queue, false})
-	}
-}
-
+// vhost returns the objects that were added, with the definitions and policies of their owners.
 func (p *part) vhost() topology.Vhost {
-	found := p.all
-	found.Exchanges, found.Queues, found.Bindings = p.exchanges, p.queues, nil
+	found, defined := p.all, maps.Clone(p.owners)
+	found.Exchanges, found.Queues, found.Bindings = map[string]topology.Exchange{}, map[string]topology.Queue{}, nil
+	for at := range p.added {
+		if exchange, exists := p.all.Exchanges[at.name]; exists && at.exchange {
+			found.Exchanges[at.name] = exchange
+		}
+		if queue, exists := p.all.Queues[at.name]; exists && !at.exchange {
+			found.Queues[at.name] = queue
+		}
+		for _, owner := range prefixes(at.name) {
+			defined[owner] = true
+		}
+	}
+	for owner := range defined {
+		for _, i := range p.definitions[owner] {
+			p.bindings[i] = true
+		}
+	}
 	for _, i := range slices.Sorted(maps.Keys(p.bindings)) {
 		found.Bindings = append(found.Bindings, p.all.Bindings[i])
 	}
@@ -137,7 +145,7 @@ func (p *part) vhost() topology.Vhost {
 		return found
 	}
 	found.Policies = maps.Clone(p.shared)
-	for owner := range p.defined {
+	for owner := range defined {
 		maps.Copy(found.Policies, p.own[owner])
 	}
 	return found
@@ -173,7 +181,13 @@ func (p *part) supply(at end) {
 		p.gatherAll(prefixes(at.name))
 	}
 	for _, i := range p.to[at] {
-		p.supplyBy(i)
+		source := p.all.Bindings[i].Source
+		p.bindings[i] = true
+		p.supply(end{source, true})
+		// A key that only another binding of the exchange shows matters if this one accepts several.
+		if !acceptsOneKey(p.all.Exchanges[source].Type, p.all.Bindings[i]) {
+			p.addWhole(end{source, true})
+		}
 	}
 	if at.exchange {
 		for _, exchange := range p.alternateOf[at.name] {
@@ -202,16 +216,6 @@ func (p *part) gatherAll(owners []string) {
 	}
 }
 
-// supplyBy adds a binding with its exchange. A key that only another binding of the exchange shows matters if this one accepts several.
-func (p *part) supplyBy(binding int) {
-	p.addBinding(binding)
-	source := p.all.Bindings[binding].Source
-	p.supply(end{source, true})
-	if !acceptsOneKey(p.all.Exchanges[source].Type, p.all.Bindings[binding]) {
-		p.addWhole(end{source, true})
-	}
-}
-
 // acceptsOneKey reports whether a binding of an exchange of this type accepts only its own key.
 func acceptsOneKey(exchangeType string, b topology.Binding) bool {
 	wild := func(word string) bool { return word == "*" || word == "#" }
@@ -226,14 +230,14 @@ func (p *part) addWhole(at end) {
 	}
 	if at.exchange {
 		for _, i := range p.from[at.name] {
-			p.addBinding(i)
+			p.bindings[i] = true
 		}
 	}
 	for _, next := range p.nextTo(at) {
 		if next.exchange {
 			p.addWhole(next)
 		} else {
-			p.add(next)
+			p.added[next] = true
 		}
 	}
 }
@@ -256,8 +260,7 @@ func (p *part) nextTo(at end) []end {
 // enter adds an object, and reports whether this is the first time.
 func (p *part) enter(at end, entered map[end]bool) (first bool) {
 	first = !entered[at]
-	entered[at] = true
-	p.add(at)
+	entered[at], p.added[at] = true, true
 	return first
 }
 
@@ -269,34 +272,6 @@ func (p *part) ofOthers(at end) bool {
 	}
 	return p.pipelines[owner] && !p.owners[owner] && !p.center[at] && !p.throughPipelines
 }
-
-// add adds an object, and the definition of its owner.
-func (p *part) add(at end) {
-	exchange, exists := p.all.Exchanges[at.name]
-	queue, has := p.all.Queues[at.name]
-	switch {
-	case at.exchange && exists:
-		p.exchanges[at.name] = exchange
-	case !at.exchange && has:
-		p.queues[at.name] = queue
-	}
-	for _, name := range prefixes(at.name) {
-		p.define(name)
-	}
-}
-
-// define adds the definition of a pipeline or delayed exchange.
-func (p *part) define(owner string) {
-	if p.defined[owner] {
-		return
-	}
-	p.defined[owner] = true
-	for _, i := range p.definitions[owner] {
-		p.addBinding(i)
-	}
-}
-
-func (p *part) addBinding(i int) { p.bindings[i] = true }
 
 // prefixes returns a name and its beginnings that end before a dot.
 func prefixes(name string) []string {

@@ -120,7 +120,7 @@ func largestPart(d pipeline.Definition) (attribute, remedy string) {
 
 // CheckAttachment checks an attachment without a broker.
 func CheckAttachment(a pipeline.Attachment) []Problem {
-	problems := rules.CheckName(a.Pipeline)
+	problems := rules.Pipeline.CheckName(a.Pipeline)
 	for i := range problems {
 		problems[i].Path = Path{"pipeline"}
 	}

@@ -79,7 +79,7 @@ func checkTakeOver(place func(...any) Path, p pipeline.Names, name string, workQ
 			"Bindings of a queue that is taken over have arguments. Remove the queue from the other pipeline, "+
 			"then add it here. Messages that are rejected between the two applies are lost.", name)}
 	}
-	problems := rules.CheckName(from)
+	problems := rules.Pipeline.CheckName(from)
 	for i := range problems {
 		problems[i].Path = at
 	}

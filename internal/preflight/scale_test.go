@@ -129,7 +129,7 @@ func TestNothingIsOverlookedNearAPipeline(t *testing.T) {
 		return []any{
 			pipeline.Attached("p000", vhost.Topology), first.Effects(nil, vhost.Topology).Bindings,
 			topology.DeadLettersAtRisk(live, topology.New(), vhost, nil),
-			topology.DroppedDeadLetters([]string{"work.p000", "work.p001"}, live, topology.New(), vhost),
+			topology.DroppedDeadLetters([]string{"work.p000", "work.p001"}, live, topology.New(), vhost, nil),
 		}
 	}
 	require.Empty(t, cmp.Diff(destroyed(whole), destroyed(near)))

@@ -19,11 +19,11 @@ const (
 )
 
 // Words returns the kind as it appears in sentences.
-func (k FlowKind) Words() string {
-	if k == DelayedExchange {
+func (kind FlowKind) Words() string {
+	if kind == DelayedExchange {
 		return "delayed exchange"
 	}
-	return string(k)
+	return string(kind)
 }
 
 // MaxName is the maximum length of an exchange's or queue's name, in bytes (AMQP's short string).
@@ -46,13 +46,8 @@ func isDots(name string) bool { return name == "." || name == ".." }
 // NamesAreShort says why brokers refuse a name that is longer than [MaxName].
 const NamesAreShort = "names can have at most 255 bytes"
 
-// CheckDelayedExchangeName checks the name of a delayed exchange by itself.
-func CheckDelayedExchangeName(name string) []problem.Problem { return checkName(DelayedExchange, name) }
-
-// CheckName checks a pipeline's name by itself.
-func CheckName(name string) []problem.Problem { return checkName(Pipeline, name) }
-
-func checkName(kind FlowKind, name string) []problem.Problem {
+// CheckName checks the name of a pipeline or delayed exchange by itself.
+func (kind FlowKind) CheckName(name string) []problem.Problem {
 	at := problem.Path{"name"}
 	switch {
 	case name == "":

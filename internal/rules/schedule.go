@@ -67,7 +67,7 @@ func one(at problem.Path, summary, detail string, args ...any) []problem.Problem
 
 // CheckDelayedExchange checks the name and durations of a delayed exchange.
 func CheckDelayedExchange(name, maxDelay, precision string) []problem.Problem {
-	problems := slices.Concat(CheckDelayedExchangeName(name), CheckMaxDelay(maxDelay), CheckPrecision(precision, maxDelay))
+	problems := slices.Concat(DelayedExchange.CheckName(name), CheckMaxDelay(maxDelay), CheckPrecision(precision, maxDelay))
 	if len(problems) > 0 {
 		return problems // the other checks need valid durations
 	}

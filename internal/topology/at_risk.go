@@ -33,14 +33,15 @@ func lookups(queues []string, live, wanted Topology, vhost Vhost) (before, then 
 }
 
 // DroppedDeadLetters lists the queues that stay but lose their dead-letter exchange when an owner's objects change from
-// live to wanted. Brokers drop rejected messages there.
-func DroppedDeadLetters(queues []string, live, wanted Topology, vhost Vhost) []string {
+// live to wanted. Brokers drop rejected messages there. Others' policies do not count if they leave the queue at the same
+// time: leaving has their names.
+func DroppedDeadLetters(queues []string, live, wanted Topology, vhost Vhost, leaving map[string][]string) []string {
 	before, then, after := lookups(queues, live, wanted, vhost)
 	var dropped []string
 	for _, name := range queues {
+		now, next := before.Queue(name).without(leaving[name]), then.Queue(name).without(leaving[name])
 		_, stays := after.Queues[name]
-		_, had := before.Queue(name).Text("dead-letter-exchange")
-		next := then.Queue(name)
+		_, had := now.Text("dead-letter-exchange")
 		if _, has := next.Text("dead-letter-exchange"); stays && had && (!has || leadsToNothing(next, live, after)) {
 			dropped = append(dropped, name)
 		}
@@ -80,15 +81,12 @@ func matchingAny(policies map[string]Policy, names []string) map[string]Policy {
 	found := map[string]Policy{}
 	matcher := NewMatcher(policies)
 	for _, name := range names {
-		matching, _ := matcher.matching(name, always)
-		for _, p := range matching {
+		for _, p := range matcher.Named(name) {
 			found[p.Name] = p.Policy
 		}
 	}
 	return found
 }
-
-func always(Policy) bool { return true }
 
 // touched lists the quorum queues that a change can affect. A check of all queues against all policies of a vhost would
 // be slow.
@@ -107,8 +105,7 @@ func touched(live, wanted Topology, vhost Vhost) []string {
 		exchange, _ := queue.Arguments["x-dead-letter-exchange"].(string)
 		_, goes := changes.Delete.Exchanges[exchange]
 		_, owned := live.Queues[name]
-		matching, _ := policies.matching(name, always)
-		if goes || owned || len(matching) > 0 {
+		if goes || owned || len(policies.Named(name)) > 0 {
 			queues = append(queues, name)
 		}
 	}

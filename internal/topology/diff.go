@@ -56,8 +56,11 @@ func bindingsWithout(from, without []Binding) []Binding {
 	if len(without) < len(from) {
 		fewer = without
 	}
-	concerned := destinationsOf(fewer) // the other side can be a large vhost
-	leading := map[string][]Binding{}  // by destination, because a pipeline can have many bindings
+	concerned := map[string]bool{} // the other side can be a large vhost
+	for _, binding := range fewer {
+		concerned[binding.Destination] = true
+	}
+	leading := map[string][]Binding{} // by destination, because a pipeline can have many bindings
 	for _, binding := range without {
 		if concerned[binding.Destination] {
 			leading[binding.Destination] = append(leading[binding.Destination], binding)
@@ -66,14 +69,6 @@ func bindingsWithout(from, without []Binding) []Binding {
 	return slices.DeleteFunc(slices.Clone(from), func(binding Binding) bool {
 		return slices.ContainsFunc(leading[binding.Destination], binding.Equal)
 	})
-}
-
-func destinationsOf(bindings []Binding) map[string]bool {
-	found := map[string]bool{}
-	for _, b := range bindings {
-		found[b.Destination] = true
-	}
-	return found
 }
 
 // Equal reports whether two exchanges are the same.

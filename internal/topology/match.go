@@ -116,11 +116,6 @@ func (m Matcher) Named(name string) []NamedPolicy {
 	return found
 }
 
-// Exchange lists the policies that apply to an exchange, like Queue.
-func (m Matcher) Exchange(name string) (found, doubtful []NamedPolicy) {
-	return m.matching(name, Policy.MeantForExchanges)
-}
-
 func (m Matcher) matching(name string, meant func(Policy) bool) (found, doubtful []NamedPolicy) {
 	characters := bytewise(name)
 	for _, p := range m {
@@ -154,25 +149,19 @@ func NewLookup(vhost Vhost) Lookup {
 
 // Unreadable lists the policies whose patterns cannot be evaluated for every queue.
 func (l Lookup) Unreadable() []NamedPolicy {
+	var types []string // of the queues whose names are not ASCII
+	for name, queue := range l.vhost.Queues {
+		if !isASCII(name) && !slices.Contains(types, queue.Type) {
+			types = append(types, queue.Type)
+		}
+	}
 	var found []NamedPolicy
-	types := l.typesOfForeignNames()
 	for _, p := range slices.Concat(l.policies, l.operator) {
 		if p.pattern == nil || p.pattern.onlyASCII && slices.ContainsFunc(types, p.meant) {
 			found = append(found, p.NamedPolicy)
 		}
 	}
 	return found
-}
-
-// typesOfForeignNames returns the types of the queues whose names are not ASCII.
-func (l Lookup) typesOfForeignNames() []string {
-	var types []string
-	for name, queue := range l.vhost.Queues {
-		if !isASCII(name) && !slices.Contains(types, queue.Type) {
-			types = append(types, queue.Type)
-		}
-	}
-	return types
 }
 
 // Queue returns the settings of a queue. A policy whose pattern cannot be evaluated counts as not matching.
@@ -204,7 +193,7 @@ func (l Lookup) AlternateExchange(name string) (alternate string, has bool) {
 
 // AlternatePolicy finds the policy that gives an exchange its alternate exchange.
 func (l Lookup) AlternatePolicy(exchange string) (policy NamedPolicy, has bool) {
-	policies, _ := l.policies.Exchange(exchange)
+	policies, _ := l.policies.matching(exchange, Policy.MeantForExchanges)
 	if len(policies) == 0 {
 		return policy, false
 	}

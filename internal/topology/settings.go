@@ -77,14 +77,21 @@ func (s Settings) Values() Arguments {
 			maps.Copy(all, policies[0].Definition)
 		}
 	}
-	for key := range all {
-		if number, has := s.Number(key); has {
-			all[key] = number
-		} else if text, has := s.Text(key); has {
-			all[key] = text
-		}
+	for key, value := range all {
+		all[key] = cmp.Or(s.InForce(key), value)
 	}
 	return all
+}
+
+// InForce returns a string or number setting, or nil.
+func (s Settings) InForce(key string) any {
+	if text, is := s.Text(key); is {
+		return text
+	}
+	if number, is := s.Number(key); is {
+		return number
+	}
+	return nil
 }
 
 // Limits are the keys whose smaller value makes the broker drop messages, or delete queues, at once. A larger one is harmless.
@@ -127,6 +134,12 @@ func strongest(sorted []NamedPolicy) [][]NamedPolicy {
 		all = append(all, sorted[i:i+1])
 	}
 	return all
+}
+
+// without leaves out some policies.
+func (s Settings) without(policies []string) Settings {
+	s.Policies = slices.DeleteFunc(slices.Clone(s.Policies), func(p NamedPolicy) bool { return slices.Contains(policies, p.Name) })
+	return s
 }
 
 // PolicyOf returns the name of the policy that makes a string setting. It returns "" if an argument makes it or it is

@@ -118,6 +118,6 @@ func TestDroppedDeadLetters(t *testing.T) {
 	}
 	queues := []string{"stays", "detached", "deleted", "taken over", "by arguments", "not there"}
 	narrowed := Topology{Exchanges: live.Exchanges, Policies: map[string]Policy{"own": policy("^stays$", "own.dlx", 1)}}
-	require.Equal(t, []string{"detached"}, DroppedDeadLetters(queues, live, narrowed, vhost), "detached")
-	require.Equal(t, []string{"by arguments", "detached", "stays"}, DroppedDeadLetters(queues, live, Topology{}, vhost), "destroyed")
+	require.Equal(t, []string{"detached"}, DroppedDeadLetters(queues, live, narrowed, vhost, nil), "detached")
+	require.Equal(t, []string{"by arguments", "detached", "stays"}, DroppedDeadLetters(queues, live, Topology{}, vhost, nil), "destroyed")
 }

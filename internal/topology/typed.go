@@ -16,8 +16,6 @@ var numberKeys = []string{
 	"stream-filter-size-bytes", "stream-max-segment-size-bytes", "target-group-size",
 }
 
-const boolKey = "single-active-consumer"
-
 // Typed converts texts to the type that RabbitMQ accepts. Terraform makes texts of numbers in a map(any) or map(string).
 func Typed(arguments Arguments) Arguments {
 	typed := maps.Clone(arguments)
@@ -30,7 +28,7 @@ func Typed(arguments Arguments) Arguments {
 		if number, err := strconv.ParseInt(text, 10, 64); err == nil && slices.Contains(numberKeys, name) {
 			typed[key] = number
 		}
-		if boolean, err := strconv.ParseBool(text); err == nil && name == boolKey {
+		if boolean, err := strconv.ParseBool(text); err == nil && name == "single-active-consumer" {
 			typed[key] = boolean
 		}
 	}

@@ -34,7 +34,7 @@ func Validate(w pipeline.Worker) []problem.Problem {
 		checkVhost(w.Vhost),
 		rules.CheckDelays(w.Delays),
 		rules.CheckAttempts(problem.Path{"max_attempts"}, int64(w.MaxAttempts)),
-		rules.CheckName(w.Name),
+		rules.Pipeline.CheckName(w.Name),
 	)
 	if w.MaxAge != "" {
 		problems = append(problems, rules.CheckMaxAge(problem.Path{"max_age"}, w.MaxAge)...)

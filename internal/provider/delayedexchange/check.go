@@ -21,7 +21,7 @@ import (
 func (m model) Validate(context.Context) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if attribute.Known(m.Name) {
-		diags.Append(report.Errors(rules.CheckDelayedExchangeName(m.Name.ValueString()))...)
+		diags.Append(report.Errors(rules.DelayedExchange.CheckName(m.Name.ValueString()))...)
 	}
 	if attribute.Known(m.MaxDelay) {
 		diags.Append(report.Errors(rules.CheckMaxDelay(m.MaxDelay.ValueString()))...)

@@ -111,16 +111,10 @@ func (o owned[M, S, P]) warnOfLost(change apply.Change, prior S, next *S) diag.D
 // droppedDeadLetters lists the queues whose rejected messages are lost after a change that detaches them. It ignores other
 // owners' policies that leave the queue in this run.
 func droppedDeadLetters(run *configured.Provider, c apply.Change, queues []string) []string {
-	var dropped []string
+	leaving := map[string][]string{}
 	for _, queue := range queues {
 		going := run.Goes(configured.Policy, c.Vhost, queue, slices.Collect(maps.Keys(c.Live.Policies))...)
-		vhost := c.All
-		vhost.Policies = maps.Clone(vhost.Policies)
-		maps.DeleteFunc(vhost.Policies, func(name string, _ topology.Policy) bool {
-			_, own := c.Live.Policies[name]
-			return !own && slices.Contains(going, name)
-		})
-		dropped = append(dropped, topology.DroppedDeadLetters([]string{queue}, c.Live, c.Wanted, vhost)...)
+		leaving[queue] = slices.DeleteFunc(slices.Clone(going), func(name string) bool { _, own := c.Live.Policies[name]; return own })
 	}
-	return dropped
+	return topology.DroppedDeadLetters(queues, c.Live, c.Wanted, c.All, leaving)
 }

@@ -21,7 +21,7 @@ import (
 func (m model) Validate(ctx context.Context) diag.Diagnostics {
 	var diags diag.Diagnostics
 	if attribute.Known(m.Name) {
-		diags.Append(report.Errors(rules.CheckName(m.Name.ValueString()))...)
+		diags.Append(report.Errors(rules.Pipeline.CheckName(m.Name.ValueString()))...)
 	}
 	diags.Append(m.validateSchedule(ctx)...)
 	if attribute.FullyKnown(ctx, m.RetryOn) {

@@ -40,7 +40,7 @@ func validate(ctx context.Context, config tfsdk.Config) diag.Diagnostics {
 	var name types.String
 	diags := config.GetAttribute(ctx, path.Root("name"), &name)
 	if attribute.Known(name) {
-		diags.Append(report.Errors(rules.CheckName(name.ValueString()))...)
+		diags.Append(report.Errors(rules.Pipeline.CheckName(name.ValueString()))...)
 	}
 	return diags
 }
