@@ -184,6 +184,20 @@ func TestDetachedQueue(t *testing.T) {
 	}
 }
 
+// A binding to an exchange returns no messages to a queue of the same name, whether or not the pipeline has a definition.
+func TestBindingToAnExchangeAttachesNoQueue(t *testing.T) {
+	t.Parallel()
+	vhost := one(WorkQueue{Type: topology.Quorum}).Expand()
+	for i, b := range vhost.Bindings {
+		vhost.Bindings[i].ToExchange = b.RoutingKey == ReturnKey("work")
+	}
+	require.Empty(t, ForeignTo(topology.Vhost{Topology: vhost}, nil).OwnersOf("work"))
+	vhost.Bindings = slices.DeleteFunc(vhost.Bindings, func(b topology.Binding) bool { return DefinedBy(b) != "" })
+	for _, queue := range []string{"work", "orders.inbox"} {
+		require.Empty(t, ForeignTo(topology.Vhost{Topology: vhost}, nil).OwnersOf(queue))
+	}
+}
+
 func TestLeaving(t *testing.T) {
 	t.Parallel()
 	prior := Pipeline{Name: "orders", WorkQueues: map[string]WorkQueue{
