@@ -99,8 +99,8 @@ func (v *delayed) returned(m *message) step {
 }
 
 func (v *delayed) nacked(m *message) step {
-	v.log.Debug(deferredRefused, "exchange", m.route.Exchange, "message_id", m.delivery.MessageId)
 	if v.Action == delaying.Delay || v.SetAside {
+		v.log.Debug(deferredRefused, "exchange", m.route.Exchange, "message_id", m.delivery.MessageId)
 		return stepImpede
 	}
 	if v.Action == delaying.Refuse {

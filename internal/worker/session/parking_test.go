@@ -11,6 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+	spec "github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delaying"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 )
 
 func TestExchangeOfFailedQueuesIsClosed(t *testing.T) {
@@ -130,6 +133,25 @@ func TestManyRefusals(t *testing.T) {
 	if n := len(r.last); n > mostRefusing {
 		t.Errorf("%d remembered", n)
 	}
+}
+
+// events returns the flow of a delayed exchange, and its log.
+func events() (*Delaying, *bytes.Buffer) {
+	var log bytes.Buffer
+	e := delaying.NewExchange(spec.Worker{Version: 1, Name: "events", Vhost: "/", MaxDelay: "1h", Precision: "1s"})
+	handler := slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})
+	return NewDelaying(e, metrics.New("").Flow(e), slog.New(handler)), &log
+}
+
+// A message that a queue refused is kept only if it has no other way.
+func TestRefusedMessageIsLoggedAsKept(t *testing.T) {
+	t.Parallel()
+	f, log := events()
+	v := f.decided(delaying.Verdict{Action: delaying.Deliver})
+	require.Equal(t, stepSetAside, v.nacked(&message{}))
+	require.NotContains(t, log.String(), deferredRefused)
+	require.Equal(t, stepImpede, v.nacked(&message{}))
+	require.Contains(t, log.String(), deferredRefused)
 }
 
 func TestOnlyTraceContextIsLogged(t *testing.T) {
