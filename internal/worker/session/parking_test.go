@@ -154,6 +154,23 @@ func TestRefusedMessageIsLoggedAsKept(t *testing.T) {
 	require.Contains(t, log.String(), deferredRefused)
 }
 
+// A parked message can be found by its trace, however it was parked.
+func TestUndeliverableMessageIsLoggedWithItsTrace(t *testing.T) {
+	t.Parallel()
+	const trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	_, orders := detouring(t)
+	delays, log := events()
+	orders.parked.log = delays.log
+	for _, park := range []func(*amqp.Delivery, string, deadletter.Stamp) (Parked, Parked, error){orders.Park, delays.Park} {
+		log.Reset()
+		d := &amqp.Delivery{MessageId: "order-1", Headers: amqp.Table{"traceparent": trace}}
+		parked, _, err := park(d, "a uuid", deadletter.Stamp{Now: time.Now(), PublishID: "1", FrameMax: 131_072})
+		require.NoError(t, err)
+		parked.Done()
+		require.Contains(t, log.String(), "message_id=order-1 traceparent="+trace+"\n")
+	}
+}
+
 func TestOnlyTraceContextIsLogged(t *testing.T) {
 	t.Parallel()
 	const good = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
