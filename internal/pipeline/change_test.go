@@ -60,6 +60,21 @@ func TestPlannedIsTheVhostAfterTheApply(t *testing.T) {
 	require.Contains(t, vhost.Queues, "bills.inbox", "the listing was changed")
 }
 
+// A queue that is both a work queue and a failed queue is refused, always for the same reasons.
+func TestPlannedDoesNotDependOnTheOrderOfWorkQueues(t *testing.T) {
+	t.Parallel()
+	p := one(WorkQueue{})
+	p.WorkQueues = map[string]WorkQueue{}
+	for _, name := range []string{"a", "b", "c", "d"} {
+		p.WorkQueues["parks in "+name] = WorkQueue{Type: topology.Quorum, FailedQueue: name, ForeignFailedQueue: true}
+		p.WorkQueues[name] = WorkQueue{Type: topology.Quorum, Attach: AttachArguments}
+	}
+	planned := p.AfterApply(nil, topology.Vhost{Topology: topology.New()})
+	for _, name := range []string{"a", "b", "c", "d"} {
+		require.Equal(t, topology.Queue{Type: topology.Quorum, Arguments: p.DeadLetterArguments(name)}, planned.Queues[name])
+	}
+}
+
 // If another pipeline took a queue over, that pipeline's policy covers it. This pipeline leaves it alone, even while
 // its own messages can still return there.
 func TestQueueThatWasTakenOverIsLeftOut(t *testing.T) {
