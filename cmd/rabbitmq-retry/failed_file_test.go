@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,10 +17,12 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/certificates"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/test/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/test/terraformtest"
 )
 
 // queue opens raw connections to the failed queue.
@@ -247,4 +250,17 @@ func TestImportOfWhatIsTooLarge(t *testing.T) {
 	o.says(t, exitError, "failed import orders "+file+" --yes",
 		"imported 0 of 3 messages into orders.failed", tooLarge, "2 messages in the queue already")
 	o.holds(t, "orders.failed", 3)
+}
+
+// That no temporary file can be made is no fault of the command line: another attempt can help.
+func TestNoTemporaryFile(t *testing.T) {
+	t.Parallel()
+	for _, command := range []string{"failed export orders", "failed import orders -"} {
+		program := exec.CommandContext(t.Context(), "sh", "-c", `ulimit -n 3; exec "$0" `+command, terraformtest.BuildSidecar(t))
+		program.Env = []string{cli.EnvURI + "=amqp://localhost"}
+		output, err := program.CombinedOutput()
+		require.Error(t, err)
+		assert.Equal(t, exitError, program.ProcessState.ExitCode(), command)
+		contains(t, string(output), "a temporary file is needed: set TMPDIR to a writable folder")
+	}
 }

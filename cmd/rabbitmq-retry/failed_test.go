@@ -168,6 +168,7 @@ func TestFailedTexts(t *testing.T) {
 		"no time":     {"failed list orders --since 1h --until 2h", "--since 1h: must be earlier than the end, 2h"},
 		"no age":      {"failed replay orders --since 1h --older-than 2h --yes", "--since 1h: must be earlier than the end, 2h"},
 		"time":        {"failed list orders --since yesterday", `--since "yesterday": must be a time`},
+		"zone":        {"failed list orders --since 2026-11-22T01:00:00+24:00", `--since "2026-11-22T01:00:00+24:00": its zone must be less than 24 hours from UTC`},
 		"rate":        {"failed replay orders --all --rate fast", `--rate "fast": must be messages a second`},
 		"id":          {"failed replay orders --ids " + write(t, `{"id":"57f4"}`), `--ids, line 1: "57f4" is not an id`},
 		"column":      {"failed list orders --group-by color", `--group-by "color"`},

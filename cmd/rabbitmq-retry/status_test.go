@@ -30,8 +30,11 @@ func TestStatusOfADelayedExchange(t *testing.T) {
 	for bit := range 4 {
 		o.DeclareQueue(t, "events.delay.1s."+string(rune('0'+bit)), "quorum", nil)
 	}
-	o.tooLong(t, "next year", 365*24*time.Hour, time.Now())
+	failedAt := time.Now().Add(-time.Hour).UTC()
+	o.tooLong(t, "next year", 365*24*time.Hour, failedAt)
 	o.holds(t, level, 1)
+	o.holds(t, unrouted, 1)
+	o.prints(t, exitOK, "status --look --queue "+unrouted, "events.delay.unrouted  1      0          "+failedAt.Format("2006-01-02 15:04:05Z"))
 	o.holds(t, unrouted, 1)
 	config := write(t, `{"delayed_exchanges":[{"version":1,"name":"events","vhost":"`+o.Vhost+`","max_delay":"31s","precision":"1s"}]}`)
 

@@ -177,10 +177,12 @@ func (p Pipeline) AfterApply(prior *Pipeline, vhost topology.Vhost) topology.Vho
 			}
 			planned.Queues[name] = queue
 		}
-		if _, declared := planned.Queues[w.FailedQueue]; !declared && w.FailedQueue != "" {
-			queue := vhost.Queues[w.FailedQueue]
+	}
+	for _, name := range p.FailedQueues() {
+		if _, exists := planned.Queues[name]; !exists {
+			queue := vhost.Queues[name]
 			queue.Type = cmp.Or(queue.Type, topology.Classic) // not made yet; classic queues have no default limit
-			planned.Queues[w.FailedQueue] = queue
+			planned.Queues[name] = queue
 		}
 	}
 	return planned

@@ -60,6 +60,21 @@ func TestPlannedIsTheVhostAfterTheApply(t *testing.T) {
 	require.Contains(t, vhost.Queues, "bills.inbox", "the listing was changed")
 }
 
+// A queue that is both a work queue and a failed queue is refused, always for the same reasons.
+func TestPlannedDoesNotDependOnTheOrderOfWorkQueues(t *testing.T) {
+	t.Parallel()
+	p := one(WorkQueue{})
+	p.WorkQueues = map[string]WorkQueue{}
+	for _, name := range []string{"a", "b", "c", "d"} {
+		p.WorkQueues["parks in "+name] = WorkQueue{Type: topology.Quorum, FailedQueue: name, ForeignFailedQueue: true}
+		p.WorkQueues[name] = WorkQueue{Type: topology.Quorum, Attach: AttachArguments}
+	}
+	planned := p.AfterApply(nil, topology.Vhost{Topology: topology.New()})
+	for _, name := range []string{"a", "b", "c", "d"} {
+		require.Equal(t, topology.Queue{Type: topology.Quorum, Arguments: p.DeadLetterArguments(name)}, planned.Queues[name])
+	}
+}
+
 // If another pipeline took a queue over, that pipeline's policy covers it. This pipeline leaves it alone, even while
 // its own messages can still return there.
 func TestQueueThatWasTakenOverIsLeftOut(t *testing.T) {
@@ -181,6 +196,20 @@ func TestDetachedQueue(t *testing.T) {
 	require.Empty(t, ForeignTo(topology.Vhost{Topology: vhost}, nil).OwnersOf("work"))
 	for _, b := range vhost.Bindings {
 		require.Empty(t, AttachedBy(b), b)
+	}
+}
+
+// A binding to an exchange returns no messages to a queue of the same name, whether or not the pipeline has a definition.
+func TestBindingToAnExchangeAttachesNoQueue(t *testing.T) {
+	t.Parallel()
+	vhost := one(WorkQueue{Type: topology.Quorum}).Expand()
+	for i, b := range vhost.Bindings {
+		vhost.Bindings[i].ToExchange = b.RoutingKey == ReturnKey("work")
+	}
+	require.Empty(t, ForeignTo(topology.Vhost{Topology: vhost}, nil).OwnersOf("work"))
+	vhost.Bindings = slices.DeleteFunc(vhost.Bindings, func(b topology.Binding) bool { return DefinedBy(b) != "" })
+	for _, queue := range []string{"work", "orders.inbox"} {
+		require.Empty(t, ForeignTo(topology.Vhost{Topology: vhost}, nil).OwnersOf(queue))
 	}
 }
 

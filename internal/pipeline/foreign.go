@@ -43,16 +43,16 @@ func ForeignTo(vhost topology.Vhost, mine []string) Foreign {
 // undefined lists pipelines that lost only their definition: they still have a policy, and a binding that returns
 // messages to a queue. The remains of a deleted pipeline have no such binding.
 func undefined(defined map[string]bool, vhost topology.Topology) []string {
-	left := map[string]string{}
+	left := map[Names]bool{}
 	for name, policy := range vhost.Policies {
 		if of := OwnerOfPolicy(name, policy); of != "" && !defined[of] {
-			left[Names(of).ReturnExchange()] = of
+			left[Names(of)] = true
 		}
 	}
 	var names []string
 	for _, b := range vhost.Bindings {
-		if of, is := left[b.Source]; is && b.RoutingKey == ReturnKey(b.Destination) {
-			names = append(names, of)
+		if of, returns := ReturnedBy(b); returns && left[of] {
+			names = append(names, string(of))
 		}
 	}
 	return names
@@ -69,18 +69,15 @@ type QueueOwner struct {
 	Undefined bool
 }
 
-// returning finds the work queues of these pipelines in one pass, because a vhost has many of both.
+// returning finds the work queues of these pipelines, which are sorted, in one pass, because a vhost has many of both.
 func returning(pipelines []Names, defined map[string]bool, vhost topology.Topology) map[string][]QueueOwner {
-	exchanges, found := map[string]Names{}, map[string][]QueueOwner{}
-	for _, n := range pipelines {
-		exchanges[n.ReturnExchange()] = n
-	}
+	found := map[string][]QueueOwner{}
 	for _, b := range vhost.Bindings {
-		n, returns := exchanges[b.Source]
-		if returns && b.RoutingKey == ReturnKey(b.Destination) && !b.Equal(n.detachedBinding(b.Destination)) {
+		name := AttachedBy(b)
+		if _, is := slices.BinarySearch(pipelines, Names(name)); is {
 			from, _ := takenOverFrom(b)
 			found[b.Destination] = append(found[b.Destination], QueueOwner{
-				Pipeline: n, AsWorkQueue: true, TakesOverFrom: from, Undefined: !defined[string(n)],
+				Pipeline: Names(name), AsWorkQueue: true, TakesOverFrom: from, Undefined: !defined[name],
 			})
 		}
 	}

@@ -61,15 +61,11 @@ func WarnOfMaxAge(p pipeline.Pipeline) []Problem {
 
 // CheckLengths checks that brokers accept the names that the pipeline expands to.
 func CheckLengths(p pipeline.Pipeline) []Problem {
-	queues := p.OwnQueues()
+	own := topology.Topology{Exchanges: pipeline.ExpandExchanges(p), Queues: p.OwnQueues()}
 	for _, name := range p.FailedQueues() { // CheckFailedQueues checks them
-		delete(queues, name)
+		delete(own.Queues, name)
 	}
-	var problems []Problem
-	name := longestName(p.Names().ReturnExchange(), queues)
-	if detail := tooLong(p.Vhost, name, cmp.Or(queues[name].Type, p.QueueType)); detail != "" {
-		problems = append(problems, rules.NameTooLong(rules.Pipeline, name, detail))
-	}
+	problems := checkOwnLengths(rules.Pipeline, p.Vhost, own)
 	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
 		if detail := tooLong(p.Vhost, name, p.WorkQueues[name].Type); detail != "" && len(name) <= rules.MaxName { // see CheckWorkQueue
 			problems = append(problems, problem(Path{"work_queues", MapKey(name)}, "Name too long", "For the work queue %q, %s.", name, detail))
@@ -143,9 +139,8 @@ func CheckDelayedExchange(e delayed.Exchange) []Problem {
 	if problems := rules.CheckDelayedExchange(w.Name, w.MaxDelay, w.Precision); len(problems) > 0 {
 		return problems
 	}
-	name := longestName(e.Names().UnroutedQueue(), e.Expand().Queues)
-	if detail := tooLong(e.Vhost, name, topology.Quorum); detail != "" {
-		return []Problem{rules.NameTooLong(rules.DelayedExchange, name, detail)}
+	if problems := checkOwnLengths(rules.DelayedExchange, e.Vhost, e.Expand()); len(problems) > 0 {
+		return problems
 	}
 	if definition := e.Definition().String(); !stored.Fits(definition) {
 		return []Problem{problem(Path{"max_delay"}, "Definition too long",
@@ -154,10 +149,16 @@ func CheckDelayedExchange(e delayed.Exchange) []Problem {
 	return nil
 }
 
-// longestName returns the longest of the names. If none is longer, it returns the first.
-func longestName(first string, queues map[string]topology.Queue) string {
-	names := append([]string{first}, slices.Sorted(maps.Keys(queues))...)
-	return slices.MaxFunc(names, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
+// checkOwnLengths describes the longest of the names that brokers do not accept.
+func checkOwnLengths(kind rules.FlowKind, vhost string, own topology.Topology) []Problem {
+	names := slices.Concat(slices.Sorted(maps.Keys(own.Exchanges)), slices.Sorted(maps.Keys(own.Queues)))
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+	for _, name := range names {
+		if detail := tooLong(vhost, name, own.Queues[name].Type); detail != "" {
+			return []Problem{rules.NameTooLong(kind, name, detail)}
+		}
+	}
+	return nil
 }
 
 // Details of problems in a configuration.

@@ -281,6 +281,30 @@ func TestCheckLengths(t *testing.T) {
 	}
 }
 
+// Without a worker, an exchange can have the longest name. A quorum queue's name can be shorter and still too long with its vhost.
+func TestCheckLengthsWithoutAWorker(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ engine, vhost, tooLong string }{
+		{pipeline.EngineNative, "v", ".failed.route"},
+		{pipeline.EngineConsumer, "v", ".failed.route"},
+		{pipeline.EngineNative, "a-long-vhost", ".failed"},
+		{pipeline.EngineConsumer, "a-long-vhost", ".retry.1s"},
+	} {
+		p := one(pipeline.WorkQueue{Type: topology.Quorum})
+		p.Engine, p.Vhost = c.engine, c.vhost
+		most := 255 - len(c.tooLong)
+		if c.tooLong != ".failed.route" {
+			most -= len(c.vhost + "_")
+		}
+		p.Name = strings.Repeat("n", most)
+		require.Empty(t, CheckLengths(p), c)
+		p.Name += "n"
+		problems := CheckLengths(p)
+		require.Len(t, problems, 1, c)
+		require.Contains(t, problems[0].Detail, p.Name+c.tooLong+`"`, c)
+	}
+}
+
 // Terraform shows problems in the order of the list.
 func TestProblemsComeInTheOrderOfTheNames(t *testing.T) {
 	t.Parallel()

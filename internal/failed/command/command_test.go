@@ -1,6 +1,7 @@
 package command
 
 import (
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -17,6 +18,18 @@ func running() (options, *strings.Builder) {
 	var said strings.Builder
 	target := &operation.Target{Name: "orders.failed"}
 	return options{guarded: &operation.Run{Target: target}, target: target, terminal: terminal{err: &said}}, &said
+}
+
+// Where there is no terminal, a program often gets the null device. Nobody sees a question there.
+func TestNoQuestionToTheNullDevice(t *testing.T) {
+	t.Parallel()
+	o, said := running()
+	null, err := os.Open(os.DevNull)
+	require.NoError(t, err)
+	defer func() { _ = null.Close() }()
+	o.terminal.in = null
+	require.ErrorIs(t, o.terminal.ask(t.Context(), "Replay 1 message?"), errNobody)
+	require.Empty(t, said.String())
 }
 
 // A message that is too large is named so that it can be found. Many such messages leave the rest of the summary on the

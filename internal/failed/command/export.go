@@ -72,7 +72,6 @@ func (o *exportOptions) export(stdout output) error {
 		f, err = createFile("--file", o.keep)
 	} else {
 		f, err = temporary() // its content then goes to stdout
-		err = cli.Runtime(err)
 	}
 	if err != nil {
 		return err
@@ -121,8 +120,8 @@ func temporary() (f *os.File, err error) {
 	// An image with a read-only file system still has /dev/shm, in memory.
 	for _, folder := range []string{os.TempDir(), "/dev/shm"} {
 		if f, err = os.CreateTemp(folder, "rabbitmq-retry-*"); err == nil {
-			return f, os.Remove(f.Name())
+			return f, cli.Runtime(os.Remove(f.Name()))
 		}
 	}
-	return nil, fmt.Errorf("a temporary file is needed: set TMPDIR to a writable folder (%w)", err)
+	return nil, cli.RuntimeError{Err: fmt.Errorf("a temporary file is needed: set TMPDIR to a writable folder (%w)", err)}
 }

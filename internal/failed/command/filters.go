@@ -113,6 +113,9 @@ func moment(flag, text string, now time.Time) (time.Time, error) {
 		return time.Time{}, nil
 	}
 	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		if _, err := at.MarshalText(); err != nil { // Parse takes it, and the record of a run could not be written
+			return at, fmt.Errorf("%s %q: its zone must be less than 24 hours from UTC", flag, text)
+		}
 		return at, nil
 	}
 	ago, err := time.ParseDuration(text)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -169,7 +170,9 @@ func (s *Subject) Parking(queue string) {
 // ones exist, or else the exchanges that the user can see. Without a pipeline, the target's queue is the subject.
 func (c *Counting) Subjects(ctx context.Context, t *Target) (all []Subject) {
 	if t.Pipeline == "" {
-		return []Subject{{Target: t, Name: t.Name, queues: []QueueStatus{{Queue: t.Name, Role: Parks, kept: t.Delayed != ""}}}}
+		of := failed.UnroutedOf(t.Name)
+		kept := of != "" && c.exists(ctx, t, of.UnroutedExchange())
+		return []Subject{{Target: t, Name: t.Name, queues: []QueueStatus{{Queue: t.Name, Role: Parks, kept: kept}}}}
 	}
 	n, isPipeline, isDelayed := delayed.Names(t.Pipeline), t.Worker != nil, t.Delaying != nil
 	if !isPipeline && !isDelayed {

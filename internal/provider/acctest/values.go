@@ -110,7 +110,7 @@ func plainValue(value cty.Value) any {
 	case kind == cty.Bool:
 		return value.True()
 	case kind == cty.Number:
-		return value.AsBigFloat().String() // a text, since brokers have numbers where configurations can have texts
+		return json.Number(value.AsBigFloat().Text('f', -1)) // not a text, which Terraform tells from a number
 	case kind.IsListType(), kind.IsSetType(), kind.IsTupleType():
 		list := []any{}
 		for _, part := range value.AsValueSlice() {

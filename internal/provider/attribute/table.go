@@ -7,15 +7,38 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// Table describes an attribute that has a value of any type for each key.
-func Table(description string, also ...validator.Dynamic) schema.Attribute {
-	return schema.DynamicAttribute{Optional: true, MarkdownDescription: description, Validators: append(also, isTable{})}
+// Table describes an attribute that has a value of any type for each key. Arguments that the function reads equal are the same to a broker.
+func Table(description string, read func(types.Dynamic) topology.Arguments, also ...validator.Dynamic) schema.Attribute {
+	return schema.DynamicAttribute{
+		Optional: true, MarkdownDescription: description, Validators: append(also, isTable{}),
+		PlanModifiers: []planmodifier.Dynamic{keepsForm{read}},
+	}
+}
+
+// keepsForm plans no change if the configuration only has another form of what the state has. After an import, the state has
+// numbers where the configuration can have texts.
+type keepsForm struct {
+	read func(types.Dynamic) topology.Arguments
+}
+
+// Description describes the plan modifier.
+func (keepsForm) Description(context.Context) string { return "a number can be written as a text" }
+
+// MarkdownDescription describes the plan modifier.
+func (k keepsForm) MarkdownDescription(ctx context.Context) string { return k.Description(ctx) }
+
+// PlanModifyDynamic compares known values.
+func (k keepsForm) PlanModifyDynamic(ctx context.Context, req planmodifier.DynamicRequest, resp *planmodifier.DynamicResponse) {
+	if FullyKnown(ctx, req.PlanValue) && !req.StateValue.IsNull() && k.read(req.PlanValue).Equal(k.read(req.StateValue)) {
+		resp.PlanValue = req.StateValue
+	}
 }
 
 // isTable refuses a value without keys.

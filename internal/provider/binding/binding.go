@@ -231,7 +231,7 @@ func bindingSchema(context.Context) schema.Schema {
 				"queue", toExchange),
 			"routing_key": attribute.TextOr("",
 				"Routing key. Default: the empty text. A change makes the new binding first, and then deletes the old one."),
-			"arguments": attribute.Table("Arguments, such as `{ x-match = \"all\", type = \"order\" }`.",
+			"arguments": attribute.Table("Arguments, such as `{ x-match = \"all\", type = \"order\" }`.", attribute.UntypedArguments,
 				dynamicvalidator.ConflictsWith(path.MatchRoot("arguments_json"))),
 			"arguments_json": attribute.JSON("Arguments as JSON."),
 			"properties_key": attribute.ComputedString("The broker's identifier of the routing key and arguments."),

@@ -138,7 +138,7 @@ func exchangeSchema(context.Context) schema.Schema {
 			"durable":     attribute.Flag(true, "Whether the exchange survives a restart of the broker. Default: `true`."),
 			"auto_delete": attribute.Flag(false, "Whether the broker deletes the exchange once its last binding is gone. Default: `false`."),
 			"internal":    attribute.Flag(false, "Whether only bindings can publish to the exchange, and clients cannot. Default: `false`."),
-			"arguments":   attribute.Table("Arguments, such as `{ alternate-exchange = \"orders.unrouted\" }`."),
+			"arguments":   attribute.Table("Arguments, such as `{ alternate-exchange = \"orders.unrouted\" }`.", attribute.Arguments),
 			"id":          attribute.ComputedString("`<vhost>/<name>`, percent-encoded, as an import takes it."),
 		},
 		Blocks: map[string]schema.Block{

@@ -488,3 +488,44 @@ func TestAcc_BlocksInTerraform(t *testing.T) {
 	require.NotContains(t, tf.Run(t, "plan", "-no-color"), warning)
 	tf.Run(t, "destroy", "-auto-approve", "-no-color")
 }
+
+// After an import, the state has numbers where the configuration can have texts. In a map(any) with one text, all values are texts.
+func TestAcc_ImportOfNumbersThatAreConfiguredAsTexts(t *testing.T) {
+	t.Parallel()
+	acctest.Require(t)
+	b := brokertest.New(t)
+	tf := acctest.NewCLI(t, acctest.Quick())
+	tf.Write(t, "main.tf", terraformtest.Required+strings.ReplaceAll(`
+resource "rabbitmq_queue" "q" {
+  name      = "q"
+  vhost     = "VHOST"
+  arguments = { x-max-length = "10", x-single-active-consumer = "true" }
+}
+resource "rabbitmq_policy" "p" {
+  name       = "p"
+  vhost      = "VHOST"
+  pattern    = "^a"
+  apply_to   = "queues"
+  definition = tomap({ max-length = "10", overflow = "reject-publish" })
+}
+resource "rabbitmq_operator_policy" "p" {
+  name       = "p"
+  vhost      = "VHOST"
+  pattern    = "^a"
+  definition = { max-length = 10, expires = "1800000" }
+}
+`, "VHOST", b.Vhost))
+	b.DeclareQueue(t, "q", "quorum", map[string]any{"x-max-length": 10, "x-single-active-consumer": true})
+	for kind, definition := range map[string]map[string]any{
+		"policies":          {"max-length": 10, "overflow": "reject-publish"},
+		"operator-policies": {"max-length": 10, "expires": 1800000},
+	} {
+		b.Call(t, http.MethodPut, b.Path(kind, "p"), map[string]any{"pattern": "^a", "apply-to": "queues", "definition": definition}, nil)
+	}
+	for address, name := range map[string]string{"rabbitmq_queue.q": "q", "rabbitmq_policy.p": "p", "rabbitmq_operator_policy.p": "p"} {
+		tf.Run(t, "import", address, url.PathEscape(b.Vhost)+"/"+name)
+	}
+	printed, code := tf.Exit(t, "plan", "-detailed-exitcode", "-no-color")
+	require.Zero(t, code, printed)
+	tf.Run(t, "destroy", "-auto-approve", "-no-color")
+}

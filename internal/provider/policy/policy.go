@@ -203,8 +203,8 @@ func describe(kind, description, applyTo string, values ...string) schema.Schema
 			},
 			"apply_to": attribute.TextOneOf(values[0], applyTo, values...),
 			"priority": priority,
-			"definition": attribute.Table("Settings, such as `{ max-length = 100000, overflow = \"reject-publish\" }`. " +
-				"Required without a block `policy`."),
+			"definition": attribute.Table("Settings, such as `{ max-length = 100000, overflow = \"reject-publish\" }`. "+
+				"Required without a block `policy`.", attribute.Arguments),
 			"id": attribute.ComputedString("`<vhost>/<name>`, percent-encoded, as an import takes it."),
 		},
 		Blocks: map[string]schema.Block{

@@ -262,9 +262,10 @@ func queueSchema(context.Context) schema.Schema {
 			"vhost": entity.Vhost("queue"),
 			"type": attribute.TextOr(topology.Quorum, "Type: `quorum` (default), `classic` or `stream`. "+
 				"With a block `settings`, the argument `x-queue-type` decides, or the virtual host's default."),
-			"durable":       attribute.Flag(true, "Whether the queue survives a restart of the broker. Default: `true`."),
-			"auto_delete":   attribute.Flag(false, "Whether the broker deletes the queue once its last consumer is gone. Default: `false`."),
-			"arguments":     attribute.Table("Arguments, such as `{ x-max-length = 100000, x-overflow = \"reject-publish\" }`."),
+			"durable":     attribute.Flag(true, "Whether the queue survives a restart of the broker. Default: `true`."),
+			"auto_delete": attribute.Flag(false, "Whether the broker deletes the queue once its last consumer is gone. Default: `false`."),
+			"arguments": attribute.Table(
+				"Arguments, such as `{ x-max-length = 100000, x-overflow = \"reject-publish\" }`.", attribute.Arguments),
 			"force_destroy": attribute.ForceDestroy(),
 			"id":            attribute.ComputedString("`<vhost>/<name>`, percent-encoded, as an import takes it."),
 		},

@@ -31,7 +31,8 @@ func TestAcc_BadInputFailsAtPlanTime(t *testing.T) {
 		many = append(many, fmt.Sprintf("%q", fmt.Sprintf("%dms", i+1)))
 	}
 	// Terraform validates all resources before it plans any.
-	validated, planned := badInputs{Broker: b}, badInputs{Broker: b, config: "resource \"terraform_data\" \"later\" {}\n"}
+	later := "resource \"terraform_data\" \"later\" {}\n"
+	validated, planned := badInputs{Broker: b, config: later}, badInputs{Broker: b, config: later}
 	for name, c := range map[string]struct{ lines, says string }{
 		"no delays":               {`delays = []`, `on .* line .*delays = \[\].*at least one delay`},
 		"negative delay":          {`delays = ["5s", "-1s"]`, `delays = .*"-1s" is negative`},
@@ -44,6 +45,8 @@ func TestAcc_BadInputFailsAtPlanTime(t *testing.T) {
 		"age of zero":             {"delays = [\"5s\"]\n  max_age = \"0s\"", `max_age = "0s".*"0s" is not positive`},
 		"negative age":            {"delays = [\"5s\"]\n  max_age = \"-1h\"", `max_age = "-1h".*"-1h" is not positive`},
 		"age finer than 1ms":      {"delays = [\"5s\"]\n  max_age = \"10s5us\"", `max_age = .*finer than a millisecond`},
+		"one attempt later":       {"delays = split(\",\", terraform_data.later.id)\n  max_attempts = 1", `max_attempts = 1.*nothing is ever retried`},
+		"no age later":            {"delays = split(\",\", terraform_data.later.id)\n  max_age = \"soon\"", `max_age = "soon".*"soon" is not a duration`},
 		"one attempt for a queue": {"delays = [\"5s\"]\n  work_queues = { w = { max_attempts = 1 } }", `work_queues\["w"\].max_attempts: .*so 1 means that nothing is ever retried`},
 		"no attempt for a queue":  {"delays = [\"5s\"]\n  work_queues = { w = { max_attempts = 0 } }", `work_queues\["w"\].max_attempts: .*so 0 means that nothing is ever retried`},
 		"attempts of a queue":     {"delays = [\"5s\"]\n  work_queues = { w = { max_attempts = 2147483648 } }", `work_queues\["w"\].max_attempts: .*at most 2147483647`},

@@ -42,9 +42,6 @@ func (m model) Validate(ctx context.Context) diag.Diagnostics {
 
 func (m model) validateSchedule(ctx context.Context) diag.Diagnostics {
 	var diags diag.Diagnostics
-	if !attribute.Known(m.Delays) {
-		return nil
-	}
 	if attribute.Known(m.MaxAttempts) {
 		diags.Append(report.Errors(rules.CheckAttempts(problem.Path{"max_attempts"}, m.MaxAttempts.ValueInt64()))...)
 	}

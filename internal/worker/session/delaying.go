@@ -56,8 +56,7 @@ func (f *Delaying) Park(d *amqp.Delivery, why string, stamp deadletter.Stamp) (f
 	first = Parked{Route: f.config.Route(v), Publishing: publishing, Done: func() {
 		f.watch.Received()
 		f.watch.Refused(v.Reason)
-		f.parked.add(time.Now(), parkedAs{text: messageUnrouted, reason: v.Reason}, d,
-			"reason", v.Reason, "message_id", d.MessageId)
+		f.parked.add(time.Now(), parkedAs{text: messageUnrouted, reason: v.Reason}, d, details(d, "reason", v.Reason)...)
 	}}
 	second = first
 	v.SetAside = true
@@ -99,8 +98,8 @@ func (v *delayed) returned(m *message) step {
 }
 
 func (v *delayed) nacked(m *message) step {
-	v.log.Debug(deferredRefused, "exchange", m.route.Exchange, "message_id", m.delivery.MessageId)
 	if v.Action == delaying.Delay || v.SetAside {
+		v.log.Debug(deferredRefused, "exchange", m.route.Exchange, "message_id", m.delivery.MessageId)
 		return stepImpede
 	}
 	if v.Action == delaying.Refuse {
@@ -121,7 +120,7 @@ func (v *delayed) accepted(m *message, verbose bool) {
 	switch v.Action {
 	case delaying.Refuse:
 		v.watch.Refused(v.Reason)
-		v.parked.add(time.Now(), parkedAs{text: messageUnrouted, reason: v.Reason}, &m.delivery, details(m, "reason", v.Reason)...)
+		v.parked.add(time.Now(), parkedAs{text: messageUnrouted, reason: v.Reason}, &m.delivery, details(&m.delivery, "reason", v.Reason)...)
 		return
 	case delaying.Deliver:
 		v.watch.Delivered()
@@ -132,12 +131,12 @@ func (v *delayed) accepted(m *message, verbose bool) {
 		v.watch.Delayed()
 	}
 	if verbose { // else the line would be built for nothing
-		v.log.Debug("message sent on", details(m, "delay", v.Delay)...)
+		v.log.Debug("message sent on", details(&m.delivery, "delay", v.Delay)...)
 	}
 }
 
 func (v *delayed) left(m *message) {
 	v.watch.Refused(deadletter.ReasonMalformed)
 	v.parked.add(time.Now(), parkedAs{text: messageLeftUnrouted, reason: deadletter.ReasonMalformed}, &m.delivery,
-		details(m, "reason", m.unpublishable)...)
+		details(&m.delivery, "reason", m.unpublishable)...)
 }

@@ -115,9 +115,9 @@ const lateAfter = 10 * time.Second
 
 // details returns log attributes that identify a message. They never contain its body. Of its headers, they contain
 // only the traceparent, and the log handler quotes a publisher's text.
-func details(m *message, attributes ...any) []any {
-	attributes = append(attributes, "message_id", m.delivery.MessageId)
-	if parent := traceparent(m.delivery.Headers); parent != "" {
+func details(d *amqp.Delivery, attributes ...any) []any {
+	attributes = append(attributes, "message_id", d.MessageId)
+	if parent := traceparent(d.Headers); parent != "" {
 		attributes = append(attributes, "traceparent", parent)
 	}
 	return attributes

@@ -11,6 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+	spec "github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delaying"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/metrics"
 )
 
 func TestExchangeOfFailedQueuesIsClosed(t *testing.T) {
@@ -129,6 +132,42 @@ func TestManyRefusals(t *testing.T) {
 	}
 	if n := len(r.last); n > mostRefusing {
 		t.Errorf("%d remembered", n)
+	}
+}
+
+// events returns the flow of a delayed exchange, and its log.
+func events() (*Delaying, *bytes.Buffer) {
+	var log bytes.Buffer
+	e := delaying.NewExchange(spec.Worker{Version: 1, Name: "events", Vhost: "/", MaxDelay: "1h", Precision: "1s"})
+	handler := slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})
+	return NewDelaying(e, metrics.New("").Flow(e), slog.New(handler)), &log
+}
+
+// A message that a queue refused is kept only if it has no other way.
+func TestRefusedMessageIsLoggedAsKept(t *testing.T) {
+	t.Parallel()
+	f, log := events()
+	v := f.decided(delaying.Verdict{Action: delaying.Deliver})
+	require.Equal(t, stepSetAside, v.nacked(&message{}))
+	require.NotContains(t, log.String(), deferredRefused)
+	require.Equal(t, stepImpede, v.nacked(&message{}))
+	require.Contains(t, log.String(), deferredRefused)
+}
+
+// A parked message can be found by its trace, however it was parked.
+func TestUndeliverableMessageIsLoggedWithItsTrace(t *testing.T) {
+	t.Parallel()
+	const trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	_, orders := detouring(t)
+	delays, log := events()
+	orders.parked.log = delays.log
+	for _, park := range []func(*amqp.Delivery, string, deadletter.Stamp) (Parked, Parked, error){orders.Park, delays.Park} {
+		log.Reset()
+		d := &amqp.Delivery{MessageId: "order-1", Headers: amqp.Table{"traceparent": trace}}
+		parked, _, err := park(d, "a uuid", deadletter.Stamp{Now: time.Now(), PublishID: "1", FrameMax: 131_072})
+		require.NoError(t, err)
+		parked.Done()
+		require.Contains(t, log.String(), "message_id=order-1 traceparent="+trace+"\n")
 	}
 }
 

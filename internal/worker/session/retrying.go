@@ -198,7 +198,7 @@ func (v *retried) left(m *message) {
 }
 
 func (v *retried) details(m *message, first slog.Attr) []any {
-	return details(m, first, "work_queue", v.Letter.Queue, "attempts", v.Letter.Count)
+	return details(&m.delivery, first, "work_queue", v.Letter.Queue, "attempts", v.Letter.Count)
 }
 
 // Park implements [Flow].
@@ -214,7 +214,6 @@ func (f *Retrying) replacement(v deadletter.Verdict, d *amqp.Delivery, stamp dea
 	publishing, err := f.config.Publishing(v, d, stamp)
 	return Parked{Route: f.config.Route(v), Publishing: publishing, Done: func() {
 		f.watch.Received()
-		f.countParked(v, d, "reason", v.Reason, "work_queue", v.Letter.Queue, "attempts", v.Letter.Count,
-			"message_id", d.MessageId)
+		f.countParked(v, d, details(d, "reason", v.Reason, "work_queue", v.Letter.Queue, "attempts", v.Letter.Count)...)
 	}}, err
 }
