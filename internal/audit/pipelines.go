@@ -71,20 +71,18 @@ func unboundInboxes(g graph, p retryPipeline, report func(Finding)) {
 
 // unservedInboxes finds pipelines and delayed exchanges whose messages wait for a sidecar.
 func unservedInboxes(g graph, report func(Finding)) {
-	check := func(of interface {
-		finding(message, remedy string) Finding
-	}, inbox string) {
+	check := func(inbox string, finding func(message, remedy string) Finding) {
 		if messages := g.known.Unserved[inbox]; messages > 0 {
-			report(of.finding(fmt.Sprintf(inboxUnserved, inbox, messages), inboxUnservedRemedy))
+			report(finding(fmt.Sprintf(inboxUnserved, inbox, messages), inboxUnservedRemedy))
 		}
 	}
 	for _, p := range g.pipelines {
 		if p.spec.HasWorker() {
-			check(p, p.Inbox())
+			check(p.Inbox(), p.finding)
 		}
 	}
 	for _, d := range g.delayed {
-		check(d, d.Inbox())
+		check(d.Inbox(), d.finding)
 	}
 }
 

@@ -201,7 +201,8 @@ func (o *options) sayHidden(r operation.Look) {
 // hidden says which messages a look could not show.
 func hidden(r operation.Look) (lines []string) {
 	if r.Uncounted {
-		lines = append(lines, fmt.Sprintf("As far as seen, since no message came for some seconds. The number is not known: %v.", amqpconn.ErrNeedsConfigure))
+		lines = append(lines, fmt.Sprintf("As far as seen, since no message came for some seconds. The number is not known: %v.",
+			amqpconn.ErrNeedsConfigure))
 	}
 	if r.Consumers > 0 {
 		lines = append(lines, failed.Count(r.Consumers, "other consumer")+" can hold messages that cannot be seen.")
@@ -270,7 +271,7 @@ func (o *options) notFound(l operation.Look) error { return o.failed(l.NotFound(
 func (o *options) notBack(l transfer.Result) error {
 	switch {
 	case l.Uncounted:
-		return cli.RuntimeError{Err: fmt.Errorf("it is not known whether %q had more messages, and has those again that were read", o.target.Name)}
+		return cli.RuntimeError{Err: fmt.Errorf("it is not known whether %q had more messages, and has the read ones again", o.target.Name)}
 	case l.NotBack > 0:
 		return cli.RuntimeError{Err: fmt.Errorf("%s not back in %q", failed.Messages(l.NotBack), o.target.Name)}
 	case l.Vanished > 0:

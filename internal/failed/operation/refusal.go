@@ -127,9 +127,8 @@ func (r *Replay) awaitCalm(ctx context.Context, p transfer.Result) (came int, er
 		if r.absent = r.lacking(ctx, conn, p.Confirmed); r.absent == 0 && p.Refused == 0 {
 			return came, nil
 		}
-		count, err := r.queue().CountOver(ctx, conn)
-		uncounted := errors.Is(err, amqpconn.ErrNeedsConfigure)
-		if err != nil && !uncounted {
+		more, err := r.arrived(ctx, conn, p)
+		if err != nil {
 			return came, fmt.Errorf("count messages that came back: %w", err)
 		}
 		var inbox transfer.Count
@@ -137,7 +136,7 @@ func (r *Replay) awaitCalm(ctx context.Context, p transfer.Result) (came int, er
 			inbox, err = transfer.Queue{Name: r.Pipeline.Inbox()}.CountOver(ctx, conn)
 			waits = err == nil && inbox.Consumers > 0
 		}
-		if more := count.Ready + p.Confirmed + p.Vanished - r.ready; !uncounted && (more > came || inbox.Ready > 0) {
+		if more > came || inbox.Ready > 0 {
 			came, last = max(came, more), time.Now()
 		}
 		const poll = 50 * time.Millisecond // one count is not enough: a quorum queue seems empty while its leader is busy
@@ -150,6 +149,15 @@ func (r *Replay) awaitCalm(ctx context.Context, p transfer.Result) (came int, er
 			return came, ctx.Err()
 		}
 	}
+}
+
+// arrived is how many messages came into the queue, 0 if the broker tells no counts.
+func (r *Replay) arrived(ctx context.Context, conn amqpconn.Raw, p transfer.Result) (int, error) {
+	count, err := r.queue().CountOver(ctx, conn)
+	if errors.Is(err, amqpconn.ErrNeedsConfigure) {
+		return 0, nil
+	}
+	return count.Ready + p.Confirmed + p.Vanished - r.ready, err
 }
 
 // Back counts, by reason, the messages of this replay that are in the queue again, and others that full queues dropped since

@@ -137,6 +137,9 @@ func (c *Counting) status(ctx context.Context, s Subject, conn amqpconn.Raw, sta
 	if errors.Is(err, amqpconn.ErrNeedsConfigure) && c.Ask != nil {
 		count, err = c.Ask(ctx, s.Target.Vhost, status.Queue)
 	}
+	if errors.Is(err, transfer.ErrNoQueue) {
+		return s.missing(ctx, conn, status)
+	}
 	switch {
 	case errors.Is(err, amqpconn.ErrNeedsConfigure):
 		status.Note = fmt.Sprintf("not counted: %v, or give the address of the management API", amqpconn.ErrNeedsConfigure)
@@ -144,20 +147,6 @@ func (c *Counting) status(ctx context.Context, s Subject, conn amqpconn.Raw, sta
 	case errors.Is(err, transfer.ErrMayNotRead):
 		status.Note = needsRead(status.Queue)
 		return status, nil
-	case errors.Is(err, transfer.ErrNoQueue):
-		if status.Note = "does not exist"; !status.optional {
-			return status, nil
-		}
-		exchange := s.Target.Pipeline.DeadLetterExchange()
-		has, err := transfer.HasExchange(ctx, conn, exchange)
-		switch {
-		case errors.Is(err, transfer.ErrMayNotRead):
-			status.Note += fmt.Sprintf("; it is not known whether this pipeline has one; needs: read on %q", exchange)
-			return status, nil
-		case err == nil && !has:
-			return QueueStatus{}, nil
-		}
-		return status, err
 	case err != nil:
 		return status, err
 	}
@@ -169,6 +158,23 @@ func (c *Counting) status(ctx context.Context, s Subject, conn amqpconn.Raw, sta
 		status.DueBy = time.Now().Add(status.longest + time.Second).UTC().Truncate(time.Second)
 	}
 	return status, nil
+}
+
+// missing is the status of a queue that does not exist.
+func (s Subject) missing(ctx context.Context, conn amqpconn.Raw, status QueueStatus) (QueueStatus, error) {
+	if status.Note = "does not exist"; !status.optional {
+		return status, nil
+	}
+	exchange := s.Target.Pipeline.DeadLetterExchange()
+	has, err := transfer.HasExchange(ctx, conn, exchange)
+	switch {
+	case errors.Is(err, transfer.ErrMayNotRead):
+		status.Note += fmt.Sprintf("; it is not known whether this pipeline has one; needs: read on %q", exchange)
+		return status, nil
+	case err == nil && !has:
+		return QueueStatus{}, nil
+	}
+	return status, err
 }
 
 // look finds out when the first message failed. It skips queues that could delete a message after too many looks.

@@ -135,7 +135,8 @@ resource "rabbitmq_retry_pipeline" "orders" {
 				"severity": knownvalue.StringExact("warning"),
 				"rule":     knownvalue.StringExact("inbox-unserved"),
 				"message":  knownvalue.StringRegexp(regexp.MustCompile(`"orders.inbox" has no consumer`)),
-			})}))}},
+			})})),
+		}},
 	)
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 )
@@ -56,15 +57,15 @@ type refuser struct {
 // eachFrame passes frames until one side ends.
 func eachFrame(from io.Reader, pass func(frame []byte) error) {
 	for {
-		frame := make([]byte, frameHeader)
-		if _, err := io.ReadFull(from, frame); err != nil {
+		header := make([]byte, frameHeader)
+		if _, err := io.ReadFull(from, header); err != nil {
 			return
 		}
-		rest := make([]byte, binary.BigEndian.Uint32(frame[3:])+1)
+		rest := make([]byte, binary.BigEndian.Uint32(header[3:])+1)
 		if _, err := io.ReadFull(from, rest); err != nil {
 			return
 		}
-		if pass(append(frame, rest...)) != nil {
+		if pass(slices.Concat(header, rest)) != nil {
 			return
 		}
 	}
