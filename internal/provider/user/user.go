@@ -22,9 +22,7 @@ import (
 )
 
 // Resource is rabbitmq_user.
-var Resource = entity.Definition[model]{ResourceType: kind.ResourceType, Of: of}
-
-var kind = plain.ResourceType[user]{
+var Resource = plain.Define(plain.ResourceType[user]{
 	ResourceType: entity.ResourceType{
 		Type: "user", Name: configured.User, Common: true,
 		Parts:  []entity.Part{{Name: "name", Description: "Name of the user."}},
@@ -37,11 +35,7 @@ var kind = plain.ResourceType[user]{
 		return exists, err
 	},
 	Store: func(run *configured.Provider) plain.Store[user] { return store{run} },
-}
-
-func of(run *configured.Provider) entity.Resource[model] {
-	return users{plain.Resource[model, user, *model]{ResourceType: kind, Run: run}}
-}
+}, func(r plain.Resource[model, user, *model]) entity.Resource[model] { return users{r} })
 
 // users is the resource during one call from Terraform.
 type users struct {
