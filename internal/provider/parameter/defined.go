@@ -68,7 +68,7 @@ func (d defined[M, P]) Update(ctx context.Context, plan, state *M) diag.Diagnost
 	case err != nil:
 		return d.Failed("change", *plan, err)
 	case !exists:
-		return d.Failed("change", *plan, errGone)
+		return d.Failed("change", *plan, plain.ErrGone)
 	default:
 		d.keep(*planned, wanted, live)
 	}

@@ -270,7 +270,7 @@ func (u users) change(ctx context.Context, plan, state *model) (*user, error) {
 	case err != nil:
 		return nil, err
 	case !exists:
-		return nil, errGone
+		return nil, plain.ErrGone
 	case wanted.password != nil:
 		return &wanted, nil
 	}
@@ -291,7 +291,6 @@ func (u user) keeping(live broker.Account, password *string) (*user, error) {
 }
 
 var (
-	errGone       = errors.New("it was deleted after the plan. Plan again")
 	errNotRevoked = errors.New("this apply failed to create the same permissions as rabbitmq_permissions. Apply again")
 	errNoHash     = errors.New("the broker does not return the password's hash, and without it the change would clear the password: " +
 		"increase password_wo_version, or set password or password_hash")
