@@ -135,18 +135,6 @@ func TestAcc_MessageAtTheLastMomentKeepsAClassicQueue(t *testing.T) {
 	require.Equal(t, "late", string(m.Body))
 }
 
-func TestAcc_QueueIsDeletedByForce(t *testing.T) {
-	t.Parallel()
-	b := brokertest.New(t)
-	c := core("rabbitmq_queue", map[string]any{"name": "q", "vhost": b.Vhost, "force_destroy": true})
-	c.MustApply(t)
-	b.Publish(t, "", "q", amqp.Publishing{DeliveryMode: amqp.Persistent})
-	require.NoError(t, c.Destroy(t.Context()))
-	if status, _ := b.Request(t, http.MethodGet, b.Path("queues", "q"), nil); status != http.StatusNotFound {
-		t.Error(status)
-	}
-}
-
 // RabbitMQ refuses to look into a queue with a single active consumer, so its statistics prove that it is empty.
 func TestAccEveryRelease_QueueOfASingleActiveConsumerIsDeleted(t *testing.T) {
 	t.Parallel()
@@ -164,7 +152,7 @@ func TestAccEveryRelease_QueueOfASingleActiveConsumerIsDeleted(t *testing.T) {
 	}
 }
 
-// Force asks no question that could fail.
+// Force deletes messages, and asks no question that could fail.
 func TestAccEveryRelease_QueueIsDeletedByForceWithoutQuestions(t *testing.T) {
 	t.Parallel()
 	for name, hinder := range map[string]func(*testing.T, *brokertest.Broker, *acctest.Core){
@@ -183,7 +171,8 @@ func TestAccEveryRelease_QueueIsDeletedByForceWithoutQuestions(t *testing.T) {
 			b := brokertest.New(t)
 			c := core("rabbitmq_queue", map[string]any{"name": "q", "vhost": b.Vhost, "force_destroy": true})
 			c.MustApply(t)
-			brokertest.Eventually(t, func() error { return hasStatistics(t, b) })
+			b.Publish(t, "", "q", amqp.Publishing{DeliveryMode: amqp.Persistent})
+			acctest.AwaitCount(t, b, "q", 1)
 			hinder(t, b, c)
 			require.NoError(t, c.Destroy(t.Context()))
 		})

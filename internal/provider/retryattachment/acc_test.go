@@ -266,11 +266,8 @@ func TestAcc_WrongAttachments(t *testing.T) {
 	b := brokertest.New(t)
 	b.DeclareQueue(t, "work", "quorum", map[string]any{"x-max-length": 5})
 	for _, test := range []struct{ lines, said string }{
-		{`type = "stream"`, `must be one of: \["quorum" "classic"\]`},
-		{`attach = "magic"`, `must be one of: \["policy" "arguments"\]`},
 		{`attach = "arguments"`, `not declared for the pipeline`},
 		{`policy_priority = 0`, `must be at least 1`},
-		{`failed_queue = { declare = false }`, `attribute "name"\s+is\s+required`},
 		{`policy_definition_json = "x"`, `(?i)json`},
 		{`policy_definition_json = jsonencode({ "dead-letter-exchange" = "x" })`, `the pipeline sets it itself`},
 		{``, `dead_letter_strategy = "at-most-once"`},

@@ -11,7 +11,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
-	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
@@ -255,46 +254,6 @@ func TestAcc_RemovingADeclaredQueueThatHoldsMessagesIsRefused(t *testing.T) {
 	)
 }
 
-func TestAcc_RemovingDeclareKeepsTheQueue(t *testing.T) {
-	t.Parallel()
-	b := brokertest.New(t)
-	acceptQuickly(t, b,
-		resource.TestStep{Config: pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work.paid" = { declare = true } }`)},
-		resource.TestStep{Config: pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work.paid" = {} }`)},
-		resource.TestStep{
-			PreConfig: func() { there(t, b, true, "queues", "work.paid") },
-			Config:    pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work.paid" = {} }`),
-		},
-	)
-}
-
-// A queue that was re-created by hand cannot be repaired in place. It is kept while it has messages.
-func TestAcc_RepairOfAQueueThatHoldsMessagesIsRefused(t *testing.T) {
-	t.Parallel()
-	b := brokertest.New(t)
-	config := pipelineHCL(b, `delays = ["5s"]`)
-	accept(t, b,
-		resource.TestStep{Config: config},
-		resource.TestStep{
-			PreConfig: func() {
-				remade("orders.failed", map[string]any{"x-delivery-limit": 7})(t, b)
-				bound("orders.failed", "orders.failed", "", nil)(t, b)
-				b.Publish(t, "orders.failed", "k", persistent("parked"))
-			},
-			Config:      config,
-			ExpectError: regexp.MustCompile(`(?s)would lose messages.*orders\.failed: 1 message`),
-		},
-		resource.TestStep{
-			PreConfig: func() { takes(t, b, "orders.failed", "parked") },
-			Config:    config,
-			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{onlyDiffers{
-				"queues orders.failed", "bindings orders.failed -> orders.failed",
-				`bindings orders.failed -> orders.failed retry-definition='{"version":1,"delays":["5s"],"max_attempts":2,"retry_on":["rejected"]}'`,
-			}}},
-		},
-	)
-}
-
 // If an application publishes to a queue and consumes it, the queue's immutable arguments cannot change.
 func TestAcc_ChangingArgumentsOfAQueueInUseIsRefused(t *testing.T) {
 	t.Parallel()
@@ -447,27 +406,6 @@ func TestAccEveryRelease_OnlyWhatDrainsIsWaitedFor(t *testing.T) {
 			}
 		}
 	})
-}
-
-// A released queue keeps the argument of the pipeline that declared it. Later changes of the state do not affect the queue.
-func TestAcc_ReleasedQueueIsNeverDeleted(t *testing.T) {
-	t.Parallel()
-	tf := newCLI(t)
-	for _, workQueues := range []string{`work_queues = { "work" = { declare = true } }`, `work_queues = { "work" = { declare = false } }`} {
-		tf.applied(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, workQueues))
-	}
-	if output, code := tf.run(t, "state", "rm", address); code != 0 {
-		t.Fatal(output)
-	}
-	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`))
-	if output, code := tf.run(t, "import", "-input=false", address, importID(tf.Vhost, "orders")); code != 0 {
-		t.Fatal(output)
-	}
-	tf.apply(t)
-	tf.settled(t)
-	if status, _ := tf.Request(t, http.MethodGet, tf.Path("queues", "work"), nil); status != http.StatusOK {
-		t.Errorf("the queue that was released is gone: %d", status)
-	}
 }
 
 // A queue's arguments cannot change. If a released queue is declared again with other arguments, it is not replaced.

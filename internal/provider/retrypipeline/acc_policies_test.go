@@ -45,24 +45,6 @@ func TestAccEveryRelease_ShadowedPolicyHasToBeAccountedFor(t *testing.T) {
 	)
 }
 
-// A policy with a key that the release does not support for a queue's type does not apply to the queue.
-func TestAccEveryRelease_PolicyThatDoesNotApplyIsLeftAlone(t *testing.T) {
-	t.Parallel()
-	b := brokertest.New(t)
-	b.DeclareQueue(t, "work", "classic", nil)
-	inapplicable, applicable := map[string]any{"queue-leader-locator": "balanced"}, map[string]any{"max-in-memory-length": 9}
-	if b.VersionAtLeast("4.0") {
-		inapplicable, applicable = applicable, inapplicable
-	}
-	inapplicable["message-ttl"], applicable["message-ttl"] = 100_000, 100_000
-	config := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = { type = "classic" } }`)
-	putPolicy(t, b, "policies", "org", "^work$", 1, applicable)
-	acceptQuickly(t, b,
-		resource.TestStep{Config: config, ExpectError: regexp.MustCompile("Keys of another policy would no longer apply")},
-		resource.TestStep{PreConfig: func() { putPolicy(t, b, "policies", "org", "^work$", 1, inapplicable) }, Config: config},
-	)
-}
-
 // A policy of the pipeline can turn a length limit against the queue's publishers, or against other queues' retries.
 func TestAccEveryRelease_BoundedWorkQueues(t *testing.T) {
 	t.Parallel()
@@ -191,19 +173,5 @@ func TestAcc_AttachByArguments(t *testing.T) {
 			Config: config, ConfigPlanChecks: unchanged,
 		},
 		isImported(b),
-	)
-}
-
-// A pipeline has a policy. A user with only the tag management cannot write policies.
-func TestAccEveryRelease_WithoutPolicymaker(t *testing.T) {
-	t.Parallel()
-	b := brokertest.New(t)
-	withUser := as(b.User(t, "management", ".*", ".*", ".*"))
-	acceptQuickly(t, b,
-		resource.TestStep{Config: withUser + pipelineHCL(b, `delays = ["5s"]`), ExpectError: regexp.MustCompile(`(?s)cannot write policies.*management\s+policymaker`)},
-		resource.TestStep{
-			Config:      withUser + pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = { attach = "arguments", declare = true } }`),
-			ExpectError: regexp.MustCompile(`cannot write policies`),
-		},
 	)
 }

@@ -79,28 +79,6 @@ func TestAccEveryRelease_WorkQueueMovesWithoutAGap(t *testing.T) {
 	)
 }
 
-// A move in the wrong order fails with a remedy, and changes nothing.
-func TestAcc_WorkQueueMovesTheWrongWay(t *testing.T) {
-	t.Parallel()
-	b := vhostWith(t, "work")
-	has := `work_queues = { work = {} }`
-	takesOver := `work_queues = { work = { take_over_from = "old" } }`
-	fails := func(config, text string) resource.TestStep {
-		return resource.TestStep{Config: config, ExpectError: regexp.MustCompile(strings.ReplaceAll(text, " ", `\s+`))}
-	}
-	acceptQuickly(t, b,
-		resource.TestStep{Config: pipelineNamed(b, "old", has)},
-		fails(pipelineNamed(b, "old", has)+pipelineNamed(b, "new", has), `take_over_from = "old" here`),
-		fails(pipelineNamed(b, "old", has)+pipelineNamed(b, "new", `work_queues = { work = { take_over_from = "odl" } }`), `take_over_from = "old"`),
-		fails(pipelineNamed(b, "old", has)+pipelineNamed(b, "new", takesOver, `policy_priority = 500`), `policy_priority = 1000`),
-		resource.TestStep{Config: pipelineNamed(b, "old", has) + pipelineNamed(b, "new", takesOver)},
-		fails(pipelineNamed(b, "old", has)+pipelineNamed(b, "new", has), `has not been taken over yet`),
-		resource.TestStep{
-			Config: pipelineNamed(b, "old", has) + pipelineNamed(b, "new", takesOver), ConfigPlanChecks: unchanged,
-		},
-	)
-}
-
 // A pipeline with work queues is not replaced, whatever its lifecycle block says. A pipeline without work queues can be
 // replaced.
 func TestAcc_PipelineWithWorkQueuesIsNotReplaced(t *testing.T) {
