@@ -77,7 +77,7 @@ func (n needs) check(t *testing.T) {
 	o.failedExchange(t)
 	o.DeclareQueue(t, "quorum", "quorum", nil)
 	o.DeclareQueue(t, "classic", "classic", nil)
-	o.consume(t, "orders.inbox")
+	o.Consume(t, "orders.inbox", 0)
 	o.park(t, "exhausted", "order-1")
 	out, _ := o.run(t, exitOK, "failed export orders")
 	file, id := write(t, newIDs(out)), ""
@@ -164,7 +164,7 @@ func checkOperator(t *testing.T, command, line string, permissions pipeline.Perm
 	}
 	code := exitOK
 	if alive {
-		o.consume(t, "orders.inbox")
+		o.Consume(t, "orders.inbox", 0)
 	} else if command == "status" {
 		code = exitFound
 	}

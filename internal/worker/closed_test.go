@@ -55,7 +55,7 @@ func TestMissingExchangeStopsOnlyWhatGoesThere(t *testing.T) {
 				failed.awaitAtLeast(t, 20)
 				p.awaitBacklog(t, r.running, 180)
 			}
-			p.apply(t, p.spec.Expand())
+			p.Create(t, p.spec.Expand())
 			p.grant(t, r.user, all)
 			created.awaitAtLeast(t, 180)
 			failed.awaitAtLeast(t, 20)
@@ -77,7 +77,7 @@ func TestExchangeThatIsBackBeforeItsBindings(t *testing.T) {
 	p.awaitBacklog(t, r, 20)
 	p.set(t, "PUT", p.Path("exchanges", "orders.retry"), map[string]any{"type": "direct", "durable": true})
 	time.Sleep(4 * time.Second) // longer than the worker waits before it tries again
-	p.apply(t, p.spec.Expand())
+	p.Create(t, p.spec.Expand())
 	created.awaitAtLeast(t, 20)
 	p.expectSettled(t, r, created)
 	p.expectEmpty(t, "orders.failed")

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/stretchr/testify/require"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/test/brokertest"
 )
 
@@ -24,7 +25,7 @@ func TestAccEveryRelease_FailedCreateLeavesNothing(t *testing.T) {
 			ExpectError: regexp.MustCompile(`(?s)Cannot create the pipeline.*orders\.retry\.5s.*401`),
 		},
 		resource.TestStep{
-			PreConfig: func() { require.NoError(t, nothingLeft(t, b)) },
+			PreConfig: func() { require.NoError(t, acctest.NothingLeft(t, b)) },
 			Config:    pipelineHCL(b, `delays = ["5s"]`),
 		},
 	)
@@ -68,7 +69,7 @@ func TestAccEveryRelease_MissingVhostAndMissingQueueAreErrorsBeforeAnythingIsCre
 			ExpectError: regexp.MustCompile(`(?s)Work queues do not exist.*work\.a.*work\.b`),
 		},
 		resource.TestStep{
-			PreConfig: func() { require.NoError(t, nothingLeft(t, b)) },
+			PreConfig: func() { require.NoError(t, acctest.NothingLeft(t, b)) },
 			Config:    pipelineHCL(b, `delays = ["5s"]`),
 		},
 	)
@@ -103,7 +104,7 @@ func TestAcc_TwoResourcesOfOneName(t *testing.T) {
 
 func TestAcc_ReplacementOfNameAndType(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work")
+	b := brokertest.WithQueues(t, "work")
 	work := "work_queues = { work = {} }\n  force_destroy = true"
 	replaced := resource.ConfigPlanChecks{
 		PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, plancheck.ResourceActionReplace)},
@@ -120,7 +121,7 @@ func TestAcc_ReplacementOfNameAndType(t *testing.T) {
 // would have, and creates nothing. It succeeds once the configuration has the policy's keys.
 func TestAcc_ShadowedPolicyMadeByTheSameApply(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work")
+	b := brokertest.WithQueues(t, "work")
 	remove := func() { b.Request(t, http.MethodDelete, b.Path("policies", "made"), nil) }
 	config := func(serial int, lines ...string) string {
 		return fmt.Sprintf(`
@@ -138,7 +139,7 @@ resource "terraform_data" "policy" {
 		resource.TestStep{
 			PreConfig: func() {
 				remove()
-				require.NoError(t, nothingLeft(t, b))
+				require.NoError(t, acctest.NothingLeft(t, b))
 			},
 			Config: config(2, `work_queues = { work = { policy_definition_json = jsonencode({ "delivery-limit" = 9 }) } }`),
 		},

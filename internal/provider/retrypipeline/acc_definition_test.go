@@ -62,7 +62,7 @@ func TestAcc_DamagedDefinition(t *testing.T) {
 // A newer release manages the pipeline. This one reads its definition if it can, and never replaces or deletes it.
 func TestAcc_DefinitionOfANewerRelease(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work")
+	b := brokertest.WithQueues(t, "work")
 	at := map[string]any{"name": "orders", "vhost": b.Vhost, "delays": []any{"5s"}}
 	p := &acctest.Core{Type: "rabbitmq_retry_pipeline", Config: at, Times: acctest.Quick()}
 	p.MustApply(t)
@@ -161,7 +161,7 @@ func workerHas(age knownvalue.Check, attempts map[string]knownvalue.Check) state
 // that an apply repairs.
 func TestAcc_MaxAgeAndAttemptsOfAQueue(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work", "work.b", "work.c")
+	b := brokertest.WithQueues(t, "work", "work.b", "work.c")
 	plain := pipelineHCL(b, `delays = ["5s", "30s"]`, `work_queues = { work = {}, "work.b" = {}, "work.c" = {} }`)
 	limited := pipelineHCL(b, `delays = ["5s", "30s"]`, `max_age = "60m"`,
 		`work_queues = { work = { max_attempts = 2 }, "work.b" = { max_attempts = 9 }, "work.c" = {} }`)

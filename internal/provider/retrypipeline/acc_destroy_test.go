@@ -23,21 +23,18 @@ import (
 
 func TestAcc_ForceDestroyDeletesWhatIsHeld(t *testing.T) {
 	t.Parallel()
-	for _, queueType := range []string{"quorum", "classic"} {
-		t.Run(queueType, func(t *testing.T) {
-			t.Parallel()
-			b := brokertest.New(t)
-			b.DeclareQueue(t, "work", queueType, nil)
-			config := pipelineHCL(b, `delays = ["1h"]`, `queue_type = "`+queueType+`"`, `force_destroy = true`, `work_queues = { "work" = { type = "`+queueType+`" } }`)
-			accept(t, b,
-				resource.TestStep{Config: config},
-				resource.TestStep{PreConfig: func() {
-					b.Publish(t, "orders.failed", "", persistent("parked"))
-					b.Publish(t, "orders.retry", "delay:1h", persistent("waiting"))
-				}, RefreshState: true},
-			)
-		})
-	}
+	brokertest.QueueTypes(t, func(t *testing.T, queueType string) {
+		b := brokertest.New(t)
+		b.DeclareQueue(t, "work", queueType, nil)
+		config := pipelineHCL(b, `delays = ["1h"]`, `queue_type = "`+queueType+`"`, `force_destroy = true`, `work_queues = { "work" = { type = "`+queueType+`" } }`)
+		accept(t, b,
+			resource.TestStep{Config: config},
+			resource.TestStep{PreConfig: func() {
+				b.Publish(t, "orders.failed", "", persistent("parked"))
+				b.Publish(t, "orders.retry", "delay:1h", persistent("waiting"))
+			}, RefreshState: true},
+		)
+	})
 }
 
 // A destroy with a timeout continues as soon as the remaining messages are gone.
@@ -144,28 +141,25 @@ func TestAcc_WaitThatIsKnownLater(t *testing.T) {
 
 func TestAccEveryRelease_DestroyRefusesWhileTheFailedQueueHoldsMessages(t *testing.T) {
 	t.Parallel()
-	for _, queueType := range []string{"quorum", "classic"} {
-		t.Run(queueType, func(t *testing.T) {
-			t.Parallel()
-			b := vhostWith(t, "work")
-			config := pipelineHCL(b, `delays = ["5s"]`, fmt.Sprintf("queue_type = %q", queueType), `work_queues = { "work" = {} }`)
-			accept(t, b,
-				resource.TestStep{Config: config},
-				resource.TestStep{
-					PreConfig:   func() { b.Publish(t, "orders.failed", "k", persistent("parked")) },
-					Config:      config,
-					Destroy:     true,
-					ExpectError: regexp.MustCompile(`(?s)would lose messages.*orders\.failed: 1 message`),
-				},
-				// All objects are back.
-				resource.TestStep{Config: config, ConfigPlanChecks: unchanged},
-				resource.TestStep{
-					PreConfig: func() { takes(t, b, "orders.failed", "parked") },
-					Config:    config,
-				},
-			)
-		})
-	}
+	brokertest.QueueTypes(t, func(t *testing.T, queueType string) {
+		b := brokertest.WithQueues(t, "work")
+		config := pipelineHCL(b, `delays = ["5s"]`, fmt.Sprintf("queue_type = %q", queueType), `work_queues = { "work" = {} }`)
+		accept(t, b,
+			resource.TestStep{Config: config},
+			resource.TestStep{
+				PreConfig:   func() { b.Publish(t, "orders.failed", "k", persistent("parked")) },
+				Config:      config,
+				Destroy:     true,
+				ExpectError: regexp.MustCompile(`(?s)would lose messages.*orders\.failed: 1 message`),
+			},
+			// All objects are back.
+			resource.TestStep{Config: config, ConfigPlanChecks: unchanged},
+			resource.TestStep{
+				PreConfig: func() { takes(t, b, "orders.failed", "parked") },
+				Config:    config,
+			},
+		)
+	})
 }
 
 // Messages that a full queue has refused wait for that queue, and would be lost.
@@ -205,7 +199,7 @@ func TestAccEveryRelease_DestroyRefusesWhileAQueueRefusesMessages(t *testing.T) 
 // A quorum work queue holds dead letters that their target does not accept. Deleting its policy would delete them.
 func TestAccEveryRelease_DetachAndDestroyRefuseWhileAWorkQueueHoldsDeadLetters(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work")
+	b := brokertest.WithQueues(t, "work")
 	attached := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = {} }`)
 	accept(t, b,
 		resource.TestStep{Config: attached},
@@ -260,7 +254,7 @@ func TestAcc_ChangingArgumentsOfAQueueInUseIsRefused(t *testing.T) {
 	b := brokertest.New(t)
 	before := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "paid" = { declare = true } }`)
 	after := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "paid" = { declare = true, arguments_json = jsonencode({ x-single-active-consumer = true }) } }`)
-	var consuming *amqp.Connection
+	var consumer *amqp.Channel
 	unchanged := resource.TestStep{Config: before, ConfigPlanChecks: unchanged}
 	accept(t, b,
 		resource.TestStep{Config: before},
@@ -273,12 +267,7 @@ func TestAcc_ChangingArgumentsOfAQueueInUseIsRefused(t *testing.T) {
 		resource.TestStep{
 			PreConfig: func() {
 				unbound("amq.topic", "paid")(t, b)
-				consuming = b.Dial(t)
-				ch, err := consuming.Channel()
-				require.NoError(t, err)
-				if _, err := ch.Consume("paid", "consumer", false, false, false, false, nil); err != nil {
-					t.Fatal(err)
-				}
+				consumer, _ = b.Consume(t, "paid", 0)
 				awaitReported(t, b, "paid", "consumers", 1.0)
 			},
 			Config:      after,
@@ -287,7 +276,7 @@ func TestAcc_ChangingArgumentsOfAQueueInUseIsRefused(t *testing.T) {
 		unchanged,
 		resource.TestStep{
 			PreConfig: func() {
-				_ = consuming.Close()
+				_ = consumer.Close()
 				awaitReported(t, b, "paid", "consumers", 0.0)
 			},
 			Config: after,
@@ -298,7 +287,7 @@ func TestAcc_ChangingArgumentsOfAQueueInUseIsRefused(t *testing.T) {
 // If the repair of a queue is refused, the exchanges and all of their bindings stay.
 func TestAcc_RefusedRepairKeepsForeignBindings(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work.audit")
+	b := brokertest.WithQueues(t, "work.audit")
 	config := pipelineHCL(b, `delays = ["5s"]`)
 	accept(t, b,
 		resource.TestStep{Config: config},

@@ -23,7 +23,7 @@ import (
 // This drift involves more than one object, so [drift.Check] does not cover it.
 func TestAcc_DriftThatLooksLikeTheProvidersOwn(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work.created", "work.paid", "work.foreign")
+	b := brokertest.WithQueues(t, "work.created", "work.paid", "work.foreign")
 	b.DeclareQueue(t, "work.legacy", "classic", nil)
 	config := pipelineHCL(b, `delays = ["5s", "30s"]`,
 		`work_queues = { "work.created" = {}, "work.paid" = { failed_queue = { name = "failures" } }, "work.legacy" = { type = "classic" }, noted = { declare = true } }`)

@@ -122,7 +122,7 @@ func TestAcc_SettingsThatChangeTogetherWithTheirSource(t *testing.T) {
 // made without the broker.
 func TestAcc_EndpointThatChangesTogetherWithItsSource(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work")
+	b := brokertest.WithQueues(t, "work")
 	at := func(endpoint string, lines ...string) string {
 		return fmt.Sprintf("resource \"terraform_data\" \"endpoint\" { input = %q }\nprovider \"rabbitmq\" { endpoint = terraform_data.endpoint.output }\n", endpoint) + pipelineHCL(b, lines...)
 	}

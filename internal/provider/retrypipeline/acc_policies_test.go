@@ -16,7 +16,7 @@ import (
 
 func TestAccEveryRelease_ShadowedPolicyHasToBeAccountedFor(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work")
+	b := brokertest.WithQueues(t, "work")
 	putPolicy(t, b, "policies", "org", "^(?!amq).*", 3, map[string]any{"queue-leader-locator": "balanced", "expires": 3600000})
 	kept := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = { policy_definition_json = jsonencode({ "queue-leader-locator" = "balanced", "expires" = null }) } }`)
 	acceptQuickly(t, b,
@@ -127,7 +127,7 @@ func TestAccEveryRelease_PoliciesOfOthersOnOwnQueues(t *testing.T) {
 // plan reports that.
 func TestAccEveryRelease_QueueOfAnotherTypeIsAnError(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work")
+	b := brokertest.WithQueues(t, "work")
 	config := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = {} }`)
 	acceptQuickly(t, b,
 		resource.TestStep{Config: config},
@@ -153,7 +153,7 @@ func TestAccEveryRelease_QueueOfAnotherTypeIsAnError(t *testing.T) {
 
 func TestAcc_AttachByArguments(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work")
+	b := brokertest.WithQueues(t, "work")
 	config := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = { attach = "arguments" }, "work2" = { attach = "arguments", declare = true, dead_letter_strategy = "at-most-once" } }`)
 	acceptQuickly(t, b,
 		resource.TestStep{Config: config, ExpectError: regexp.MustCompile(`(?s)not declared for the pipeline.*x-dead-letter-exchange = "orders\.dlx" is missing.*x-dead-letter-strategy = "at-least-once"`)},

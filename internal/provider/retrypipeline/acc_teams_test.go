@@ -13,13 +13,14 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/test/brokertest"
 )
 
 // Work queues have their own failed queues, shared or not, declared or not. An import restores all of this, and a change
 // leaves no objects behind.
 func TestAccEveryRelease_FailedQueuesOfTeams(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work.a", "work.b", "work.c", "work.d", "work.theirs")
+	b := brokertest.WithQueues(t, "work.a", "work.b", "work.c", "work.d", "work.theirs")
 	config := func(a, b2, c string) string {
 		return pipelineHCL(b, `delays = ["5s"]`, fmt.Sprintf(`work_queues = {
 			"work.a" = { %s }
@@ -75,7 +76,7 @@ func TestAccEveryRelease_FailedQueuesOfTeams(t *testing.T) {
 // A failed queue with messages is neither deleted nor removed from the state. The error says how to empty it.
 func TestAcc_FailedQueueOfATeamKeepsItsMessages(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work")
+	b := brokertest.WithQueues(t, "work")
 	config := func(failedQueue string) string {
 		return pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = { `+failedQueue+` } }`)
 	}
@@ -105,7 +106,7 @@ func TestAcc_FailedQueueOfATeamKeepsItsMessages(t *testing.T) {
 
 func TestAcc_FailedQueuesThatCannotBe(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work", "work.b", "work.other")
+	b := brokertest.WithQueues(t, "work", "work.b", "work.other")
 	b.DeclareQueue(t, "work.cycle", "quorum", amqp.Table{"x-dead-letter-exchange": "orders.dlx"})
 	b.DeclareQueue(t, "work.cycle.by.policy", "classic", nil)
 	b.Call(t, http.MethodPut, b.Path("policies", "cycle"), map[string]any{
@@ -138,7 +139,7 @@ func TestAcc_FailedQueuesThatCannotBe(t *testing.T) {
 // declared it removes it from its configuration, and if that pipeline is destroyed by force.
 func TestAcc_FailedQueueOfTwoPipelinesStays(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work.a", "work.b")
+	b := brokertest.WithQueues(t, "work.a", "work.b")
 	one := func(workQueue string) string {
 		return pipelineNamed(b, "one", fmt.Sprintf(`work_queues = { "work.a" = { %s } }`, workQueue), "force_destroy = true")
 	}
@@ -163,7 +164,7 @@ func TestAcc_FailedQueueOfTwoPipelinesStays(t *testing.T) {
 // The same holds if the pipeline still declares the queue when it is destroyed by force.
 func TestAcc_DeclaredFailedQueueOfTwoPipelinesSurvivesAForcedDestroy(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work.a", "work.b")
+	b := brokertest.WithQueues(t, "work.a", "work.b")
 	one := pipelineNamed(b, "one", `work_queues = { "work.a" = { failed_queue = { name = "work.shared" } } }`, "force_destroy = true")
 	two := pipelineNamed(b, "two", `work_queues = { "work.b" = { failed_queue = { name = "work.shared", declare = false } } }`)
 	acceptQuickly(t, b,
