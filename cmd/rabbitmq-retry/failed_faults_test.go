@@ -20,37 +20,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// All commands work over TLS, with a private authority and a client certificate.
-func TestFailedThroughTLS(t *testing.T) {
-	t.Parallel()
-	o := newOrders(t, "quorum")
-	o.failedExchange(t)
-	server, ca := brokertest.ServerTLS(t)
-	trusted, cert, key := brokertest.ClientCertificate(t)
-	server.ClientAuth, server.ClientCAs = tls.RequireAndVerifyClientCert, trusted
-	server.MaxVersion = tls.VersionTLS12 // TLS 1.2 tells a client during the handshake that it is refused
-	with := func(parameters ...string) orders {
-		other := o
-		other.env = map[string]string{cli.EnvURI: o.ThroughTLS(t, server, parameters...)}
-		return other
-	}
-	secured := with("cacertfile", ca, "certfile", cert, "keyfile", key)
-	for _, id := range []string{"order-1", "order-2", "order-3"} {
-		o.park(t, "exhausted", id)
-	}
-	out, _ := secured.run(t, exitOK, "failed list orders --message-id order-1 -o id")
-	secured.prints(t, exitOK, "failed show orders "+strings.TrimSpace(out)+" --raw", `{"id":"order-1"}`)
-	file := filepath.Join(t.TempDir(), "failed.jsonl")
-	secured.says(t, exitOK, "failed delete orders --message-id order-1 --export "+file+" --yes", "deleted 1 of 1")
-	secured.says(t, exitOK, "failed import orders "+file+" --yes", "imported 1 of 1")
-	secured.says(t, exitOK, "failed replay orders --all --yes", "replayed 3 of 3 to orders.created")
-	out, _ = secured.run(t, exitFound, "status orders")
-	contains(t, strings.Join(strings.Fields(out), " "), "orders.failed 0 0")
-
-	with("certfile", cert, "keyfile", key).says(t, exitError, "failed list orders", "certificate signed by unknown authority")
-	with("cacertfile", ca).says(t, exitError, "failed list orders", "remote error: tls: ")
-}
-
 // For all commands alike, the environment and the flags name certificates, as files and as text. A URI with its own
 // certificates keeps them.
 func TestCertificatesOfEnvironmentAndFlags(t *testing.T) {
@@ -79,6 +48,8 @@ func TestCertificatesOfEnvironmentAndFlags(t *testing.T) {
 		"worker, text":                     {uri, inText, []string{"worker", "--check"}, ""},
 		"worker, flags":                    {uri, nil, check, ""},
 		"failed, text":                     {uri, inText, list, ""},
+		"failed, URI":                      {o.ThroughTLS(t, server, "cacertfile", ca, "certfile", cert, "keyfile", key), nil, list, ""},
+		"status, text":                     {uri, inText, []string{"status", "orders"}, ""},
 		"failed, flags":                    {uri, nil, append(list, files...), ""},
 		"flag before environment":          {uri, inText, append(list, "--cacert", cert), "unknown authority"},
 		"URI before environment":           {o.ThroughTLS(t, server, "cacertfile", cert), inText, list, "unknown authority"},
