@@ -58,7 +58,7 @@ func TestExamplesOfHelp(t *testing.T) {
 		require.Truef(t, found, "%s has no example:\n%s", command, help)
 		if command == "failed replay" {
 			for _, inbox := range []string{"orders.inbox", "events.delay.inbox"} {
-				o.consume(t, inbox)
+				o.Consume(t, inbox, 0)
 			}
 		}
 		output, err := o.shell(t, dir, here.Replace(example))

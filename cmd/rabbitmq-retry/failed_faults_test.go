@@ -20,37 +20,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// All commands work over TLS, with a private authority and a client certificate.
-func TestFailedThroughTLS(t *testing.T) {
-	t.Parallel()
-	o := newOrders(t, "quorum")
-	o.failedExchange(t)
-	server, ca := brokertest.ServerTLS(t)
-	trusted, cert, key := brokertest.ClientCertificate(t)
-	server.ClientAuth, server.ClientCAs = tls.RequireAndVerifyClientCert, trusted
-	server.MaxVersion = tls.VersionTLS12 // TLS 1.2 tells a client during the handshake that it is refused
-	with := func(parameters ...string) orders {
-		other := o
-		other.env = map[string]string{cli.EnvURI: o.ThroughTLS(t, server, parameters...)}
-		return other
-	}
-	secured := with("cacertfile", ca, "certfile", cert, "keyfile", key)
-	for _, id := range []string{"order-1", "order-2", "order-3"} {
-		o.park(t, "exhausted", id)
-	}
-	out, _ := secured.run(t, exitOK, "failed list orders --message-id order-1 -o id")
-	secured.prints(t, exitOK, "failed show orders "+strings.TrimSpace(out)+" --raw", `{"id":"order-1"}`)
-	file := filepath.Join(t.TempDir(), "failed.jsonl")
-	secured.says(t, exitOK, "failed delete orders --message-id order-1 --export "+file+" --yes", "deleted 1 of 1")
-	secured.says(t, exitOK, "failed import orders "+file+" --yes", "imported 1 of 1")
-	secured.says(t, exitOK, "failed replay orders --all --yes", "replayed 3 of 3 to orders.created")
-	out, _ = secured.run(t, exitFound, "status orders")
-	contains(t, strings.Join(strings.Fields(out), " "), "orders.failed 0 0")
-
-	with("certfile", cert, "keyfile", key).says(t, exitError, "failed list orders", "certificate signed by unknown authority")
-	with("cacertfile", ca).says(t, exitError, "failed list orders", "remote error: tls: ")
-}
-
 // For all commands alike, the environment and the flags name certificates, as files and as text. A URI with its own
 // certificates keeps them.
 func TestCertificatesOfEnvironmentAndFlags(t *testing.T) {
@@ -79,6 +48,8 @@ func TestCertificatesOfEnvironmentAndFlags(t *testing.T) {
 		"worker, text":                     {uri, inText, []string{"worker", "--check"}, ""},
 		"worker, flags":                    {uri, nil, check, ""},
 		"failed, text":                     {uri, inText, list, ""},
+		"failed, URI":                      {o.ThroughTLS(t, server, "cacertfile", ca, "certfile", cert, "keyfile", key), nil, list, ""},
+		"status, text":                     {uri, inText, []string{"status", "orders"}, ""},
 		"failed, flags":                    {uri, nil, append(list, files...), ""},
 		"flag before environment":          {uri, inText, append(list, "--cacert", cert), "unknown authority"},
 		"URI before environment":           {o.ThroughTLS(t, server, "cacertfile", cert), inText, list, "unknown authority"},
@@ -169,123 +140,117 @@ func (o orders) unbind(t *testing.T) {
 // that AMQP 0-9-1 can carry, and changes nothing else.
 func TestRepair(t *testing.T) {
 	t.Parallel()
-	for _, queueType := range []string{"quorum", "classic"} {
-		t.Run(queueType, func(t *testing.T) {
-			t.Parallel()
-			o := newOrders(t, queueType)
-			o.failedExchange(t)
-			if !o.VersionAtLeast("4.0") {
-				o.says(t, exitOK, "failed repair orders --yes", "orders.failed is empty")
-				o.park(t, "exhausted", "one")
-				code, said := exitError, "needs the plugin rabbitmq_amqp1_0"
-				if o.SpeaksAMQP10(t) {
-					code, said = exitOK, "all others put back"
+	brokertest.QueueTypes(t, func(t *testing.T, queueType string) {
+		o := newOrders(t, queueType)
+		o.failedExchange(t)
+		if !o.VersionAtLeast("4.0") {
+			o.says(t, exitOK, "failed repair orders --yes", "orders.failed is empty")
+			o.park(t, "exhausted", "one")
+			code, said := exitError, "needs the plugin rabbitmq_amqp1_0"
+			if o.SpeaksAMQP10(t) {
+				code, said = exitOK, "all others put back"
+			}
+			o.says(t, code, "failed repair orders --yes", said, "replaced 0 messages")
+			return
+		}
+		const others = 300
+		for i := range others {
+			o.park(t, "exhausted", fmt.Sprintf("order-%d", i))
+		}
+		before := o.contents(t)
+		sender := amqp10.Dial(t, o.Broker).To(t, "/queues/orders.failed")
+		for i := range 2 {
+			sender.Send(t, amqp10.Message{
+				ApplicationProperties: amqp10.Map(amqp10.Text("tenant"), amqp10.UUID()), Data: []byte(fmt.Sprintf("odd-%d", i)),
+			}.Encode())
+		}
+		o.park(t, "exhausted", "last")
+		for _, args := range []string{
+			"list orders", "export orders", "replay orders --all --yes", "delete orders --all --discard --yes",
+		} {
+			stderr := ""
+			brokertest.Eventually(t, func() error { // if the broker is busy, its reason can be lost with the connection
+				if _, stderr = o.run(t, exitError, "failed "+args); strings.Contains(stderr, "connection to the broker is lost") {
+					return errors.New(stderr)
 				}
-				o.says(t, code, "failed repair orders --yes", said, "replaced 0 messages")
-				return
-			}
-			const others = 300
-			for i := range others {
-				o.park(t, "exhausted", fmt.Sprintf("order-%d", i))
-			}
-			before := o.contents(t)
-			sender := amqp10.Dial(t, o.Broker).To(t, "/queues/orders.failed")
-			for i := range 2 {
-				sender.Send(t, amqp10.Message{
-					ApplicationProperties: amqp10.Map(amqp10.Text("tenant"), amqp10.UUID()), Data: []byte(fmt.Sprintf("odd-%d", i)),
-				}.Encode())
-			}
-			o.park(t, "exhausted", "last")
-			for _, args := range []string{
-				"list orders", "export orders", "replay orders --all --yes", "delete orders --all --discard --yes",
-			} {
-				stderr := ""
-				brokertest.Eventually(t, func() error { // if the broker is busy, its reason can be lost with the connection
-					if _, stderr = o.run(t, exitError, "failed "+args); strings.Contains(stderr, "connection to the broker is lost") {
-						return errors.New(stderr)
-					}
-					return nil
-				})
-				contains(t, stderr, "published over AMQP 1.0 and that AMQP 0-9-1 cannot carry",
-					"rabbitmq-retry failed repair orders --vhost "+o.Vhost+" replaces it by a copy that can be read")
-			}
-			o.holds(t, "orders.failed", others+3) // the broker takes them back from the connections that it closed
-			o.says(t, exitUsage, "failed repair orders", "write --yes")
-			o.as(t, "", "orders").says(t, exitError, "failed repair orders --yes", "orders.failed", "ACCESS_REFUSED", "replaced 0 messages")
-			o.holds(t, "orders.failed", others+3)
+				return nil
+			})
+			contains(t, stderr, "published over AMQP 1.0 and that AMQP 0-9-1 cannot carry",
+				"rabbitmq-retry failed repair orders --vhost "+o.Vhost+" replaces it by a copy that can be read")
+		}
+		o.holds(t, "orders.failed", others+3) // the broker takes them back from the connections that it closed
+		o.says(t, exitUsage, "failed repair orders", "write --yes")
+		o.as(t, "", "orders").says(t, exitError, "failed repair orders --yes", "orders.failed", "ACCESS_REFUSED", "replaced 0 messages")
+		o.holds(t, "orders.failed", others+3)
 
-			o.says(t, exitOK, "failed repair orders --yes",
-				"replaced 2 messages in orders.failed; all others put back", `"command":"repair"`, `"replaced":2`)
-			o.holds(t, "orders.failed", others+3)
-			after := o.contents(t)
-			odd := 0
-			for id, m := range after {
-				if _, there := before[id]; !there && strings.HasPrefix(string(m.Body), "odd-") {
-					odd++
-				}
-				delete(before, id)
+		o.says(t, exitOK, "failed repair orders --yes",
+			"replaced 2 messages in orders.failed; all others put back", `"command":"repair"`, `"replaced":2`)
+		o.holds(t, "orders.failed", others+3)
+		after := o.contents(t)
+		odd := 0
+		for id, m := range after {
+			if _, there := before[id]; !there && strings.HasPrefix(string(m.Body), "odd-") {
+				odd++
 			}
-			assert.Truef(t, len(after) == others+3 && len(before) <= 0 && odd == 2,
-				"%d messages, of those before %d are missing, %d copies", len(after), len(before), odd)
-			o.prints(t, exitOK, "failed export orders", "AMQP 0-9-1 cannot carry the original message: ", `"body":"odd-1"`)
-			o.says(t, exitOK, "failed repair orders --yes", "replaced 0 messages")
-		})
-	}
+			delete(before, id)
+		}
+		assert.Truef(t, len(after) == others+3 && len(before) <= 0 && odd == 2,
+			"%d messages, of those before %d are missing, %d copies", len(after), len(before), odd)
+		o.prints(t, exitOK, "failed export orders", "AMQP 0-9-1 cannot carry the original message: ", `"body":"odd-1"`)
+		o.says(t, exitOK, "failed repair orders --yes", "replaced 0 messages")
+	})
 }
 
 // AMQP 1.0 shows nothing wrong with a message whose consumer has copied the broker's annotations.
 func TestRepairOfCopiedDeaths(t *testing.T) {
 	t.Parallel()
-	for _, queueType := range []string{"quorum", "classic"} {
-		t.Run(queueType, func(t *testing.T) {
-			t.Parallel()
-			o := newOrders(t, queueType)
-			o.Needs(t, brokertest.Release(">= 4.0"))
-			if queueType == "quorum" { // the limit of a pipeline's failed queue
-				_, err := o.Channel(t).QueueDelete("orders.failed", false, false, false)
-				require.NoError(t, err)
-				o.DeclareQueue(t, "orders.failed", queueType, map[string]any{"x-delivery-limit": topology.UnreachableDeliveryLimit})
+	brokertest.QueueTypes(t, func(t *testing.T, queueType string) {
+		o := newOrders(t, queueType)
+		o.Needs(t, brokertest.Release(">= 4.0"))
+		if queueType == "quorum" { // the limit of a pipeline's failed queue
+			_, err := o.Channel(t).QueueDelete("orders.failed", false, false, false)
+			require.NoError(t, err)
+			o.DeclareQueue(t, "orders.failed", queueType, map[string]any{"x-delivery-limit": topology.UnreachableDeliveryLimit})
+		}
+		o.failedExchange(t)
+		o.DeclareQueue(t, "source", "quorum", map[string]any{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "orders.failed"})
+		client := amqp10.Dial(t, o.Broker)
+		const spoiled, others = 3, 150
+		messages := []amqp10.Message{}
+		for i := range spoiled {
+			messages = append(messages, amqp10.Message{
+				Properties: amqp10.List(amqp10.Text(fmt.Sprint("spoiled-", i))), Data: []byte(fmt.Sprint("body-", i)),
+			})
+		}
+		client.Spoil(t, "source", "orders.failed", messages...)
+		sender := client.To(t, "/queues/source")
+		for i := range others {
+			sender.Send(t, amqp10.Message{Properties: amqp10.List(amqp10.Text(fmt.Sprint("order-", i)))}.Encode())
+		}
+		client.Reject(t, "source", others)
+		for i := range others {
+			o.park(t, "exhausted", fmt.Sprint("order-", others+i))
+		}
+		o.holds(t, "orders.failed", spoiled+2*others)
+		o.says(t, exitError, "failed list orders", "failed repair orders")
+		o.holds(t, "orders.failed", spoiled+2*others)
+		o.prints(t, exitFound, "status orders --look", "over AMQP 0-9-1; run rabbitmq-retry failed repair")
+		o.holds(t, "orders.failed", spoiled+2*others)
+		o.says(t, exitOK, "failed repair orders --yes", "replaced 3 messages in orders.failed; all others put back")
+		o.holds(t, "orders.failed", spoiled+2*others)
+		seen := map[string]bool{}
+		for range spoiled + 2*others {
+			d, _ := o.Get(t, "orders.failed")
+			seen[d.MessageId] = true
+			_, repaired := d.Headers["dead-letter-error"]
+			number, spoiled := strings.CutPrefix(d.MessageId, "spoiled-")
+			assert.Equal(t, spoiled, repaired, "%s %v", d.MessageId, d.Headers)
+			if spoiled {
+				assert.Equal(t, "body-"+number, string(d.Body))
 			}
-			o.failedExchange(t)
-			o.DeclareQueue(t, "source", "quorum", map[string]any{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "orders.failed"})
-			client := amqp10.Dial(t, o.Broker)
-			const spoiled, others = 3, 150
-			messages := []amqp10.Message{}
-			for i := range spoiled {
-				messages = append(messages, amqp10.Message{
-					Properties: amqp10.List(amqp10.Text(fmt.Sprint("spoiled-", i))), Data: []byte(fmt.Sprint("body-", i)),
-				})
-			}
-			client.Spoil(t, "source", "orders.failed", messages...)
-			sender := client.To(t, "/queues/source")
-			for i := range others {
-				sender.Send(t, amqp10.Message{Properties: amqp10.List(amqp10.Text(fmt.Sprint("order-", i)))}.Encode())
-			}
-			client.Reject(t, "source", others)
-			for i := range others {
-				o.park(t, "exhausted", fmt.Sprint("order-", others+i))
-			}
-			o.holds(t, "orders.failed", spoiled+2*others)
-			o.says(t, exitError, "failed list orders", "failed repair orders")
-			o.holds(t, "orders.failed", spoiled+2*others)
-			o.prints(t, exitFound, "status orders --look", "over AMQP 0-9-1; run rabbitmq-retry failed repair")
-			o.holds(t, "orders.failed", spoiled+2*others)
-			o.says(t, exitOK, "failed repair orders --yes", "replaced 3 messages in orders.failed; all others put back")
-			o.holds(t, "orders.failed", spoiled+2*others)
-			seen := map[string]bool{}
-			for range spoiled + 2*others {
-				d, _ := o.Get(t, "orders.failed")
-				seen[d.MessageId] = true
-				_, repaired := d.Headers["dead-letter-error"]
-				number, spoiled := strings.CutPrefix(d.MessageId, "spoiled-")
-				assert.Equal(t, spoiled, repaired, "%s %v", d.MessageId, d.Headers)
-				if spoiled {
-					assert.Equal(t, "body-"+number, string(d.Body))
-				}
-			}
-			assert.Len(t, seen, spoiled+2*others)
-		})
-	}
+		}
+		assert.Len(t, seen, spoiled+2*others)
+	})
 }
 
 // A broker closes the channel over direct reply-to, in the middle of other publishes.

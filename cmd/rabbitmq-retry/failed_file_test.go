@@ -122,38 +122,35 @@ func (o orders) failOdd(t *testing.T, size int) {
 // A message that is deleted with an export is the same after an import, to the last byte.
 func TestExportDeleteImport(t *testing.T) {
 	t.Parallel()
-	for _, queueType := range []string{"quorum", "classic"} {
-		t.Run(queueType, func(t *testing.T) {
-			t.Parallel()
-			o := newOrders(t, queueType)
-			o.failedExchange(t)
-			o.failOdd(t, 16<<20)
-			before := o.contents(t)
+	brokertest.QueueTypes(t, func(t *testing.T, queueType string) {
+		o := newOrders(t, queueType)
+		o.failedExchange(t)
+		o.failOdd(t, 16<<20)
+		before := o.contents(t)
 
-			o.holds(t, "orders.failed", 6)
-			out, errs := o.run(t, exitOK, "failed export orders")
-			contains(t, errs, "exported 6 messages of orders.failed; all put back")
-			lines := strings.Split(strings.TrimSpace(out), "\n")
-			assert.Truef(t, len(lines) == 6 && json.Valid([]byte(lines[0])), "%d lines", len(lines))
-			o.holds(t, "orders.failed", 6)
-			file := filepath.Join(t.TempDir(), "failed.jsonl")
-			o.says(t, exitOK, "failed delete orders --all --export "+file+" --yes",
-				"deleted 6 of 6", "To undo: rabbitmq-retry failed import orders --vhost "+o.Vhost+" "+file, `"deleted":6`)
-			assert.Empty(t, o.contents(t))
-			info, err := os.Stat(file)
-			assert.Truef(t, err == nil && info.Mode().Perm() == 0o600, "file %v, error %v", info, err)
-			o.says(t, exitOK, "failed import orders "+file+" --yes", "imported 6 of 6 messages into orders.failed", `"imported":6`)
-			after := o.contents(t)
-			assert.Equalf(t, slices.Sorted(maps.Keys(after)), slices.Sorted(maps.Keys(before)),
-				"other messages: %d before, %d after", len(before), len(after))
-			for id, m := range before {
-				assert.Truef(t, bytes.Equal(after[id].Body, m.Body) && bytes.Equal(uncounted(after[id].Properties), uncounted(m.Properties)),
-					"%s: properties %.300x, were %.300x", m.RoutingKey, after[id].Properties, m.Properties)
-			}
-			o.holds(t, "orders.failed", 6)
-			o.says(t, exitOK, "failed import orders "+file, "imported 0 of 6 messages", "6 messages in the queue already")
-		})
-	}
+		o.holds(t, "orders.failed", 6)
+		out, errs := o.run(t, exitOK, "failed export orders")
+		contains(t, errs, "exported 6 messages of orders.failed; all put back")
+		lines := strings.Split(strings.TrimSpace(out), "\n")
+		assert.Truef(t, len(lines) == 6 && json.Valid([]byte(lines[0])), "%d lines", len(lines))
+		o.holds(t, "orders.failed", 6)
+		file := filepath.Join(t.TempDir(), "failed.jsonl")
+		o.says(t, exitOK, "failed delete orders --all --export "+file+" --yes",
+			"deleted 6 of 6", "To undo: rabbitmq-retry failed import orders --vhost "+o.Vhost+" "+file, `"deleted":6`)
+		assert.Empty(t, o.contents(t))
+		info, err := os.Stat(file)
+		assert.Truef(t, err == nil && info.Mode().Perm() == 0o600, "file %v, error %v", info, err)
+		o.says(t, exitOK, "failed import orders "+file+" --yes", "imported 6 of 6 messages into orders.failed", `"imported":6`)
+		after := o.contents(t)
+		assert.Equalf(t, slices.Sorted(maps.Keys(after)), slices.Sorted(maps.Keys(before)),
+			"other messages: %d before, %d after", len(before), len(after))
+		for id, m := range before {
+			assert.Truef(t, bytes.Equal(after[id].Body, m.Body) && bytes.Equal(uncounted(after[id].Properties), uncounted(m.Properties)),
+				"%s: properties %.300x, were %.300x", m.RoutingKey, after[id].Properties, m.Properties)
+		}
+		o.holds(t, "orders.failed", 6)
+		o.says(t, exitOK, "failed import orders "+file, "imported 0 of 6 messages", "6 messages in the queue already")
+	})
 }
 
 // uncounted removes a quorum queue's headers with counts of deliveries, and the headers that an import adds.

@@ -35,8 +35,7 @@ func newMovable(t *testing.T) movable {
 	t.Helper()
 	m := newMovableAround(t, pipeline.WorkQueue{Type: topology.Quorum}, nil)
 	m.deliveries = make(chan amqp.Delivery, 100)
-	deliveries, err := m.Channel(t).Consume("created", "", false, false, false, false, nil)
-	require.NoError(t, err)
+	_, deliveries := m.Consume(t, "created", 0)
 	go func() {
 		for d := range deliveries {
 			m.deliveries <- d

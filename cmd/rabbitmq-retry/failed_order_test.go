@@ -6,43 +6,42 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/test/brokertest"
 )
 
 // Whatever looks at the failed queue, and whatever acts on its first messages, leaves the others in their order.
 func TestLooksKeepTheOrder(t *testing.T) {
 	t.Parallel()
-	for _, queueType := range []string{"quorum", "classic"} {
-		t.Run(queueType, func(t *testing.T) {
-			t.Parallel()
-			o := newOrders(t, queueType)
-			const messages = 300
-			var ids []string
-			for i := range messages {
-				ids = append(ids, fmt.Sprintf("order-%03d", i))
-				o.park(t, "exhausted", ids[i])
+	brokertest.QueueTypes(t, func(t *testing.T, queueType string) {
+		o := newOrders(t, queueType)
+		const messages = 300
+		var ids []string
+		for i := range messages {
+			ids = append(ids, fmt.Sprintf("order-%03d", i))
+			o.park(t, "exhausted", ids[i])
+		}
+		out, _ := o.run(t, exitOK, "failed list orders -o id")
+		hashes := strings.Fields(out)
+		require.Len(t, hashes, messages)
+		for _, command := range []string{
+			"failed list orders", "failed list orders --messages", "failed show orders " + hashes[9], "status orders --look",
+			"failed list orders --scan 10", "failed show orders " + hashes[0], "failed replay orders --all --dry-run",
+			"failed export orders", "failed list orders -o id",
+		} {
+			code := exitOK
+			if strings.HasPrefix(command, "status") {
+				code = exitFound // no worker runs
 			}
-			out, _ := o.run(t, exitOK, "failed list orders -o id")
-			hashes := strings.Fields(out)
-			require.Len(t, hashes, messages)
-			for _, command := range []string{
-				"failed list orders", "failed list orders --messages", "failed show orders " + hashes[9], "status orders --look",
-				"failed list orders --scan 10", "failed show orders " + hashes[0], "failed replay orders --all --dry-run",
-				"failed export orders", "failed list orders -o id",
-			} {
-				code := exitOK
-				if strings.HasPrefix(command, "status") {
-					code = exitFound // no worker runs
-				}
-				out, _ = o.run(t, code, command)
-			}
-			require.Equal(t, hashes, strings.Fields(out))
-			o.run(t, exitOK, "failed replay orders --all --yes")
-			for _, id := range ids {
-				d, _ := o.Get(t, "orders.created")
-				require.Equal(t, id, d.MessageId)
-			}
-		})
-	}
+			out, _ = o.run(t, code, command)
+		}
+		require.Equal(t, hashes, strings.Fields(out))
+		o.run(t, exitOK, "failed replay orders --all --yes")
+		for _, id := range ids {
+			d, _ := o.Get(t, "orders.created")
+			require.Equal(t, id, d.MessageId)
+		}
+	})
 }
 
 // Looks at another team's queue take its first messages alone, and keep their order, too.

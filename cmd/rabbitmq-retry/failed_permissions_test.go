@@ -77,7 +77,7 @@ func (n needs) check(t *testing.T) {
 	o.failedExchange(t)
 	o.DeclareQueue(t, "quorum", "quorum", nil)
 	o.DeclareQueue(t, "classic", "classic", nil)
-	o.consume(t, "orders.inbox")
+	o.Consume(t, "orders.inbox", 0)
 	o.park(t, "exhausted", "order-1")
 	out, _ := o.run(t, exitOK, "failed export orders")
 	file, id := write(t, newIDs(out)), ""
@@ -130,86 +130,47 @@ func (n needs) spoilTo(t *testing.T, o orders, queue string) {
 	}.Encode())
 }
 
-// Each command works with its permissions in operator_permissions, with and without a running worker. If a permission is
-// missing, the command names it.
-func TestOperatorPermissions(t *testing.T) {
+// The permissions for status in operator_permissions suffice, with and without a running worker. The command names each queue that it may
+// not look at. TestPermissions has the other commands.
+func TestOperatorPermissionsOfStatus(t *testing.T) {
 	t.Parallel()
-	orders := pipeline.Pipeline{Name: "orders", WorkQueues: map[string]pipeline.WorkQueue{"orders.created": {FailedQueue: "orders.given-up"}}}
-	commands := map[string]string{
-		"list": "failed list orders", "show": "failed show orders ID", "export": "failed export orders", "delete": "failed delete orders --all --discard --yes",
-		"replay": "failed replay orders --all --yes", "import": "failed import orders FILE --yes", "repair": "failed repair orders --yes",
-		"status": "status orders",
-	}
-	all := pipeline.OperatorPermissions(orders)
-	for command, permissions := range all {
-		for _, alive := range []bool{true, false} {
-			t.Run(fmt.Sprint(command, " ", alive), func(t *testing.T) {
-				t.Parallel()
-				checkOperator(t, command, commands[command], permissions, alive)
-			})
-		}
-	}
-	assert.Len(t, all, len(commands), all)
-}
-
-func checkOperator(t *testing.T, command, line string, permissions pipeline.Permissions, alive bool) {
-	t.Helper()
-	o := newOrders(t, "quorum").declaring(t, "orders.given-up")
-	if command == "repair" {
-		o.Needs(t, brokertest.AMQP10)
-	}
-	o.failedExchange(t)
-	for _, queue := range []string{"orders.given-up", "orders.retry.5s", "orders.retry.0.refused"} {
-		o.DeclareQueue(t, queue, "quorum", nil)
-	}
-	code := exitOK
-	if alive {
-		o.consume(t, "orders.inbox")
-	} else if command == "status" {
-		code = exitFound
-	}
-	o.park(t, "exhausted", "order-1")
-	out, _ := o.run(t, exitOK, "failed list orders -o id")
-	line = strings.NewReplacer("FILE", exported(t, o), "ID", strings.TrimSpace(out)).Replace(line)
-	if command == "import" { // the messages are gone, and import reads the queue
-		o.Get(t, "orders.failed")
-		o.park(t, "exhausted", "order-2")
-		o.holds(t, "orders.failed", 1)
-	}
-	granted := func(pattern string) (names []string) {
-		for _, name := range []string{"orders.failed", "orders.inbox", "orders.given-up", "orders.retry.5s", "orders.retry.0.refused", "orders.return", "orders.dlx", "orders.retry"} {
-			if regexp.MustCompile(pattern).MatchString(name) {
-				names = append(names, name)
+	permissions := pipeline.OperatorPermissions(pipeline.Pipeline{
+		Name: "orders", WorkQueues: map[string]pipeline.WorkQueue{"orders.created": {FailedQueue: "orders.given-up"}},
+	})["status"]
+	for _, alive := range []bool{true, false} {
+		t.Run(fmt.Sprint(alive), func(t *testing.T) {
+			t.Parallel()
+			o := newOrders(t, "quorum").declaring(t, "orders.given-up")
+			for _, queue := range []string{"orders.given-up", "orders.retry.5s", "orders.retry.0.refused"} {
+				o.DeclareQueue(t, queue, "quorum", nil)
 			}
-		}
-		return names
-	}
-	refused := exitError
-	if command == "status" {
-		refused = exitFound
-	}
-	read, write := granted(permissions.Read), granted(permissions.Write)
-	for i, name := range read {
-		if command == "status" && !o.VersionAtLeast("4.3") { // any user with access to the vhost can count
-			break
-		}
-		out, errs := o.as(t, permissions.Write, without(read, i)).run(t, refused, line)
-		if alive || command != "status" {
-			contains(t, errs, `needs: read on "`+name+`"`)
-		}
-		if command == "status" {
-			contains(t, strings.Join(strings.Fields(out), " "), name+` ? ? this user cannot look at it; needs: read on "`+name+`"`, "orders.failed ")
-		}
-	}
-	for range write {
-		if command != "repair" { // repair publishes only messages that it repairs: see [TestPermissions]
-			o.as(t, "^$", permissions.Read).says(t, exitError, line, `needs: write on "`+write[0]+`"`)
-		}
-	}
-	out, errs := o.as(t, permissions.Write, permissions.Read).run(t, code, line)
-	if command == "status" && !alive {
-		contains(t, out, "orders.inbox            0      0          no consumer: is a worker running?")
-		contains(t, errs, `queue "orders.inbox": no consumer`)
+			code := exitFound
+			if alive {
+				o.Consume(t, "orders.inbox", 0)
+				code = exitOK
+			}
+			var read []string
+			for _, name := range []string{"orders.failed", "orders.inbox", "orders.given-up", "orders.retry.5s", "orders.retry.0.refused", "orders.dlx"} {
+				if regexp.MustCompile(permissions.Read).MatchString(name) {
+					read = append(read, name)
+				}
+			}
+			for i, name := range read {
+				if !o.VersionAtLeast("4.3") { // any user with access to the vhost can count
+					break
+				}
+				out, errs := o.as(t, permissions.Write, without(read, i)).run(t, exitFound, "status orders")
+				if alive {
+					contains(t, errs, `needs: read on "`+name+`"`)
+				}
+				contains(t, strings.Join(strings.Fields(out), " "), name+` ? ? this user cannot look at it; needs: read on "`+name+`"`, "orders.failed ")
+			}
+			out, errs := o.as(t, permissions.Write, permissions.Read).run(t, code, "status orders")
+			if !alive {
+				contains(t, out, "orders.inbox            0      0          no consumer: is a worker running?")
+				contains(t, errs, `queue "orders.inbox": no consumer`)
+			}
+		})
 	}
 }
 

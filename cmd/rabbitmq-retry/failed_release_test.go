@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/test/brokertest"
 )
 
 var exportAgain = flag.Bool("export", false, "write "+exportedByOld+" again; only against RabbitMQ 3.10")
@@ -29,25 +30,22 @@ const exportedByOld = "testdata/failed-3.10.8.jsonl.gz"
 // 4, and quorum queues before it, encode headers in their own way, but ids do not depend on that.
 func TestFileOfTheOldestRelease(t *testing.T) {
 	t.Parallel()
-	for _, queueType := range []string{"quorum", "classic"} {
-		t.Run(queueType, func(t *testing.T) {
-			t.Parallel()
-			o := newOrders(t, queueType)
-			o.failedExchange(t)
-			if *exportAgain && queueType == "classic" {
-				o.writeExport(t)
-			}
-			want := unzip(t, exportedByOld)
-			o.says(t, exitOK, "failed import orders "+write(t, want)+" --yes", "imported 6 of 6 messages")
-			o.holds(t, "orders.failed", 6)
-			got, _ := o.run(t, exitOK, "failed export orders")
-			got, want = respelled(t, got), respelled(t, want)
-			for _, line := range lines(got) {
-				assert.Contains(t, lines(want), line)
-			}
-			assert.Len(t, lines(got), len(lines(want)))
-		})
-	}
+	brokertest.QueueTypes(t, func(t *testing.T, queueType string) {
+		o := newOrders(t, queueType)
+		o.failedExchange(t)
+		if *exportAgain && queueType == "classic" {
+			o.writeExport(t)
+		}
+		want := unzip(t, exportedByOld)
+		o.says(t, exitOK, "failed import orders "+write(t, want)+" --yes", "imported 6 of 6 messages")
+		o.holds(t, "orders.failed", 6)
+		got, _ := o.run(t, exitOK, "failed export orders")
+		got, want = respelled(t, got), respelled(t, want)
+		for _, line := range lines(got) {
+			assert.Contains(t, lines(want), line)
+		}
+		assert.Len(t, lines(got), len(lines(want)))
+	})
 }
 
 func lines(text string) []string {

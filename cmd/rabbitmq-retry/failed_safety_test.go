@@ -370,7 +370,7 @@ func TestImportSeesAllOrNothing(t *testing.T) {
 	o.failedExchange(t)
 	o.park(t, "exhausted", "order-1")
 	out, _ := o.run(t, exitOK, "failed export orders")
-	o.consume(t, "orders.failed")
+	o.Consume(t, "orders.failed", 0)
 	o.says(t, exitError, "failed import orders "+write(t, out)+" --yes", "another consumer", "write --allow-duplicates")
 	o.says(t, exitOK, "failed import orders "+write(t, out)+" --yes --allow-duplicates", "imported 1 of 1")
 }

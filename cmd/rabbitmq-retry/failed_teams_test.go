@@ -12,6 +12,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/test/brokertest"
 )
 
 // parkIn puts a message into a team's failed queue as a worker does.
@@ -41,40 +42,37 @@ func (o orders) declaring(t *testing.T, queues ...string) orders {
 // A team can handle its own failed queue with only the permissions for that queue.
 func TestFailedQueueOfATeam(t *testing.T) {
 	t.Parallel()
-	for _, queueType := range []string{"quorum", "classic"} {
-		t.Run(queueType, func(t *testing.T) {
-			t.Parallel()
-			o := newOrders(t, queueType).declaring(t, "orders.given-up")
-			o.DeclareQueue(t, "orders.given-up", queueType, nil)
-			permissions := pipeline.FailedQueuePermissions("orders", "orders.given-up")
-			team := o.as(t, permissions.Write, permissions.Read)
-			for _, id := range []string{"order-1", "order-2", "order-3"} {
-				o.parkIn(t, "orders.given-up", id)
-			}
-			const of = " orders --queue orders.given-up"
-			out, errs := team.run(t, exitOK, "failed list"+of)
-			contains(t, out, "3      exhausted  orders.created")
-			contains(t, errs, "3 messages in orders.given-up; all put back.")
-			out, _ = team.run(t, exitOK, "failed list"+of+" -o id")
-			out, _ = team.run(t, exitOK, "failed show"+of+" --raw "+strings.Fields(out)[0])
-			assert.Equal(t, string(parked("exhausted", "order-1").Body), out)
-			team.says(t, exitOK, "failed replay"+of+" --limit 1 --yes", "replayed 1 of 3 to orders.created")
-			d, ok := o.Get(t, "orders.created")
-			assert.Truef(t, ok && d.Exchange == "orders.return" && d.RoutingKey == "order.created.eu" && d.Headers["dead-letter-detour"] == nil &&
-				d.Headers["retry-count"] == nil, "delivery %+v", d)
-			file := filepath.Join(t.TempDir(), "given-up.jsonl")
-			team.run(t, exitOK, "failed delete"+of+" --all --yes --export "+file)
-			o.run(t, exitOK, "failed import"+of+" --yes "+file)
-			assert.Equal(t, 2, o.left(t, "orders.given-up"))
+	brokertest.QueueTypes(t, func(t *testing.T, queueType string) {
+		o := newOrders(t, queueType).declaring(t, "orders.given-up")
+		o.DeclareQueue(t, "orders.given-up", queueType, nil)
+		permissions := pipeline.FailedQueuePermissions("orders", "orders.given-up")
+		team := o.as(t, permissions.Write, permissions.Read)
+		for _, id := range []string{"order-1", "order-2", "order-3"} {
+			o.parkIn(t, "orders.given-up", id)
+		}
+		const of = " orders --queue orders.given-up"
+		out, errs := team.run(t, exitOK, "failed list"+of)
+		contains(t, out, "3      exhausted  orders.created")
+		contains(t, errs, "3 messages in orders.given-up; all put back.")
+		out, _ = team.run(t, exitOK, "failed list"+of+" -o id")
+		out, _ = team.run(t, exitOK, "failed show"+of+" --raw "+strings.Fields(out)[0])
+		assert.Equal(t, string(parked("exhausted", "order-1").Body), out)
+		team.says(t, exitOK, "failed replay"+of+" --limit 1 --yes", "replayed 1 of 3 to orders.created")
+		d, ok := o.Get(t, "orders.created")
+		assert.Truef(t, ok && d.Exchange == "orders.return" && d.RoutingKey == "order.created.eu" && d.Headers["dead-letter-detour"] == nil &&
+			d.Headers["retry-count"] == nil, "delivery %+v", d)
+		file := filepath.Join(t.TempDir(), "given-up.jsonl")
+		team.run(t, exitOK, "failed delete"+of+" --all --yes --export "+file)
+		o.run(t, exitOK, "failed import"+of+" --yes "+file)
+		assert.Equal(t, 2, o.left(t, "orders.given-up"))
 
-			// Without the pipeline's name, messages name their work queue themselves.
-			o.run(t, exitOK, "failed replay --queue orders.given-up --all --yes")
-			d, ok = o.Get(t, "orders.created")
-			assert.Truef(t, ok && d.Exchange == "orders.return" && d.RoutingKey == "order.created.eu", "delivery %+v", d)
-			o.says(t, exitUsage, "failed replay"+of+" --all --yes --to orders.inbox", "one of the pipeline's own queues")
-			o.says(t, exitUsage, "failed list orders --queue orders.inbox", "has no failed messages")
-		})
-	}
+		// Without the pipeline's name, messages name their work queue themselves.
+		o.run(t, exitOK, "failed replay --queue orders.given-up --all --yes")
+		d, ok = o.Get(t, "orders.created")
+		assert.Truef(t, ok && d.Exchange == "orders.return" && d.RoutingKey == "order.created.eu", "delivery %+v", d)
+		o.says(t, exitUsage, "failed replay"+of+" --all --yes --to orders.inbox", "one of the pipeline's own queues")
+		o.says(t, exitUsage, "failed list orders --queue orders.inbox", "has no failed messages")
+	})
 }
 
 // Two teams share a pipeline. With the permissions for its own failed queue, each team has no access to the other's.

@@ -94,44 +94,41 @@ func lacks(t *testing.T, text string, parts ...string) {
 // In an incident, an operator lists failed messages, shows one in full, replays one, and then the others.
 func TestIncident(t *testing.T) {
 	t.Parallel()
-	for _, queueType := range []string{"quorum", "classic"} {
-		t.Run(queueType, func(t *testing.T) {
-			t.Parallel()
-			o := newOrders(t, queueType)
-			for i := range 5 {
-				o.park(t, "exhausted", fmt.Sprintf("order-%d", i))
-			}
-			o.park(t, "unrecoverable", "order-9")
+	brokertest.QueueTypes(t, func(t *testing.T, queueType string) {
+		o := newOrders(t, queueType)
+		for i := range 5 {
+			o.park(t, "exhausted", fmt.Sprintf("order-%d", i))
+		}
+		o.park(t, "unrecoverable", "order-9")
 
-			out, errs := o.run(t, exitOK, "failed list orders")
-			contains(t, out, "COUNT  REASON         QUEUE           ERROR", "5      exhausted      orders.created  -")
-			contains(t, errs, "6 messages in orders.failed; all put back. --messages lists them with their ids.")
+		out, errs := o.run(t, exitOK, "failed list orders")
+		contains(t, out, "COUNT  REASON         QUEUE           ERROR", "5      exhausted      orders.created  -")
+		contains(t, errs, "6 messages in orders.failed; all put back. --messages lists them with their ids.")
 
-			out, _ = o.run(t, exitOK, "failed list orders --reason unrecoverable -o id")
-			id := strings.TrimSpace(out)
-			o.prints(t, exitOK, "failed show orders "+id[:8], "unrecoverable", "order.created.eu", "4/4", `"id": "order-9"`)
-			out, _ = o.run(t, exitOK, "failed show orders "+id+" --raw")
-			assert.Equal(t, string(parked("unrecoverable", "order-9").Body), out)
+		out, _ = o.run(t, exitOK, "failed list orders --reason unrecoverable -o id")
+		id := strings.TrimSpace(out)
+		o.prints(t, exitOK, "failed show orders "+id[:8], "unrecoverable", "order.created.eu", "4/4", `"id": "order-9"`)
+		out, _ = o.run(t, exitOK, "failed show orders "+id+" --raw")
+		assert.Equal(t, string(parked("unrecoverable", "order-9").Body), out)
 
-			o.consume(t, "orders.inbox")
-			o.says(t, exitOK, "failed replay orders --reason exhausted --limit 1 --yes --wait=10ms",
-				"replayed 1 of 5 to orders.created (replay-id ", "After 10ms: 0 back in orders.failed.")
-			d, ok := o.Get(t, "orders.created")
-			assert.Truef(t, ok && d.RoutingKey == "order.created.eu" && d.Headers["replay-count"] == int64(1) &&
-				d.Headers["dead-letter-reason"] == nil, "delivery %+v", d)
-			_, errs = o.run(t, exitOK, "failed redrive orders --reason exhausted --yes")
-			contains(t, errs, "replayed 4 of 4 to orders.created")
-			var record struct {
-				Command, Queue, User string
-				Counts               map[string]int
-			}
-			line := errs[strings.LastIndex(errs, "\n{")+1:]
-			err := json.Unmarshal([]byte(line), &record)
-			assert.Truef(t, err == nil && record.Counts["replayed"] == 4 && record.User == o.Username, "record %s: %v", line, err)
-			o.prints(t, exitOK, "status orders",
-				"orders.inbox    0      1          -", "orders.retry.*  ?      ?          not counted", "orders.failed   1      0")
-		})
-	}
+		o.Consume(t, "orders.inbox", 0)
+		o.says(t, exitOK, "failed replay orders --reason exhausted --limit 1 --yes --wait=10ms",
+			"replayed 1 of 5 to orders.created (replay-id ", "After 10ms: 0 back in orders.failed.")
+		d, ok := o.Get(t, "orders.created")
+		assert.Truef(t, ok && d.RoutingKey == "order.created.eu" && d.Headers["replay-count"] == int64(1) &&
+			d.Headers["dead-letter-reason"] == nil, "delivery %+v", d)
+		_, errs = o.run(t, exitOK, "failed redrive orders --reason exhausted --yes")
+		contains(t, errs, "replayed 4 of 4 to orders.created")
+		var record struct {
+			Command, Queue, User string
+			Counts               map[string]int
+		}
+		line := errs[strings.LastIndex(errs, "\n{")+1:]
+		err := json.Unmarshal([]byte(line), &record)
+		assert.Truef(t, err == nil && record.Counts["replayed"] == 4 && record.User == o.Username, "record %s: %v", line, err)
+		o.prints(t, exitOK, "status orders",
+			"orders.inbox    0      1          -", "orders.retry.*  ?      ?          not counted", "orders.failed   1      0")
+	})
 }
 
 // The ids or the lines of a list select the messages to replay.
@@ -185,13 +182,6 @@ func TestListOfNothing(t *testing.T) {
 	newOrders(t, "classic").prints(t, exitOK, "failed list orders -o json", `"groups": []`, `"rows": []`)
 }
 
-// consume holds the messages of a queue without acknowledging them.
-func (o orders) consume(t *testing.T, queue string) {
-	t.Helper()
-	_, err := o.Channel(t).Consume(queue, "", false, false, false, false, nil)
-	require.NoError(t, err)
-}
-
 // A wait takes as long as the pipeline retries, and says which outcome it does not know.
 func TestReplayWait(t *testing.T) {
 	t.Parallel()
@@ -199,7 +189,7 @@ func TestReplayWait(t *testing.T) {
 	for range 3 {
 		o.park(t, "exhausted", "order-1")
 	}
-	o.consume(t, "orders.inbox")
+	o.Consume(t, "orders.inbox", 0)
 	const one = "failed replay orders --limit 1 --yes"
 	o.says(t, exitUsage, one+" --wait", "write --config, or --wait=10m")
 	o.says(t, exitUsage, one+" --wait 1m", "--wait: write --wait=1m")

@@ -3,8 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -18,7 +16,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/test/brokertest"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 const unrouted = "events.delay.unrouted"
@@ -35,42 +32,10 @@ func newEvents(t *testing.T) orders {
 // expand creates the delayed exchange on the broker.
 func (o orders) expand(t *testing.T) {
 	t.Helper()
-	o.create(t, delayed.Exchange{
+	o.Create(t, delayed.Exchange{
 		Name: "events", Vhost: o.Vhost, Type: "topic", PolicyPriority: delayed.DefaultPolicyPriority,
 		MaxDelay: pipeline.Delay{Wait: time.Second, Spelling: "1s"}, Precision: pipeline.Delay{Wait: 100 * time.Millisecond, Spelling: "100ms"},
 	}.Expand())
-}
-
-// create creates objects on the broker.
-func (o orders) create(t *testing.T, objects topology.Topology) {
-	t.Helper()
-	for name, p := range objects.Policies {
-		o.Call(t, http.MethodPut, o.Path("policies", name), map[string]any{
-			"pattern": p.Pattern, "apply-to": p.ApplyTo, "priority": p.Priority, "definition": p.Definition,
-		}, nil)
-	}
-	for name, e := range objects.Exchanges {
-		o.Call(t, http.MethodPut, o.Path("exchanges", name), map[string]any{"type": e.Type, "durable": true, "arguments": arguments(e.Arguments)}, nil)
-	}
-	for name, q := range objects.Queues {
-		o.DeclareQueue(t, name, q.Type, maps.Clone(q.Arguments))
-	}
-	for _, b := range objects.Bindings {
-		kind := "q"
-		if b.ToExchange {
-			kind = "e"
-		}
-		o.Call(t, http.MethodPost, o.Path("bindings", "e", b.Source, kind, b.Destination),
-			map[string]any{"routing_key": b.RoutingKey, "arguments": arguments(b.Arguments)}, nil)
-	}
-}
-
-// arguments replaces nil, since brokers fail if the arguments are null.
-func arguments(a map[string]any) map[string]any {
-	if a == nil {
-		return map[string]any{}
-	}
-	return a
 }
 
 // bind makes an application's queue receive due messages.
@@ -334,7 +299,7 @@ func TestOperatorPermissionsOfADelayedExchange(t *testing.T) {
 			lines, _ := o.run(t, exitOK, "failed export --queue "+unrouted)
 			id, _ := o.run(t, exitOK, "failed list --queue "+unrouted+" -o id")
 			here := strings.NewReplacer("FILE", write(t, newIDs(lines)), "ID", strings.TrimSpace(id), "QUEUE", "--queue "+unrouted)
-			o.consume(t, "events.delay.inbox")
+			o.Consume(t, "events.delay.inbox", 0)
 			o.as(t, permissions.Write, permissions.Read).run(t, exitOK, here.Replace(commands[command]))
 		})
 	}

@@ -107,7 +107,7 @@ func TestShellBlocksOfGuides(t *testing.T) {
 			o.Publish(t, "", "orders.given-up", parked("exhausted", "order-10"))
 			o.holds(t, "orders.failed", 5)
 			for _, inbox := range []string{"orders.inbox", "events.delay.inbox"} {
-				o.consume(t, inbox)
+				o.Consume(t, inbox, 0)
 			}
 			ids, _ := o.run(t, exitOK, "failed list orders --reason exhausted -o id")
 			dir := t.TempDir()

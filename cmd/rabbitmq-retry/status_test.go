@@ -45,7 +45,7 @@ func TestStatusOfADelayedExchange(t *testing.T) {
 	contains(t, out, "QUEUE                  READY  CONSUMERS  DUE BY", "events.delay.inbox     0      0          -                     no consumer",
 		"events.delay.1s.0      0      0          -", "events.delay.unrouted  1      0          -")
 	contains(t, errs, `queue "events.delay.inbox": no consumer`)
-	o.consume(t, "events.delay.inbox")
+	o.Consume(t, "events.delay.inbox", 0)
 	before := time.Now()
 	out, _ = o.run(t, exitOK, "status events --config "+config+" -o json --levels")
 	var status struct {
@@ -100,9 +100,9 @@ func TestStatusOfAll(t *testing.T) {
 		MaxDelay: pipeline.Delay{Wait: 31 * time.Second, Spelling: "31s"}, Precision: pipeline.Delay{Wait: time.Second, Spelling: "1s"},
 	}
 	o.DeclareQueue(t, "orders.created", "quorum", nil)
-	o.create(t, p.Expand())
-	o.create(t, native.Expand())
-	o.create(t, delaying.Expand())
+	o.Create(t, p.Expand())
+	o.Create(t, native.Expand())
+	o.Create(t, delaying.Expand())
 	long := time.Now().Add(-72 * time.Hour).Truncate(time.Millisecond).UTC()
 	o.Publish(t, "", "orders.failed", amqp.Publishing{Headers: amqp.Table{"dead-letter-reason": "exhausted", "dead-letter-at": long.UnixMilli()}})
 	o.park(t, "exhausted", "order-2")
@@ -138,7 +138,7 @@ func TestStatusOfAll(t *testing.T) {
 	contains(t, out, "orders  pipeline          0      0          1        3")
 
 	for _, inbox := range []string{"orders.inbox", "events.delay.inbox"} {
-		o.consume(t, inbox)
+		o.Consume(t, inbox, 0)
 	}
 	o.prints(t, exitOK, "status --look", "FAILED  OLDEST", "3       "+long.Format("2006-01-02 15:04:05Z"), "0       -")
 	o.holds(t, "orders.failed", 2)

@@ -1,7 +1,6 @@
 package apply
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -23,24 +22,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/test/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
-
-// From RabbitMQ 4.0 on, a headers exchange tells 1.0 from 1.
-func TestBindingsComeBackExactly(t *testing.T) {
-	t.Parallel()
-	b := brokertest.New(t)
-	p, a := created(t, b), quickApplier(t, b, b.Endpoint)
-	damage(t, b, a, p, "orders.failed")
-	path := b.Path("bindings", "e", "orders.failed", "q", "listener")
-	b.Call(t, http.MethodPost, path, map[string]any{
-		"routing_key": "k", "arguments": map[string]any{"price": json.RawMessage("1.0"), "x-match": "any"},
-	}, nil)
-	_, before := b.Request(t, http.MethodGet, path, nil)
-	update(t, a, p)
-	_, after := b.Request(t, http.MethodGet, path, nil)
-	if strings.Count(string(before), "1.0") != strings.Count(string(after), "1.0") || strings.Count(string(after), "price") != 1 {
-		t.Errorf("\n%s\nbecame\n%s", before, after)
-	}
-}
 
 // If a note records a binding that the provider never deletes, the note is deleted and nothing is bound.
 func TestNotesAboutOthersBindNothing(t *testing.T) {

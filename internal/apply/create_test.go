@@ -357,8 +357,7 @@ func TestQueueThatTwoAttachAtOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := brokertest.New(t)
-			b.DeclareQueue(t, "work", "quorum", nil)
+			b := brokertest.WithQueues(t, "work")
 			b.Call(t, http.MethodPut, b.Path("exchanges", "bills.return"), map[string]any{"type": "direct"}, nil)
 			theirs := pipeline.Names("bills").ReturnBinding("work")
 			var attached atomic.Int32

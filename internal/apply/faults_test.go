@@ -188,8 +188,7 @@ func TestDeletionIsRepeatedUntilItIsAnswered(t *testing.T) {
 // A queue that applications declare can be a new one with messages after the first deletion.
 func TestDeletionOfAnApplicationsQueueIsNotRepeated(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	b.DeclareQueue(t, "work", "quorum", nil)
+	b := brokertest.WithQueues(t, "work")
 	var deletions atomic.Int32
 	c := applierThrough(t, b, func(r *http.Request) (bool, bool) {
 		if r.Method == http.MethodDelete {
@@ -207,8 +206,7 @@ func TestDeletionOfAnApplicationsQueueIsNotRepeated(t *testing.T) {
 func TestDeletionStaysInDoubtAfterARefusal(t *testing.T) {
 	t.Parallel()
 	var deletions atomic.Int32
-	b := brokertest.New(t)
-	b.DeclareQueue(t, "orders.retry.5s", "quorum", nil)
+	b := brokertest.WithQueues(t, "orders.retry.5s")
 	a := withoutLag(newApplier(t, b, b.Behind(t, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
 		if r.Method != http.MethodDelete {
 			api.ServeHTTP(w, r)

@@ -23,41 +23,38 @@ import (
 // there.
 func TestRefusedRemovalLosesNothingThatIsRejectedMeanwhile(t *testing.T) {
 	t.Parallel()
-	for _, queueType := range []string{topology.Quorum, topology.Classic} {
-		t.Run(queueType, func(t *testing.T) {
-			t.Parallel()
-			const messages = 60
-			b := brokertest.New(t)
-			c := newApplier(t, b, b.Endpoint)
-			p := small(b)
-			p.QueueType = queueType
-			p.WorkQueues = map[string]pipeline.WorkQueue{"work": {Type: queueType}}
-			b.DeclareQueue(t, "work", queueType, nil)
-			require.NoError(t, create(t, c, p))
-			removal, removed := changeTo(t, c, p, nil), make(chan error, 1)
-			go func() { removed <- c.Remove(t.Context(), removal) }()
-			awaitUnbound(t, c, p)
-			rejectSlowly(t, b, "work", messages)
+	brokertest.QueueTypes(t, func(t *testing.T, queueType string) {
+		const messages = 60
+		b := brokertest.New(t)
+		c := newApplier(t, b, b.Endpoint)
+		p := small(b)
+		p.QueueType = queueType
+		p.WorkQueues = map[string]pipeline.WorkQueue{"work": {Type: queueType}}
+		b.DeclareQueue(t, "work", queueType, nil)
+		require.NoError(t, create(t, c, p))
+		removal, removed := changeTo(t, c, p, nil), make(chan error, 1)
+		go func() { removed <- c.Remove(t.Context(), removal) }()
+		awaitUnbound(t, c, p)
+		rejectSlowly(t, b, "work", messages)
 
-			var kept *KeptError
-			if err := <-removed; !errors.As(err, &kept) {
-				t.Fatalf("got %v", err)
+		var kept *KeptError
+		if err := <-removed; !errors.As(err, &kept) {
+			t.Fatalf("got %v", err)
+		}
+		requireLive(t, c, p, removal.Live)
+		found := 0
+		brokertest.Eventually(t, func() error {
+			for _, queue := range []string{"orders.inbox", "orders.failed"} {
+				for _, ok := b.Get(t, queue); ok; _, ok = b.Get(t, queue) {
+					found++
+				}
 			}
-			requireLive(t, c, p, removal.Live)
-			found := 0
-			brokertest.Eventually(t, func() error {
-				for _, queue := range []string{"orders.inbox", "orders.failed"} {
-					for _, ok := b.Get(t, queue); ok; _, ok = b.Get(t, queue) {
-						found++
-					}
-				}
-				if found != messages {
-					return fmt.Errorf("%d of %d messages found", found, messages)
-				}
-				return nil
-			})
+			if found != messages {
+				return fmt.Errorf("%d of %d messages found", found, messages)
+			}
+			return nil
 		})
-	}
+	})
 }
 
 func awaitUnbound(t *testing.T, c *Applier, p pipeline.Pipeline) {
@@ -199,9 +196,7 @@ func prepare(t *testing.T, b *brokertest.Broker, policy topology.Policy) {
 		b.DeclareQueue(t, queue, "quorum", nil)
 	}
 	policy.Pattern = "^(?!work|other).*"
-	b.Request(t, http.MethodPut, b.Path("policies", "all"), map[string]any{
-		"pattern": policy.Pattern, "apply-to": policy.ApplyTo, "priority": policy.Priority, "definition": policy.Definition,
-	})
+	b.PutPolicy(t, "policies", "all", policy)
 }
 
 // watchPolicy fails the test if one of the queues ever has another policy than "own". stop ends it and returns the

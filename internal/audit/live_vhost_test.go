@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -28,49 +29,13 @@ func createVhost(t *testing.T, parts ...part) *liveVhost {
 	t.Helper()
 	s := &liveVhost{Broker: brokertest.New(t), T: t}
 	v := vhost(parts...)
-	for name, e := range v.Exchanges {
-		if name != "" {
-			s.put(s.Path("exchanges", name), map[string]any{"type": e.Type, "durable": !e.Transient, "auto_delete": e.AutoDelete, "arguments": nonNil(e.Arguments)})
-		}
-	}
-	for name, p := range v.Policies {
-		s.put(s.Path("policies", name), map[string]any{"pattern": p.Pattern, "apply-to": p.ApplyTo, "priority": p.Priority, "definition": p.Definition})
-	}
+	delete(v.Exchanges, "") // each vhost has it
+	s.Create(t, v.Topology)
 	for name, p := range v.OperatorPolicies {
-		s.put(s.Path("operator-policies", name), map[string]any{"pattern": p.Pattern, "apply-to": p.ApplyTo, "priority": p.Priority, "definition": p.Definition})
+		s.PutPolicy(t, "operator-policies", name, p)
 	}
-	for name, q := range v.Queues {
-		arguments := args{"x-queue-type": q.Type}
-		maps.Copy(arguments, q.Arguments)
-		s.put(s.Path("queues", name), map[string]any{"durable": !q.Transient, "auto_delete": q.AutoDelete, "arguments": arguments})
-		s.queues = append(s.queues, name)
-	}
-	for _, b := range v.Bindings {
-		s.bind(b)
-	}
+	s.queues = slices.Collect(maps.Keys(v.Queues))
 	return s
-}
-
-func nonNil(a args) args {
-	if a == nil {
-		return args{}
-	}
-	return a
-}
-
-func (s *liveVhost) put(path string, body any) {
-	s.Helper()
-	s.Call(s.T, http.MethodPut, path, body, nil)
-}
-
-func (s *liveVhost) bind(b topology.Binding) {
-	s.Helper()
-	kind := "q"
-	if b.ToExchange {
-		kind = "e"
-	}
-	path := s.Path("bindings", "e", b.Source, kind, b.Destination)
-	s.Call(s.T, http.MethodPost, path, map[string]any{"routing_key": b.RoutingKey, "arguments": nonNil(b.Arguments)}, nil)
 }
 
 // audit audits the broker's listing of the vhost, with the permissions of these users and the inboxes that wait.
@@ -220,8 +185,8 @@ func rejectedWhileUnbound(s *liveVhost) {
 	s.Request(s.T, http.MethodDelete, s.Path("bindings", "e", "dead", "q", "parked")+"/~", nil)
 	s.reject("work")
 	s.settles("work", func() int { return s.count("work") }, 0)
-	s.bind(binding)
-	s.put(s.Path("policies", "again"), map[string]any{"pattern": "^work$", "apply-to": "queues", "definition": args{"max-length": 999_999_999}})
+	s.Bind(s.T, binding)
+	s.PutPolicy(s.T, "policies", "again", topology.Policy{Pattern: "^work$", ApplyTo: "queues", Definition: topology.Arguments{"max-length": 999_999_999}})
 }
 
 // waited publishes to a retry queue of the pipeline, as the sidecar does.

@@ -29,34 +29,6 @@ func newClient(t *testing.T, b *brokertest.Broker, endpoint string) *Client {
 	return client
 }
 
-func TestReadsAreRepeatedAndWritesAreNot(t *testing.T) {
-	t.Parallel()
-	var reads, writes atomic.Int32
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodGet {
-			if reads.Add(1) < 3 {
-				w.WriteHeader(http.StatusBadGateway)
-				return
-			}
-			_, _ = w.Write([]byte(`{"name":"guest","tags":["management"],"rabbitmq_version":"4.3.6"}`))
-			return
-		}
-		writes.Add(1)
-		w.WriteHeader(http.StatusBadGateway)
-	}))
-	t.Cleanup(server.Close)
-	c, err := New(Config{Endpoint: server.URL, Username: "guest", Password: "guest"})
-	require.NoError(t, err)
-	if user, err := c.User(t.Context()); err != nil || user.Name != "guest" {
-		t.Errorf("got %+v, %v", user, err)
-	}
-	_, err = c.PutExchange(context.Background(), "/", "x", topology.Exchange{Type: "fanout"})
-	require.Error(t, err, "a failed write was reported as written")
-	if reads.Load() != 4 || writes.Load() != 1 {
-		t.Errorf("%d reads, %d writes", reads.Load(), writes.Load())
-	}
-}
-
 // If a node ran out of time to start a quorum queue, it has deleted the queue, and the declaration is repeated.
 func TestDeclarationsThatABusyNodeRefusesAreRepeated(t *testing.T) {
 	t.Parallel()

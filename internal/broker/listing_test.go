@@ -110,8 +110,7 @@ func TestAnswersAboutSomethingElse(t *testing.T) {
 // To look into a queue needs a connection, which limits can refuse. A missing permission is another error.
 func TestConnectionsThatLimitsRefuse(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	b.DeclareQueue(t, "q", "quorum", nil)
+	b := brokertest.WithQueues(t, "q")
 	c := newClient(t, b, b.Endpoint)
 	limit := b.Path("vhost-limits", "max-connections")
 	b.Call(t, http.MethodPut, limit, map[string]any{"value": 0}, nil)

@@ -222,19 +222,6 @@ func TestDirectReplyToBecomesAHeader(t *testing.T) {
 	}
 }
 
-func TestUserIDBecomesAHeader(t *testing.T) {
-	t.Parallel()
-	d := rejected("orders.created", nil)
-	d.UserId = "shop"
-	m := publish(t, orders(t), d)
-	if m.UserId != "" || m.Headers[HeaderUserID] != "shop" {
-		t.Errorf("user-id %q, headers %v", m.UserId, m.Headers)
-	}
-	if h := publish(t, orders(t), rejected("orders.created", m.Headers)).Headers; h[HeaderUserID] != "shop" {
-		t.Errorf("%v", h)
-	}
-}
-
 // A consumer's text about one failure does not describe the next one.
 func TestWhatIsAboutAnEarlierFailureIsDropped(t *testing.T) {
 	t.Parallel()

@@ -19,8 +19,7 @@ const (
 func TestAcc_WarningsOfAnUnknownEndpoint(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
-	b := brokertest.New(t)
-	b.DeclareQueue(t, "work", "quorum", nil)
+	b := brokertest.WithQueues(t, "work")
 	tf := acctest.NewCLI(t, acctest.Times())
 	configure := func(revision, more string) {
 		tf.Write(t, "main.tf", fmt.Sprintf(required+`
@@ -43,8 +42,7 @@ provider "rabbitmq" { endpoint = substr("%[2]s${terraform_data.broker.id}", 0, l
 func TestAcc_SavedDestroySaysWhatItLetsGo(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
-	b := brokertest.New(t)
-	b.DeclareQueue(t, "work", "quorum", nil)
+	b := brokertest.WithQueues(t, "work")
 	owner, attacher := acctest.NewCLI(t, acctest.Times()), acctest.NewCLI(t, acctest.Times())
 	const both = "work_queues = { work = {} }"
 	apply := func(tf *terraformtest.CLI, config string) {
@@ -72,8 +70,7 @@ func TestAcc_SavedDestroySaysWhatItLetsGo(t *testing.T) {
 func TestAcc_OwnersInTwoProcessesReleaseAQueue(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
-	b := brokertest.New(t)
-	b.DeclareQueue(t, "work", "quorum", nil)
+	b := brokertest.WithQueues(t, "work")
 	tf := terraformtest.New(t, terraformtest.BuildProvider(t))
 	aliased := required + `
 provider "rabbitmq" { alias = "second" }

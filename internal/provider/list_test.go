@@ -18,8 +18,7 @@ import (
 // Terraform before 1.14 has no query, so this test uses the plugin protocol.
 func TestAcc_ListOfPipelinesAndAttachments(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	b.DeclareQueue(t, "work", "quorum", nil)
+	b := brokertest.WithQueues(t, "work")
 	config := fmt.Sprintf("resource \"rabbitmq_retry_attachment\" \"work\" {\n  pipeline = rabbitmq_retry_pipeline.b.name\n  vhost = %q\n  queue = \"work\"\n}\n", b.Vhost)
 	for _, name := range []string{"a", "b", "c"} {
 		config += fmt.Sprintf("resource \"rabbitmq_retry_pipeline\" %q {\n  name = %q\n  vhost = %q\n  delays = [\"5s\"]\n}\n", name, name, b.Vhost)

@@ -15,8 +15,7 @@ import (
 func TestAcc_OneProcessForManyOperations(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
-	b := brokertest.New(t)
-	b.DeclareQueue(t, "work", "quorum", nil)
+	b := brokertest.WithQueues(t, "work")
 	process := &acctest.Process{}
 	core := func(kind string, config map[string]any) *acctest.Core {
 		config["vhost"] = b.Vhost

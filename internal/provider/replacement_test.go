@@ -108,9 +108,7 @@ func TestAcc_ForcedReplacements(t *testing.T) {
 func TestAcc_CreationOfWhatIsInUse(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
-	b := brokertest.New(t)
-	b.DeclareQueue(t, "work", "quorum", nil)
-	b.DeclareQueue(t, "due", "quorum", nil)
+	b := brokertest.WithQueues(t, "work", "due")
 	core := func(kind string, config map[string]any) acctest.Core {
 		config["vhost"] = b.Vhost
 		return acctest.Core{Type: "rabbitmq_" + kind, Config: config, Times: acctest.Quick()}

@@ -107,7 +107,7 @@ func TestFailedQueueIsLookedForBeforeAMessageIsLeftToTheBroker(t *testing.T) {
 				r.stop(t)
 				brokertest.Eventually(t, func() error { return p.countIs(t, "orders.inbox", 1) })
 			}
-			p.apply(t, p.spec.Expand())
+			p.Create(t, p.spec.Expand())
 			p.work(t)
 			p.await(t, "orders.failed")
 		})
@@ -124,7 +124,7 @@ func (p *testPipeline) expectBacklog(t *testing.T) {
 		"retry-queue": "orders.created", "large": strings.Repeat("x", 130_200),
 	}})
 	p.awaitBacklog(t, r, 2)
-	p.apply(t, p.spec.Expand())
+	p.Create(t, p.spec.Expand())
 	got := map[string]bool{}
 	for range 2 {
 		got[p.await(t, "orders.failed").MessageId] = true
@@ -139,7 +139,7 @@ func (p *testPipeline) fillRetryQueue(t *testing.T) {
 	t.Helper()
 	p.set(t, "DELETE", p.Path("queues", "orders.retry.100ms"), nil)
 	p.DeclareQueue(t, "orders.retry.100ms", "quorum", map[string]any{"x-max-length": 1, "x-overflow": "reject-publish"})
-	p.bind(t, topology.Binding{Source: "orders.retry", Destination: "orders.retry.100ms", RoutingKey: pipeline.DelayKey(100 * time.Millisecond)})
+	p.Bind(t, topology.Binding{Source: "orders.retry", Destination: "orders.retry.100ms", RoutingKey: pipeline.DelayKey(100 * time.Millisecond)})
 	p.fillQueue(t, "orders.retry.100ms")
 }
 

@@ -40,17 +40,6 @@ func deadAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-func TestNextBrokerServesWhenTheFirstIsDown(t *testing.T) {
-	t.Parallel()
-	p := newPipeline(t, "orders", []string{"100ms"}, 3, "orders.created")
-	r := p.workAs(t, "amqp://user:s3cret@"+deadAddress(t)+"\n"+p.URI, p.spec.Worker())
-	p.retries(t)
-	log := r.Log
-	if log.Count("trying the next broker") != 1 || log.Count("session ended") != 0 || strings.Contains(log.String(), "s3cret") {
-		t.Errorf("the log:\n%s", log)
-	}
-}
-
 // After the end of a session, the next broker serves. The first broker follows the last.
 func TestSessionsGoRoundTheBrokers(t *testing.T) {
 	t.Parallel()

@@ -39,7 +39,7 @@ func newExchangeIn(t *testing.T, v testVhost, name, maxDelay, precision string, 
 		Name: name, Vhost: v.Vhost, Type: "topic", PolicyPriority: delayed.DefaultPolicyPriority,
 		MaxDelay: waiting(t, maxDelay), Precision: waiting(t, precision),
 	}}
-	e.apply(t, e.spec.Expand())
+	e.Create(t, e.spec.Expand())
 	for _, queue := range queues {
 		e.DeclareQueue(t, queue, "quorum", nil)
 		require.NoError(t, e.Channel(t).QueueBind(queue, queue, e.names.DeliverExchange(), false, nil))

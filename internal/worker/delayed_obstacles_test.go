@@ -23,19 +23,6 @@ func (e *testExchange) level(bit int) string {
 	return e.names.Level(delayed.Level{Unit: 100 * time.Millisecond, Bit: bit})
 }
 
-// unbind deletes all bindings between an exchange and a queue. If kind is "e", the destination is an exchange.
-func (p testVhost) unbind(t *testing.T, source, kind, destination string) {
-	t.Helper()
-	path := p.Path("bindings", "e", source, kind, destination)
-	var bindings []struct {
-		Key string `json:"properties_key"`
-	}
-	p.Call(t, http.MethodGet, path, nil, &bindings)
-	for _, b := range bindings {
-		p.set(t, http.MethodDelete, path+"/"+b.Key, nil)
-	}
-}
-
 // A message that cannot be delayed yet is kept, and no other message is. Once it can be delayed, it goes on by itself.
 func TestMessagesWaitForWhatIsMissing(t *testing.T) {
 	t.Parallel()
@@ -50,7 +37,7 @@ func TestMessagesWaitForWhatIsMissing(t *testing.T) {
 	}{
 		"binding of a level": {func(t *testing.T, e *testExchange) {
 			t.Helper()
-			e.unbind(t, e.level(2), "q", e.level(2))
+			e.Unbind(t, e.level(2), "q", e.level(2))
 		}, "the exchange has no queue", 450, false},
 		"queue of a level": {func(t *testing.T, e *testExchange) {
 			t.Helper()
@@ -69,7 +56,7 @@ func TestMessagesWaitForWhatIsMissing(t *testing.T) {
 		}, "the broker refuses them", 450, false},
 		"unrouted queue": {func(t *testing.T, e *testExchange) {
 			t.Helper()
-			e.unbind(t, e.names.UnroutedExchange(), "q", e.names.UnroutedQueue())
+			e.Unbind(t, e.names.UnroutedExchange(), "q", e.names.UnroutedQueue())
 		}, "the exchange has no queue", 100_000_000, true},
 		"deliver exchange": {func(t *testing.T, e *testExchange) {
 			t.Helper()
@@ -96,7 +83,7 @@ func TestMessagesWaitForWhatIsMissing(t *testing.T) {
 				require.Equal(t, "other", e.await(t, "work").MessageId)
 			}
 			e.set(t, http.MethodPut, e.Path("policies", "full"), map[string]any{"pattern": "^none$", "definition": map[string]any{"max-length": 0}})
-			e.apply(t, e.spec.Expand())
+			e.Create(t, e.spec.Expand())
 			queue := "work"
 			if c.unrouted {
 				queue = e.names.UnroutedQueue()
@@ -134,7 +121,7 @@ func TestMissingWayDownMakesNothingEarly(t *testing.T) {
 	e := newExchange(t, "1h", "100ms", "work")
 	e.work(t)
 	// A wait of 400 ms passes levels 1 and 0 without stopping.
-	e.unbind(t, e.level(1), "e", e.level(0))
+	e.Unbind(t, e.level(1), "e", e.level(0))
 	e.publish(t, "work", 400, amqp.Publishing{MessageId: "held"})
 	e.publish(t, "work", 200, amqp.Publishing{MessageId: "other"})
 	require.Equal(t, "other", e.await(t, "work").MessageId)
@@ -158,12 +145,12 @@ func TestPolicyChangeResumesLevels(t *testing.T) {
 		e.publish(t, "work", 300, amqp.Publishing{MessageId: id, DeliveryMode: amqp.Persistent})
 	}
 	brokertest.Eventually(t, func() error { return e.countIs(t, e.level(0), more) })
-	e.apply(t, e.spec.Expand())
-	e.bind(t, topology.Binding{Source: e.names.DeliverExchange(), Destination: "work", RoutingKey: "work"})
+	e.Create(t, e.spec.Expand())
+	e.Bind(t, topology.Binding{Source: e.names.DeliverExchange(), Destination: "work", RoutingKey: "work"})
 	deliveries := e.collect(t, "work")
 	changed := e.spec
 	changed.PolicyPriority++
-	e.apply(t, changed.Expand())
+	e.Create(t, changed.Expand())
 	if n := awaitDue(t, sent, deliveries); n > 0 {
 		t.Errorf("%d messages came twice", n)
 	}
@@ -195,7 +182,7 @@ func TestReloadFreesMessages(t *testing.T) {
 	// Another unit, with levels of its own.
 	finer := e.spec
 	finer.Precision = waiting(t, "30ms")
-	e.apply(t, finer.Expand())
+	e.Create(t, finer.Expand())
 	other, err := workerconfig.Parse(exchangesOf(t, finer.Worker()))
 	require.NoError(t, err)
 	configs <- other
@@ -217,7 +204,7 @@ func TestInboxOfADelayedExchangeIsDeleted(t *testing.T) {
 	r.awaitReady(t, "")
 	e.set(t, http.MethodDelete, e.Path("queues", e.names.Inbox()), nil)
 	r.awaitReady(t, "inbox")
-	e.apply(t, e.spec.Expand())
+	e.Create(t, e.spec.Expand())
 	r.awaitReady(t, "")
 	e.publish(t, "work", 100, amqp.Publishing{})
 	e.await(t, "work")

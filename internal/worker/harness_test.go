@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -69,42 +67,8 @@ func newPipelineOf(t *testing.T, spec pipeline.Pipeline) *testPipeline {
 	t.Helper()
 	p := &testPipeline{testVhost: testVhost{brokertest.New(t)}, spec: spec, names: pipeline.Names(spec.Name)}
 	p.spec.Vhost = p.Vhost
-	p.apply(t, p.spec.Expand())
+	p.Create(t, p.spec.Expand())
 	return p
-}
-
-// apply makes all objects. The policies come first, so that each queue has its policy from the first moment.
-func (p testVhost) apply(t *testing.T, objects topology.Topology) {
-	t.Helper()
-	for name, policy := range objects.Policies {
-		p.set(t, http.MethodPut, p.Path("policies", name), map[string]any{
-			"pattern": policy.Pattern, "apply-to": policy.ApplyTo, "priority": policy.Priority, "definition": policy.Definition,
-		})
-	}
-	for name, exchange := range objects.Exchanges {
-		p.set(t, http.MethodPut, p.Path("exchanges", name), map[string]any{
-			"type": exchange.Type, "durable": true, "arguments": arguments(exchange.Arguments),
-		})
-	}
-	for name, queue := range objects.Queues {
-		args := arguments(queue.Arguments)
-		args["x-queue-type"] = queue.Type
-		p.set(t, http.MethodPut, p.Path("queues", name), map[string]any{"durable": true, "arguments": args})
-	}
-	for _, binding := range objects.Bindings {
-		p.bind(t, binding)
-	}
-}
-
-func (p testVhost) bind(t *testing.T, b topology.Binding) {
-	t.Helper()
-	kind := "q"
-	if b.ToExchange {
-		kind = "e"
-	}
-	p.set(t, http.MethodPost, p.Path("bindings", "e", b.Source, kind, b.Destination), map[string]any{
-		"routing_key": b.RoutingKey, "arguments": arguments(b.Arguments),
-	})
 }
 
 func (p testVhost) set(t *testing.T, method, path string, body any) {
@@ -119,13 +83,7 @@ func (p *testPipeline) deleteFailedExchange(t *testing.T) {
 
 func (p *testPipeline) unbindFailedQueue(t *testing.T) {
 	t.Helper()
-	p.unbind(t, p.names.FailedExchange(), "q", p.names.FailedQueue())
-}
-
-func arguments(a topology.Arguments) map[string]any {
-	copied := map[string]any{}
-	maps.Copy(copied, a)
-	return copied
+	p.Unbind(t, p.names.FailedExchange(), "q", p.names.FailedQueue())
 }
 
 // fixedBrokers returns brokers with fixed addresses and credentials.

@@ -81,7 +81,7 @@ func TestWorkerWithAFullWindowInBytes(t *testing.T) {
 	}
 	again := p.workWith(t, p.URI, p.spec.Worker(), smallWindow)
 	again.Log.Await(t, "message kept unacknowledged", 1)
-	p.bind(t, topology.Binding{Source: "orders.failed", Destination: "orders.failed"})
+	p.Bind(t, topology.Binding{Source: "orders.failed", Destination: "orders.failed"})
 	brokertest.Eventually(t, func() error { return p.countIs(t, p.names.FailedQueue(), messages) })
 	brokertest.Eventually(t, func() error { return p.countIs(t, p.names.Inbox(), 0) })
 	require.Equal(t, 1, again.Log.Count("msg=consuming"))
@@ -90,23 +90,20 @@ func TestWorkerWithAFullWindowInBytes(t *testing.T) {
 // The window in bytes is full before the broker has answered the second consumer.
 func TestLargeMessagesAreTheFirstOfAWideWindow(t *testing.T) {
 	t.Parallel()
-	for _, queueType := range []string{topology.Quorum, topology.Classic} {
-		t.Run(queueType, func(t *testing.T) {
-			t.Parallel()
-			const ramp, messages = 30, 30
-			p := newPipelineOf(t, newSpec(queueType, []string{"100ms"}, 3, "orders.created"))
-			p.fillInbox(t, ramp, func(i int) amqp.Publishing {
-				return amqp.Publishing{MessageId: fmt.Sprint("small-", i), Headers: amqp.Table{"retry-queue": "orders.created"}}
-			})
-			p.fillInbox(t, messages, large(amqp.Table{"retry-queue": "orders.created"}))
-			a := p.collect(t, "orders.created")
-			r := p.workWith(t, p.URI, p.spec.Worker(), smallWindow)
-			a.awaitAtLeast(t, ramp+messages)
-			if n := r.Log.Count("msg=consuming"); n != 1 || a.copies() != 0 {
-				t.Errorf("%d sessions, %d copies", n, a.copies())
-			}
+	brokertest.QueueTypes(t, func(t *testing.T, queueType string) {
+		const ramp, messages = 30, 30
+		p := newPipelineOf(t, newSpec(queueType, []string{"100ms"}, 3, "orders.created"))
+		p.fillInbox(t, ramp, func(i int) amqp.Publishing {
+			return amqp.Publishing{MessageId: fmt.Sprint("small-", i), Headers: amqp.Table{"retry-queue": "orders.created"}}
 		})
-	}
+		p.fillInbox(t, messages, large(amqp.Table{"retry-queue": "orders.created"}))
+		a := p.collect(t, "orders.created")
+		r := p.workWith(t, p.URI, p.spec.Worker(), smallWindow)
+		a.awaitAtLeast(t, ramp+messages)
+		if n := r.Log.Count("msg=consuming"); n != 1 || a.copies() != 0 {
+			t.Errorf("%d sessions, %d copies", n, a.copies())
+		}
+	})
 }
 
 // During an alarm, unread messages go back to the broker, since they can be the cause of the alarm.

@@ -19,7 +19,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/test/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/test/sidecartest"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/worker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
@@ -209,22 +208,19 @@ func TestLoadRemovals(t *testing.T) {
 // interrupted runs a pipeline under load, and expects each message to come once.
 func interrupted(t *testing.T, work func(*testing.T, *testPipeline)) {
 	t.Helper()
-	for _, queueType := range []string{topology.Quorum, topology.Classic} {
-		t.Run(queueType, func(t *testing.T) {
-			t.Parallel()
-			p := newPipelineOf(t, newSpec(queueType, []string{"100ms"}, 3, "orders.created"))
-			a := p.collect(t, "orders.created")
-			published := p.keepFilling(t)
-			work(t, p)
-			n := published()
-			p.work(t)
-			a.awaitAtLeast(t, n)
-			t.Logf("RabbitMQ %s: %d of %d messages are doubled after %d stops", p.Version, a.copies(), n, stops)
-			if a.copies() > 0 {
-				t.Error("want none")
-			}
-		})
-	}
+	brokertest.QueueTypes(t, func(t *testing.T, queueType string) {
+		p := newPipelineOf(t, newSpec(queueType, []string{"100ms"}, 3, "orders.created"))
+		a := p.collect(t, "orders.created")
+		published := p.keepFilling(t)
+		work(t, p)
+		n := published()
+		p.work(t)
+		a.awaitAtLeast(t, n)
+		t.Logf("RabbitMQ %s: %d of %d messages are doubled after %d stops", p.Version, a.copies(), n, stops)
+		if a.copies() > 0 {
+			t.Error("want none")
+		}
+	})
 }
 
 // keepFilling publishes to the inbox, so that it is never empty, until the returned function is called. That function

@@ -197,7 +197,7 @@ func TestMissingExchangeIsSeen(t *testing.T) {
 		}
 		return nil
 	})
-	p.apply(t, p.spec.Expand())
+	p.Create(t, p.spec.Expand())
 	r.awaitReady(t, "")
 	r.awaitSeries(t, map[string]float64{"messages_parked_total{reason=exhausted}": 20, "messages_in_backlog": 0})
 }
@@ -210,7 +210,7 @@ func TestReadinessFollowsTheInbox(t *testing.T) {
 	p.set(t, http.MethodDelete, p.Path("queues", "orders.inbox"), nil)
 	r.awaitReady(t, "no queue 'orders.inbox'")
 	r.awaitSeries(t, map[string]float64{"consuming": 0})
-	p.apply(t, p.spec.Expand())
+	p.Create(t, p.spec.Expand())
 	r.awaitReady(t, "")
 	require.GreaterOrEqual(t, r.series(t)["session_restarts_total"], 1.0)
 	p.Publish(t, "orders.dlx", "", toPark(0))

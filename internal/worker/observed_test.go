@@ -60,7 +60,7 @@ func TestProbesOfTheProcess(t *testing.T) {
 	w.Signal(t, syscall.SIGTERM)
 	expect("/readyz", http.StatusServiceUnavailable, `"stopping": true`)
 	expect("/healthz", http.StatusOK, "ok")
-	p.apply(t, p.spec.Expand())
+	p.Create(t, p.spec.Expand())
 	if code := w.Wait(t); code != 0 {
 		t.Errorf("exit code %d:\n%s", code, w.Log)
 	}

@@ -195,10 +195,7 @@ func smallFrames(frameMax uint32, largest *atomic.Int64) *proxy {
 			}
 		},
 		rewriteBack: func(frame []byte) {
-			const method, connection, tune = 1, 10, 30
-			if payload := frame[7:]; frame[0] == method && endian.BigEndian.Uint16(payload) == connection && endian.BigEndian.Uint16(payload[2:]) == tune {
-				endian.BigEndian.PutUint32(payload[6:], frameMax)
-			}
+			tune(frame, func(_, size []byte) { endian.BigEndian.PutUint32(size, frameMax) })
 		},
 	}
 }

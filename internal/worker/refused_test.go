@@ -41,7 +41,7 @@ func (p testVhost) declareFull(t *testing.T, queue string, from topology.Binding
 	p.limit(t, queue, 1)
 	p.DeclareQueue(t, queue, "quorum", nil)
 	from.Destination = queue
-	p.bind(t, from)
+	p.Bind(t, from)
 	p.fillQueue(t, queue)
 }
 
@@ -216,7 +216,7 @@ func withoutRefusedQueue(t *testing.T, meanwhile func(t *testing.T, good *consum
 		meanwhile(t, good)
 		_, different, _ := good.count()
 		require.Equal(t, n, different)
-		r.apply(t, r.objects)
+		r.Create(t, r.objects)
 		w.awaitReady(t, "")
 		require.Equal(t, 1, w.Log.Count("msg=consuming"))
 		require.Equal(t, 1, w.Log.Count("publish deferred"))

@@ -147,7 +147,7 @@ func (p *testPipeline) other(t *testing.T) *testPipeline {
 	t.Helper()
 	q := &testPipeline{testVhost: p.testVhost, spec: newSpec(topology.Quorum, []string{"100ms"}, 3, "other.created"), names: "other"}
 	q.spec.Name, q.spec.Vhost = "other", p.Vhost
-	q.apply(t, q.spec.Expand())
+	q.Create(t, q.spec.Expand())
 	return q
 }
 

@@ -24,27 +24,24 @@ func retryAfter(wait time.Duration) amqp.Publishing {
 // for it.
 func TestRetryAfterLongerThanAnyDelay(t *testing.T) {
 	t.Parallel()
-	for _, queueType := range []string{topology.Quorum, topology.Classic} {
-		t.Run(queueType, func(t *testing.T) {
-			t.Parallel()
-			p := newPipelineOf(t, newSpec(queueType, []string{"1s", "2s"}, 2, "orders.created"))
-			user, password := p.User(t, "", "^$", `^orders\.(retry|return|failed\.route)$`, `^orders\.inbox$`)
-			p.workAs(t, withUser(t, p.URI, user, password), p.spec.Worker())
-			asked := time.Now()
-			p.Publish(t, "orders.dlx", "eu.orders", retryAfter(5*time.Second))
-			d := p.await(t, "orders.created")
-			took := time.Since(asked)
-			t.Logf("RabbitMQ %s: back after %s", p.Version, took)
-			if took < 5*time.Second {
-				t.Error("that is early")
-			}
-			expectHeaders(t, d, amqp.Table{
-				"retry-count": int64(1), "retry-delay-ms": int64(5000), "retry-due-at": nil, "retry-after-ms": nil, "retry-routing-key": "eu.orders",
-			})
-			require.Equal(t, "eu.orders", d.RoutingKey)
-			p.expectEmpty(t, p.names.FailedQueue())
+	brokertest.QueueTypes(t, func(t *testing.T, queueType string) {
+		p := newPipelineOf(t, newSpec(queueType, []string{"1s", "2s"}, 2, "orders.created"))
+		user, password := p.User(t, "", "^$", `^orders\.(retry|return|failed\.route)$`, `^orders\.inbox$`)
+		p.workAs(t, withUser(t, p.URI, user, password), p.spec.Worker())
+		asked := time.Now()
+		p.Publish(t, "orders.dlx", "eu.orders", retryAfter(5*time.Second))
+		d := p.await(t, "orders.created")
+		took := time.Since(asked)
+		t.Logf("RabbitMQ %s: back after %s", p.Version, took)
+		if took < 5*time.Second {
+			t.Error("that is early")
+		}
+		expectHeaders(t, d, amqp.Table{
+			"retry-count": int64(1), "retry-delay-ms": int64(5000), "retry-due-at": nil, "retry-after-ms": nil, "retry-routing-key": "eu.orders",
 		})
-	}
+		require.Equal(t, "eu.orders", d.RoutingKey)
+		p.expectEmpty(t, p.names.FailedQueue())
+	})
 }
 
 func TestRetryAfterThatIsParked(t *testing.T) {
@@ -130,7 +127,7 @@ func TestRetryAfterAcrossChanges(t *testing.T) {
 				require.NoError(t, p.Channel(t).QueueUnbind("orders.retry."+delay, "delay:"+delay, "orders.retry", nil))
 			}
 			p.spec.Delays = newSpec(topology.Quorum, []string{"3s"}, 2).Delays
-			p.apply(t, p.spec.Expand())
+			p.Create(t, p.spec.Expand())
 		}, ""},
 		"worker late": {func(*testing.T, *testPipeline) { time.Sleep(5 * time.Second) }, ""},
 		"worker late, binding missing": {func(t *testing.T, p *testPipeline) {

@@ -23,7 +23,7 @@ func TestWhatADelayedExchangeSetsAsideStays(t *testing.T) {
 	p := newPipeline(t, "orders", []string{"100ms"}, 3, "work")
 	other := &testPipeline{testVhost: p.testVhost, spec: newSpec(topology.Quorum, []string{"100ms"}, 2, "moved"), names: "other"}
 	other.spec.Name, other.spec.Vhost = "other", p.Vhost
-	other.apply(t, other.spec.Expand())
+	other.Create(t, other.spec.Expand())
 	e := newExchangeIn(t, p.testVhost, "events", "1m", "100ms")
 	require.NoError(t, p.Channel(t).QueueBind("work", "work", e.names.DeliverExchange(), false, nil))
 	configured, err := json.Marshal(map[string]any{

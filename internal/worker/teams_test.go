@@ -21,7 +21,7 @@ import (
 func (p *testPipeline) parkIn(t *testing.T, workQueue, failedQueue string) {
 	t.Helper()
 	p.DeclareQueue(t, failedQueue, "quorum", nil)
-	p.bind(t, topology.Binding{Source: p.names.FailedRouteExchange(), Destination: failedQueue, RoutingKey: pipeline.FailedKey(workQueue)})
+	p.Bind(t, topology.Binding{Source: p.names.FailedRouteExchange(), Destination: failedQueue, RoutingKey: pipeline.FailedKey(workQueue)})
 }
 
 // Each team gets its own failures, with any key of its publishers. Without a queue of its own, failures go to the
@@ -33,7 +33,7 @@ func TestTeamsHaveFailedQueuesOfTheirOwn(t *testing.T) {
 	p.parkIn(t, "orders.b", "failures.b")
 	p.workPermitted(t, pipeline.WorkerPermissions(p.names))
 	for _, queue := range []string{"orders.a", "orders.b", "orders.c"} {
-		p.bind(t, topology.Binding{Source: "amq.direct", Destination: queue, RoutingKey: "failed:orders.b"})
+		p.Bind(t, topology.Binding{Source: "amq.direct", Destination: queue, RoutingKey: "failed:orders.b"})
 		p.consume(t, queue, nil)
 	}
 	p.Publish(t, "amq.direct", "failed:orders.b", amqp.Publishing{})
@@ -223,8 +223,8 @@ func TestWayToTheFailedQueuesIsClosed(t *testing.T) {
 					t.Errorf("headers %v", failed.Headers)
 				}
 			}
-			p.apply(t, topology.Topology{Exchanges: pipeline.ExpandExchanges(p.spec)})
-			p.bind(t, topology.Binding{Source: p.names.FailedRouteExchange(), Destination: "failures.a", RoutingKey: pipeline.FailedKey("orders.a")})
+			p.Create(t, topology.Topology{Exchanges: pipeline.ExpandExchanges(p.spec)})
+			p.Bind(t, topology.Binding{Source: p.names.FailedRouteExchange(), Destination: "failures.a", RoutingKey: pipeline.FailedKey("orders.a")})
 			p.grant(t, r.user, pipeline.WorkerPermissions(p.names))
 			p.awaitParkedAgain(t, "orders.a", "failures.a")
 			if log := r.Log; log.Count("msg=consuming") != 1 {

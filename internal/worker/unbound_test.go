@@ -21,7 +21,7 @@ const (
 func (p *testPipeline) unbindDelays(t *testing.T, delays ...string) {
 	t.Helper()
 	for _, delay := range delays {
-		p.unbind(t, "orders.retry", "q", "orders.retry."+delay)
+		p.Unbind(t, "orders.retry", "q", "orders.retry."+delay)
 	}
 }
 
@@ -42,7 +42,7 @@ func TestMessagesWaitUntilADelayIsBound(t *testing.T) {
 
 	for _, b := range p.spec.Expand().Bindings {
 		if b.Source == "orders.retry" {
-			p.bind(t, b)
+			p.Bind(t, b)
 		}
 	}
 	if doubled := p.awaitAll(t, ids); doubled > 0 {
@@ -83,7 +83,7 @@ func TestMessagesDoNotReturnAtOnceInsteadOfWaiting(t *testing.T) {
 	r.Log.Await(t, noDelayIsBound, 1)
 	p.expectEmpty(t, "orders.failed")
 	require.Len(t, c.deliveries(), 2)
-	p.bind(t, topology.Binding{Source: "orders.retry", Destination: "orders.retry.200ms", RoutingKey: "delay:200ms"})
+	p.Bind(t, topology.Binding{Source: "orders.retry", Destination: "orders.retry.200ms", RoutingKey: "delay:200ms"})
 	p.awaitFailed(t, "exhausted")
 }
 

@@ -37,13 +37,10 @@ func newPipelineForAMQP10(t *testing.T, queueType string) (*testPipeline, *amqp1
 // forEachQueueType runs a test on quorum and classic queues.
 func forEachQueueType(t *testing.T, test func(*testing.T, *testPipeline, *amqp10.Client)) {
 	t.Helper()
-	for _, queueType := range []string{topology.Quorum, topology.Classic} {
-		t.Run(queueType, func(t *testing.T) {
-			t.Parallel()
-			p, client := newPipelineForAMQP10(t, queueType)
-			test(t, p, client)
-		})
-	}
+	brokertest.QueueTypes(t, func(t *testing.T, queueType string) {
+		p, client := newPipelineForAMQP10(t, queueType)
+		test(t, p, client)
+	})
 }
 
 // withID returns a message with a message-id, which names its purpose.
@@ -357,7 +354,7 @@ func TestUndeliverableMessageStaysWhileItCannotBeParked(t *testing.T) {
 				r.Log.Await(t, warning, 2)
 				brokertest.Eventually(t, func() error { return p.countIs(t, p.names.Inbox(), 1) })
 				p.expectEmpty(t, p.names.FailedQueue())
-				p.apply(t, p.spec.Expand())
+				p.Create(t, p.spec.Expand())
 				if d := p.awaitFailed(t, "malformed"); d.MessageId != "bad" || d.Headers["tenant"] != "a" {
 					t.Errorf("parked %q with headers %v", d.MessageId, d.Headers)
 				}
@@ -509,46 +506,43 @@ func undeliverableOfPlugin() map[string]amqp10.Message {
 // The plugin rabbitmq_amqp1_0 accepts messages that make the broker close each AMQP 0-9-1 connection.
 func TestUndeliverableMessagesOfThePluginAreParked(t *testing.T) {
 	t.Parallel()
-	for _, queueType := range []string{topology.Quorum, topology.Classic} {
-		t.Run(queueType, func(t *testing.T) {
-			t.Parallel()
-			p := newPipelineOf(t, newSpec(queueType, []string{"100ms"}, 3, "orders.created"))
-			p.Needs(t, brokertest.Release("< 4.0"), brokertest.Plugin("rabbitmq_amqp1_0"))
-			client := amqp10.Dial(t, p.Broker)
-			sender := client.To(t, client.Queue("orders.created"))
-			bad := undeliverableOfPlugin()
-			for _, m := range bad {
-				sender.Send(t, m.Encode())
-				// The plugin leaves this value to the reader, since 0-9-1 has bytes for it.
-				sender.Send(t, withUUID("good").Encode())
+	brokertest.QueueTypes(t, func(t *testing.T, queueType string) {
+		p := newPipelineOf(t, newSpec(queueType, []string{"100ms"}, 3, "orders.created"))
+		p.Needs(t, brokertest.Release("< 4.0"), brokertest.Plugin("rabbitmq_amqp1_0"))
+		client := amqp10.Dial(t, p.Broker)
+		sender := client.To(t, client.Queue("orders.created"))
+		bad := undeliverableOfPlugin()
+		for _, m := range bad {
+			sender.Send(t, m.Encode())
+			// The plugin leaves this value to the reader, since 0-9-1 has bytes for it.
+			sender.Send(t, withUUID("good").Encode())
+		}
+		client.Reject(t, "orders.created", 2*len(bad))
+		user, password := p.User(t, "", "^$", `^orders\.(retry|return|failed(\.route)?)$|^amq\.default$`, `^orders\.inbox$`)
+		r := p.workAs(t, withUser(t, p.URI, user, password), p.spec.Worker())
+		c := p.consume(t, "orders.created", func(d amqp.Delivery) error { return d.Ack(false) })
+		brokertest.Eventually(t, func() error {
+			if n := len(c.deliveries()); n < len(bad) {
+				return fmt.Errorf("%d of %d messages retried", n, len(bad))
 			}
-			client.Reject(t, "orders.created", 2*len(bad))
-			user, password := p.User(t, "", "^$", `^orders\.(retry|return|failed(\.route)?)$|^amq\.default$`, `^orders\.inbox$`)
-			r := p.workAs(t, withUser(t, p.URI, user, password), p.spec.Worker())
-			c := p.consume(t, "orders.created", func(d amqp.Delivery) error { return d.Ack(false) })
-			brokertest.Eventually(t, func() error {
-				if n := len(c.deliveries()); n < len(bad) {
-					return fmt.Errorf("%d of %d messages retried", n, len(bad))
-				}
-				return nil
-			})
-			for range bad {
-				d := p.awaitFailed(t, "malformed")
-				if text, _ := d.Headers["dead-letter-error"].(string); !strings.Contains(text, string(d.Body)) {
-					t.Errorf("%q is parked with dead-letter-error %q", d.Body, text)
-				}
-				if change := string(d.Body); strings.Contains(change, "written as text") && d.MessageId+d.CorrelationId+d.ContentEncoding == "" {
-					t.Errorf("%q is lost", change)
-				}
-			}
-			p.expectEmpty(t, p.names.FailedQueue())
-			brokertest.Eventually(t, func() error { return p.countIs(t, p.names.Inbox(), 0) })
-			if n := len(c.deliveries()); n != len(bad) {
-				t.Errorf("%d messages retried, want %d", n, len(bad))
-			}
-			t.Logf("%d sessions", r.Log.Count("msg=consuming"))
+			return nil
 		})
-	}
+		for range bad {
+			d := p.awaitFailed(t, "malformed")
+			if text, _ := d.Headers["dead-letter-error"].(string); !strings.Contains(text, string(d.Body)) {
+				t.Errorf("%q is parked with dead-letter-error %q", d.Body, text)
+			}
+			if change := string(d.Body); strings.Contains(change, "written as text") && d.MessageId+d.CorrelationId+d.ContentEncoding == "" {
+				t.Errorf("%q is lost", change)
+			}
+		}
+		p.expectEmpty(t, p.names.FailedQueue())
+		brokertest.Eventually(t, func() error { return p.countIs(t, p.names.Inbox(), 0) })
+		if n := len(c.deliveries()); n != len(bad) {
+			t.Errorf("%d messages retried, want %d", n, len(bad))
+		}
+		t.Logf("%d sessions", r.Log.Count("msg=consuming"))
+	})
 }
 
 // A broker closes the channel over a reply-to that it would replace. Outstanding messages must not come twice.

@@ -314,25 +314,22 @@ func TestReplayToAStream(t *testing.T) {
 // A slow replay notices that its target has become full, although the first messages had room.
 func TestReplayStopsOnTheWay(t *testing.T) {
 	t.Parallel()
-	for _, queueType := range []string{"quorum", "classic"} {
-		t.Run(queueType, func(t *testing.T) {
-			t.Parallel()
-			b := newBench(t)
-			b.DeclareQueue(t, "small", queueType, map[string]any{
-				"x-max-length": 30, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "orders.failed",
-			})
-			const total = 1000
-			for i := range total {
-				b.park(t, fmt.Sprint(i))
-			}
-			r := b.guard(t, operation.Options{}).NewReplay("small", 100, nil)
-			r.StopIfBack = 10
-			_, err := r.Look(t.Context(), exhausted)
-			require.NoError(t, err)
-			result, err := r.Publish(t.Context())
-			require.NoError(t, err)
-			assert.Truef(t, r.Stopped && result.Confirmed > 30 && result.Confirmed < total && r.Again == result.Confirmed-30, "%d back, result %+v", r.Again, result)
-			b.has(t, total-30)
+	brokertest.QueueTypes(t, func(t *testing.T, queueType string) {
+		b := newBench(t)
+		b.DeclareQueue(t, "small", queueType, map[string]any{
+			"x-max-length": 30, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "orders.failed",
 		})
-	}
+		const total = 1000
+		for i := range total {
+			b.park(t, fmt.Sprint(i))
+		}
+		r := b.guard(t, operation.Options{}).NewReplay("small", 100, nil)
+		r.StopIfBack = 10
+		_, err := r.Look(t.Context(), exhausted)
+		require.NoError(t, err)
+		result, err := r.Publish(t.Context())
+		require.NoError(t, err)
+		assert.Truef(t, r.Stopped && result.Confirmed > 30 && result.Confirmed < total && r.Again == result.Confirmed-30, "%d back, result %+v", r.Again, result)
+		b.has(t, total-30)
+	})
 }

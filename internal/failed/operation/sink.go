@@ -31,7 +31,6 @@ type File interface {
 	io.WriteCloser
 	Sync() error
 	Truncate(size int64) error
-	Stat() (os.FileInfo, error)
 }
 
 // NewSink writes to a file. The name is "" if the file has none.
@@ -92,6 +91,3 @@ func (s *Sink) removeIfEmpty() {
 		_ = os.Remove(s.name)
 	}
 }
-
-// Stat returns the file's [os.FileInfo].
-func (s *Sink) Stat() (os.FileInfo, error) { return s.file.Stat() }

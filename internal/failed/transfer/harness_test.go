@@ -40,12 +40,9 @@ const (
 // types runs the test on every type of queue, since a run must act the same on all of them.
 func types(t *testing.T, do func(*testing.T, bench)) {
 	t.Helper()
-	for _, queueType := range []string{"quorum", "classic"} {
-		t.Run(queueType, func(t *testing.T) {
-			t.Parallel()
-			do(t, newBench(t, queueType))
-		})
-	}
+	brokertest.QueueTypes(t, func(t *testing.T, queueType string) {
+		do(t, newBench(t, queueType))
+	})
 }
 
 func newBench(t *testing.T, queueType string) bench {

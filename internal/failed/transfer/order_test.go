@@ -27,22 +27,6 @@ func (b *bench) seen(t *testing.T, atMost int) (bodies []string) {
 	return bodies
 }
 
-// A look can end early, and can need several consumers.
-func TestLooksKeepTheOrder(t *testing.T) {
-	t.Parallel()
-	types(t, func(t *testing.T, b bench) {
-		bodies := numbered("m", 300)
-		b.fill(t, bodies...)
-		for _, atMost := range []int{0, 10, 1, 300, 0} {
-			want := bodies
-			if atMost > 0 {
-				want = bodies[:atMost]
-			}
-			require.Equal(t, want, b.seen(t, atMost), atMost)
-		}
-	})
-}
-
 // More messages than one consumer can hold.
 func TestLooksWithSeveralConsumers(t *testing.T) {
 	t.Parallel()

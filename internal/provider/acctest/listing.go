@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -75,6 +76,24 @@ func Names(t testing.TB, b *brokertest.Broker, kind string) []string {
 	}
 	slices.Sort(found)
 	return found
+}
+
+// NothingLeft is an error if a vhost still has exchanges, queues or policies after a destroy. The broker's own do not count, nor do a
+// test's, which are named "org" or begin with "work".
+func NothingLeft(t testing.TB, b *brokertest.Broker) error {
+	t.Helper()
+	var left []string
+	for _, kind := range []string{"exchanges", "queues", "policies"} {
+		for _, name := range Names(t, b, kind) {
+			if name != "" && name != "org" && !strings.HasPrefix(name, "amq.") && !strings.HasPrefix(name, "work") {
+				left = append(left, kind+" "+name)
+			}
+		}
+	}
+	if len(left) > 0 {
+		return fmt.Errorf("left behind after destroy: %s", strings.Join(left, ", "))
+	}
+	return nil
 }
 
 // AwaitCount waits until a queue has the wanted number of messages. A queue with pending dead letters is not empty.

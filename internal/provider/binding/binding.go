@@ -22,9 +22,7 @@ import (
 )
 
 // Resource is rabbitmq_binding.
-var Resource = entity.Definition[model]{ResourceType: kind.ResourceType, Of: of}
-
-var kind = plain.ResourceType[topology.Binding]{
+var Resource = plain.Define(plain.ResourceType[topology.Binding]{
 	ResourceType: entity.ResourceType{
 		Type: "binding", Name: configured.Binding, Common: true,
 		Parts: []entity.Part{
@@ -48,11 +46,7 @@ var kind = plain.ResourceType[topology.Binding]{
 		return preflight.CheckBinding(b, all)
 	},
 	Store: func(run *configured.Provider) plain.Store[topology.Binding] { return store{run} },
-}
-
-func of(run *configured.Provider) entity.Resource[model] {
-	return bindings{plain.Resource[model, topology.Binding, *model]{ResourceType: kind, Run: run}}
-}
+}, func(r plain.Resource[model, topology.Binding, *model]) entity.Resource[model] { return bindings{r} })
 
 // bindings is the resource during one call from Terraform.
 type bindings struct {

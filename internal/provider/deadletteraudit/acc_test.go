@@ -83,12 +83,10 @@ func TestAcc_FindsADamagedDefinition(t *testing.T) {
 // The audit sees the objects that the apply has created, although the vhost was listed for the plan.
 func TestAcc_HealthyPipelineHasNoFinding(t *testing.T) {
 	t.Parallel()
-	for _, queueType := range []string{"quorum", "classic"} {
-		t.Run(queueType, func(t *testing.T) {
-			t.Parallel()
-			b := brokertest.New(t)
-			b.DeclareQueue(t, "work", queueType, map[string]any{"x-dead-letter-exchange": "orders.dlx"})
-			made := fmt.Sprintf(`
+	brokertest.QueueTypes(t, func(t *testing.T, queueType string) {
+		b := brokertest.New(t)
+		b.DeclareQueue(t, "work", queueType, map[string]any{"x-dead-letter-exchange": "orders.dlx"})
+		made := fmt.Sprintf(`
 resource "rabbitmq_retry_pipeline" "orders" {
   name        = "orders"
   vhost       = %q
@@ -97,13 +95,12 @@ resource "rabbitmq_retry_pipeline" "orders" {
   work_queues = { work = { type = %q }, mine = { type = %q, declare = true } }
 }
 `, b.Vhost, queueType, queueType, queueType)
-			none := []statecheck.StateCheck{value("findings", knownvalue.ListSizeExact(0)), value("error_count", knownvalue.Int64Exact(0)), value("warning_count", knownvalue.Int64Exact(0))}
-			acctest.RunTerraform(t, acctest.Quick(),
-				resource.TestStep{Config: config(b, ""), ConfigStateChecks: []statecheck.StateCheck{value("error_count", knownvalue.Int64Exact(1))}},
-				resource.TestStep{Config: made + config(b, "depends_on = [rabbitmq_retry_pipeline.orders]"), ConfigStateChecks: none},
-			)
-		})
-	}
+		none := []statecheck.StateCheck{value("findings", knownvalue.ListSizeExact(0)), value("error_count", knownvalue.Int64Exact(0)), value("warning_count", knownvalue.Int64Exact(0))}
+		acctest.RunTerraform(t, acctest.Quick(),
+			resource.TestStep{Config: config(b, ""), ConfigStateChecks: []statecheck.StateCheck{value("error_count", knownvalue.Int64Exact(1))}},
+			resource.TestStep{Config: made + config(b, "depends_on = [rabbitmq_retry_pipeline.orders]"), ConfigStateChecks: none},
+		)
+	})
 }
 
 func TestAcc_UnservedInbox(t *testing.T) {

@@ -171,7 +171,7 @@ func TestAccEveryRelease_LevelsThatAreNotNeededDrain(t *testing.T) {
 						if now := levelsOf(t, b); len(now) != 2*test.levels {
 							t.Errorf("left: %q", now)
 						}
-						unbind(t, b, "events.deliver", "work")
+						b.Unbind(t, "events.deliver", "q", "work")
 					},
 					Config: after, ConfigPlanChecks: empty,
 				},
@@ -222,7 +222,7 @@ func TestAcc_MessageForALevelThatIsBeingRemoved(t *testing.T) {
 				}
 				arrives(t, b, "late", due)
 				levelsAreReportedEmpty(t, b)
-				unbind(t, b, "events.deliver", "work")
+				b.Unbind(t, "events.deliver", "q", "work")
 			},
 			Config: late + after,
 		},
@@ -263,7 +263,7 @@ func TestAcc_MaxDelayRaised(t *testing.T) {
 				second = delay(t, b, "events", 6*time.Second, time.Second, "mail.new", "second")
 				arrives(t, b, "first", first)
 				arrives(t, b, "second", second)
-				unbind(t, b, "events.deliver", "work")
+				b.Unbind(t, "events.deliver", "q", "work")
 			},
 			Config: after, ConfigPlanChecks: empty,
 		},

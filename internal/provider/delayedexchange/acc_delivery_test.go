@@ -100,7 +100,7 @@ func TestAccEveryRelease_EachMessageComesOnceWhenItIsDue(t *testing.T) {
 				resource.TestStep{Config: config, ConfigPlanChecks: empty, PreConfig: func() {
 					expect(t, b, r, sent)
 					for _, queue := range []string{"work.1", "work.2"} {
-						unbind(t, b, "events.deliver", queue)
+						b.Unbind(t, "events.deliver", "q", queue)
 					}
 				}},
 			)
@@ -232,8 +232,7 @@ func ask(t *testing.T, b *brokertest.Broker, body string, wait time.Duration) (d
 // configuration. No message is lost or early.
 func TestAcc_UpdateWaitsForRetiredLevels(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	b.DeclareQueue(t, "work", "quorum", nil)
+	b := brokertest.WithQueues(t, "work")
 	const wait = `timeouts = { update = "3m" }`
 	before := exchangeHCL(b, "events", `max_delay = "40s"`, `precision = "1s"`, wait)
 	after := exchangeHCL(b, "events", `max_delay = "10s"`, `precision = "1s"`, wait)
@@ -274,7 +273,7 @@ func TestAcc_UpdateWaitsForRetiredLevels(t *testing.T) {
 					}
 					return nil
 				})
-				unbind(t, b, "events.deliver", "work")
+				b.Unbind(t, "events.deliver", "q", "work")
 			},
 			Config: after, ConfigPlanChecks: empty,
 		},
@@ -284,8 +283,7 @@ func TestAcc_UpdateWaitsForRetiredLevels(t *testing.T) {
 // A worker gets the new precision after the apply, and needs the old levels until then.
 func TestAcc_ReplacedPrecisionKeepsTheOldLevelsForAnotherApply(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	b.DeclareQueue(t, "work", "quorum", nil)
+	b := brokertest.WithQueues(t, "work")
 	const wait = `timeouts = { update = "3m" }`
 	before := exchangeHCL(b, "events", `max_delay = "7s"`, `precision = "1s"`, wait)
 	after := exchangeHCL(b, "events", `max_delay = "8s"`, `precision = "2s"`, wait)
@@ -319,7 +317,7 @@ func TestAcc_ReplacedPrecisionKeepsTheOldLevelsForAnotherApply(t *testing.T) {
 					t.Errorf("levels: %q", left)
 				}
 				arrives(t, b, "last", ask(t, b, "last", 6*time.Second))
-				unbind(t, b, "events.deliver", "work")
+				b.Unbind(t, "events.deliver", "q", "work")
 				return nil
 			},
 		},

@@ -2,10 +2,8 @@ package delayedexchange_test
 
 import (
 	"fmt"
-	"net/http"
 	"net/url"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -18,6 +16,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/test/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 const (
@@ -29,30 +28,13 @@ const (
 // queues that begin with "work" may be left in the vhost.
 func accept(t *testing.T, b *brokertest.Broker, times apply.Times, steps ...resource.TestStep) {
 	t.Helper()
-	acctest.RunAndCheck(t, times, func() error { return nothingLeft(t, b) }, steps...)
+	acctest.RunAndCheck(t, times, func() error { return acctest.NothingLeft(t, b) }, steps...)
 }
 
 // acceptTerraform is accept with Terraform's CLI: see [acctest.RunTerraform].
 func acceptTerraform(t *testing.T, b *brokertest.Broker, steps ...resource.TestStep) {
 	t.Helper()
-	acctest.RunTerraformAndCheck(t, acctest.Quick(), func() error { return nothingLeft(t, b) }, steps...)
-}
-
-func nothingLeft(t *testing.T, b *brokertest.Broker) error {
-	t.Helper()
-	var left []string
-	for _, kind := range []string{"exchanges", "queues", "policies"} {
-		for _, name := range acctest.Names(t, b, kind) {
-			if name != "" && !strings.HasPrefix(name, "amq.") && !strings.HasPrefix(name, "work") {
-				left = append(left, kind+" "+name)
-			}
-		}
-	}
-	if len(left) > 0 {
-		slices.Sort(left)
-		return fmt.Errorf("left behind after destroy: %s", strings.Join(left, ", "))
-	}
-	return nil
+	acctest.RunTerraformAndCheck(t, acctest.Quick(), func() error { return acctest.NothingLeft(t, b) }, steps...)
 }
 
 // exchangeHCL is the configuration of a delayed exchange with these lines.
@@ -82,21 +64,5 @@ var empty = resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.
 
 func bind(t *testing.T, b *brokertest.Broker, source, queue, key string, arguments map[string]any) {
 	t.Helper()
-	body := map[string]any{"routing_key": key}
-	if arguments != nil {
-		body["arguments"] = arguments
-	}
-	b.Call(t, http.MethodPost, b.Path("bindings", "e", source, "q", queue), body, nil)
-}
-
-func unbind(t *testing.T, b *brokertest.Broker, source, queue string) {
-	t.Helper()
-	path := b.Path("bindings", "e", source, "q", queue)
-	var found []struct {
-		Key string `json:"properties_key"`
-	}
-	b.Call(t, http.MethodGet, path, nil, &found)
-	for _, binding := range found {
-		b.Call(t, http.MethodDelete, path+"/"+url.PathEscape(binding.Key), nil, nil)
-	}
+	b.Bind(t, topology.Binding{Source: source, Destination: queue, RoutingKey: key, Arguments: arguments})
 }

@@ -82,7 +82,7 @@ func TestAcc_DestroyKilledAtAnyWriteCanBeFinished(t *testing.T) {
 				writes := c.Killed(t, b, acctest.At(write), acctest.Destruction(t))
 				if !wanted {
 					require.NoError(t, c.Destroy(t.Context()))
-					require.NoError(t, nothingLeft(t, b))
+					require.NoError(t, acctest.NothingLeft(t, b))
 					return writes
 				}
 				c.Finish(t, importID(b.Vhost, "events"))

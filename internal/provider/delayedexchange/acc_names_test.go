@@ -19,8 +19,7 @@ import (
 // only its own messages, each queue has its owner's policy, and none changes when another owner is destroyed.
 func TestAcc_NamesThatBeginAlike(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	b.DeclareQueue(t, "work", "quorum", nil)
+	b := brokertest.WithQueues(t, "work")
 	names := []string{"events", "events.eu", "events.delay", "events.delay.1s", "events.delay.x", "events.deliver.more", "events.delay.1s.9"}
 	var all, others strings.Builder
 	for i, name := range names {
@@ -54,7 +53,7 @@ func deliversItsOwn(t *testing.T, b *brokertest.Broker, n delayed.Names) {
 	t.Helper()
 	bind(t, b, n.DeliverExchange(), "work", "#", nil)
 	arrives(t, b, string(n), delay(t, b, n, 3*time.Second, time.Second, "mail", string(n)))
-	unbind(t, b, n.DeliverExchange(), "work")
+	b.Unbind(t, n.DeliverExchange(), "q", "work")
 }
 
 // policiesAreTheirOwners fails unless each queue has its owner's policy. The owner is the longest of these names that begins
@@ -131,7 +130,7 @@ func TestAcc_PipelineOfAQueueOfADelayedExchange(t *testing.T) {
 		steps = append(steps, resource.TestStep{Config: config + pipelineOf("work", "") + attachment(queue), PlanOnly: true, ExpectError: refused})
 	}
 	accept(t, b, acctest.Quick(), append(steps, resource.TestStep{
-		PreConfig: func() { unbind(t, b, "events.deliver", "work") },
+		PreConfig: func() { b.Unbind(t, "events.deliver", "q", "work") },
 		Config:    config + pipelineOf("work", ""), ConfigPlanChecks: empty,
 	})...)
 }

@@ -113,13 +113,13 @@ func TestAcc_BindingsOfOthers(t *testing.T) {
 		},
 		resource.TestStep{
 			PreConfig: func() {
-				unbind(t, b, "events", "work")
+				b.Unbind(t, "events", "q", "work")
 				bind(t, b, "amq.topic", "events.delay.1s.0", "#", nil)
 			},
 			Config: config, ExpectError: says(`Binding that bypasses the sidecar`),
 		},
 		resource.TestStep{
-			PreConfig: func() { unbind(t, b, "amq.topic", "events.delay.1s.0") },
+			PreConfig: func() { b.Unbind(t, "amq.topic", "q", "events.delay.1s.0") },
 			Config:    config, ConfigPlanChecks: empty,
 		},
 	)
@@ -138,7 +138,7 @@ func TestAcc_ForceTakesNoBindings(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	require.NoError(t, before.RequireSame(acctest.List(t, b)))
-	unbind(t, b, "amq.topic", "events.delay.unrouted")
+	b.Unbind(t, "amq.topic", "q", "events.delay.unrouted")
 	if err := c.Destroy(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -205,7 +205,7 @@ func TestAcc_BoundDelayedExchangeStays(t *testing.T) {
 		resource.TestStep{Config: config, Destroy: true, ExpectError: says(`Queues are bound to the delayed exchange.*events.deliver -> work \[mail.#\].*Nothing was deleted`)},
 		resource.TestStep{Config: config, ConfigPlanChecks: empty},
 		resource.TestStep{
-			PreConfig: func() { unbind(t, b, "events.deliver", "work") },
+			PreConfig: func() { b.Unbind(t, "events.deliver", "q", "work") },
 			Config:    direct,
 		},
 	)

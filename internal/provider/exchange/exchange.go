@@ -21,9 +21,7 @@ import (
 )
 
 // Resource is rabbitmq_exchange.
-var Resource = entity.Definition[model]{ResourceType: kind.ResourceType, Of: of}
-
-var kind = plain.ResourceType[topology.Exchange]{
+var Resource = plain.Define(plain.ResourceType[topology.Exchange]{
 	ResourceType: entity.ResourceType{
 		Type: "exchange", Name: configured.Exchange, Common: true,
 		Parts:  []entity.Part{entity.VhostPart, {Name: "name", Description: "Name of the exchange."}},
@@ -41,14 +39,11 @@ var kind = plain.ResourceType[topology.Exchange]{
 			PutNamed: run.Client.PutExchange, DeleteNamed: run.Client.DeleteUnusedExchange,
 		}}
 	},
-}
-
-func of(run *configured.Provider) entity.Resource[model] {
+}, func(r plain.Resource[model, topology.Exchange, *model]) entity.Resource[model] {
 	return exchanges{plain.Recreated[model, topology.Exchange, *model]{
-		Resource: plain.Resource[model, topology.Exchange, *model]{ResourceType: kind, Run: run}, Want: want,
-		Interrupt: func(state *model) { state.ID = types.StringNull() },
+		Resource: r, Want: want, Interrupt: func(state *model) { state.ID = types.StringNull() },
 	}}
-}
+})
 
 // exchanges is the resource during one call from Terraform.
 type exchanges struct {

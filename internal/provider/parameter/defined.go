@@ -26,12 +26,14 @@ type definedModel[M any] interface {
 	definition() *types.List
 }
 
-// definedType is a kind of parameters of one component.
-func definedType(name string, kind configured.Kind, b block, of func(context.Context) schema.Schema) plain.ResourceType[any] {
-	return kindOf(b.component, entity.ResourceType{
+// define defines the resource of the parameters of one component.
+func define[M entity.Model, P definedModel[M]](
+	name string, kind configured.Kind, b block, of func(context.Context) schema.Schema,
+) entity.Definition[M] {
+	return plain.Define(kindOf(b.component, entity.ResourceType{
 		Type: name, Name: kind, Common: true, Schema: of,
 		Parts: []entity.Part{entity.VhostPart, {Name: "name", Description: "Name of the " + string(kind) + "."}},
-	}, b.equal)
+	}, b.equal), func(r plain.Resource[M, any, P]) entity.Resource[M] { return defined[M, P]{r, b} })
 }
 
 // TakeWriteOnly copies the write-only URIs, which neither plan nor state contains.
@@ -66,7 +68,7 @@ func (d defined[M, P]) Update(ctx context.Context, plan, state *M) diag.Diagnost
 	case err != nil:
 		return d.Failed("change", *plan, err)
 	case !exists:
-		return d.Failed("change", *plan, errGone)
+		return d.Failed("change", *plan, plain.ErrGone)
 	default:
 		d.keep(*planned, wanted, live)
 	}

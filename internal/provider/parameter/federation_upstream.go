@@ -17,7 +17,7 @@ import (
 )
 
 // FederationUpstream is rabbitmq_federation_upstream.
-var FederationUpstream = entity.Definition[upstream]{ResourceType: upstreams.ResourceType, Of: ofUpstream}
+var FederationUpstream = define[upstream]("federation_upstream", configured.FederationUpstream, upstreamBlock, upstreamSchema)
 
 var upstreamBlock = block{
 	name: "definition", component: broker.FederationUpstreamComponent, ends: []string{""},
@@ -25,12 +25,6 @@ var upstreamBlock = block{
 	defaults: map[string]any{
 		"ack_mode": "on-confirm", "prefetch_count": int64(1000), "reconnect_delay": int64(5), "max_hops": int64(1), "trust_user_id": false,
 	},
-}
-
-var upstreams = definedType("federation_upstream", configured.FederationUpstream, upstreamBlock, upstreamSchema)
-
-func ofUpstream(run *configured.Provider) entity.Resource[upstream] {
-	return defined[upstream, *upstream]{plain.Resource[upstream, any, *upstream]{ResourceType: upstreams, Run: run}, upstreamBlock}
 }
 
 func upstreamSchema(context.Context) schema.Schema {

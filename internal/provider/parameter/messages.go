@@ -1,7 +1,6 @@
 package parameter
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -49,5 +48,3 @@ func explained(component string, err error) error {
 	}
 	return fmt.Errorf("the broker's plugin %s is not enabled. Enable it on each node: rabbitmq-plugins enable %s", plugin, plugin)
 }
-
-var errGone = errors.New("it was deleted after the plan. Plan again")

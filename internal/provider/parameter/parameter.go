@@ -21,9 +21,7 @@ import (
 )
 
 // Resource is rabbitmq_parameter.
-var Resource = entity.Definition[model]{ResourceType: kind.ResourceType, Of: of}
-
-var kind = kindOf("", entity.ResourceType{
+var Resource = plain.Define(kindOf("", entity.ResourceType{
 	Type: "parameter", Name: configured.Parameter,
 	Parts: []entity.Part{
 		entity.VhostPart,
@@ -31,11 +29,9 @@ var kind = kindOf("", entity.ResourceType{
 		{Name: "name", Description: "Name of the parameter."},
 	},
 	Schema: parameterSchema,
-}, func(wanted, live any) bool { return topology.Arguments{"": wanted}.Equal(topology.Arguments{"": live}) })
-
-func of(run *configured.Provider) entity.Resource[model] {
-	return plain.Resource[model, any, *model]{ResourceType: kind, Run: run}
-}
+}, func(wanted, live any) bool {
+	return topology.Arguments{"": wanted}.Equal(topology.Arguments{"": live})
+}), func(r plain.Resource[model, any, *model]) entity.Resource[model] { return r })
 
 // kindOf is a kind of parameters of one component, or, without one, of those that no other resource manages.
 func kindOf(component string, of entity.ResourceType, equal func(wanted, live any) bool) plain.ResourceType[any] {

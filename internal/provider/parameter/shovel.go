@@ -17,7 +17,7 @@ import (
 )
 
 // Shovel is rabbitmq_shovel.
-var Shovel = entity.Definition[shovel]{ResourceType: shovels.ResourceType, Of: ofShovel}
+var Shovel = define[shovel]("shovel", configured.Shovel, shovelBlock, shovelSchema)
 
 var shovelBlock = block{
 	name: "info", component: broker.ShovelComponent, ends: []string{"source_", "destination_"}, key: shovelWords.Replace,
@@ -25,12 +25,6 @@ var shovelBlock = block{
 		"ack_mode": "on-confirm", "reconnect_delay": int64(1), "source_protocol": "amqp091", "destination_protocol": "amqp091",
 		"destination_add_timestamp_header": false,
 	},
-}
-
-var shovels = definedType("shovel", configured.Shovel, shovelBlock, shovelSchema)
-
-func ofShovel(run *configured.Provider) entity.Resource[shovel] {
-	return defined[shovel, *shovel]{plain.Resource[shovel, any, *shovel]{ResourceType: shovels, Run: run}, shovelBlock}
 }
 
 // shovelWords turns the name of an attribute into its key.

@@ -19,9 +19,7 @@ import (
 )
 
 // Resource is rabbitmq_permissions.
-var Resource = entity.Definition[model]{ResourceType: kind.ResourceType, Of: of}
-
-var kind = plain.ResourceType[broker.Permission]{
+var Resource = plain.Define(plain.ResourceType[broker.Permission]{
 	ResourceType: entity.ResourceType{
 		Type: "permissions", Name: configured.Permissions, Common: true, Parts: parts, Schema: permissionsSchema,
 	},
@@ -31,13 +29,9 @@ var kind = plain.ResourceType[broker.Permission]{
 	},
 	Equal: func(wanted, live broker.Permission) bool { return wanted == live },
 	Store: func(run *configured.Provider) plain.Store[broker.Permission] { return store{run} },
-}
+}, func(r plain.Resource[model, broker.Permission, *model]) entity.Resource[model] { return resources{r} })
 
 var parts = []entity.Part{entity.VhostPart, {Name: "user", Description: "Name of the user."}}
-
-func of(run *configured.Provider) entity.Resource[model] {
-	return resources{plain.Resource[model, broker.Permission, *model]{ResourceType: kind, Run: run}}
-}
 
 // resources is the resource during one call from Terraform.
 type resources struct {

@@ -26,9 +26,7 @@ import (
 type byExchange = map[string]broker.TopicPermission
 
 // Topic is rabbitmq_topic_permissions.
-var Topic = entity.Definition[topicModel]{ResourceType: topicKind.ResourceType, Of: ofTopic}
-
-var topicKind = plain.ResourceType[byExchange]{
+var Topic = plain.Define(plain.ResourceType[byExchange]{
 	ResourceType: entity.ResourceType{
 		Type: "topic_permissions", Name: configured.TopicPermissions, Common: true, Parts: parts, Schema: topicSchema,
 	},
@@ -38,11 +36,7 @@ var topicKind = plain.ResourceType[byExchange]{
 	},
 	Equal: maps.Equal[byExchange, byExchange],
 	Store: func(run *configured.Provider) plain.Store[byExchange] { return topicStore{run} },
-}
-
-func ofTopic(run *configured.Provider) entity.Resource[topicModel] {
-	return plain.Resource[topicModel, byExchange, *topicModel]{ResourceType: topicKind, Run: run}
-}
+}, func(r plain.Resource[topicModel, byExchange, *topicModel]) entity.Resource[topicModel] { return r })
 
 func topicSchema(context.Context) schema.Schema {
 	return schema.Schema{

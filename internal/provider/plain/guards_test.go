@@ -55,48 +55,45 @@ var counts = regexp.MustCompile(`"(messages\w*)":\d+`)
 
 func TestAccEveryRelease_QueueWithMessagesStays(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []string{"quorum", "classic"} {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			b := brokertest.New(t)
-			c := core("rabbitmq_queue", map[string]any{"name": "q", "vhost": b.Vhost, "type": kind})
-			c.MustApply(t)
-			bind(t, b, "amq.direct", "key")
-			b.Publish(t, "amq.direct", "key", amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("kept")})
-			acctest.AwaitCount(t, b, "q", 1)
-			// A busy broker lists older counts than that. Then the apply refuses, after the plan did not.
+	brokertest.QueueTypes(t, func(t *testing.T, kind string) {
+		b := brokertest.New(t)
+		c := core("rabbitmq_queue", map[string]any{"name": "q", "vhost": b.Vhost, "type": kind})
+		c.MustApply(t)
+		bind(t, b, "amq.direct", "key")
+		b.Publish(t, "amq.direct", "key", amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("kept")})
+		acctest.AwaitCount(t, b, "q", 1)
+		// A busy broker lists older counts than that. Then the apply refuses, after the plan did not.
+		brokertest.Eventually(t, func() error {
+			err := c.Destroy(t.Context())
+			require.Error(t, err)
+			if !strings.Contains(err.Error(), "Queue has messages") {
+				return err
+			}
+			return nil
+		})
+		b.Publish(t, "amq.direct", "key", amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("still bound")})
+		for _, want := range []string{"kept", "still bound"} {
+			var got string
 			brokertest.Eventually(t, func() error {
-				err := c.Destroy(t.Context())
-				require.Error(t, err)
-				if !strings.Contains(err.Error(), "Queue has messages") {
-					return err
+				m, ok := b.Get(t, "q")
+				if got = string(m.Body); !ok {
+					return fmt.Errorf("%s is gone", want)
 				}
 				return nil
 			})
-			b.Publish(t, "amq.direct", "key", amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("still bound")})
-			for _, want := range []string{"kept", "still bound"} {
-				var got string
-				brokertest.Eventually(t, func() error {
-					m, ok := b.Get(t, "q")
-					if got = string(m.Body); !ok {
-						return fmt.Errorf("%s is gone", want)
-					}
-					return nil
-				})
-				require.Equal(t, want, got)
-			}
-			unbind(t, b, "amq.direct", "key")
-			b.Publish(t, "", "q", amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("unbound")})
-			c.Endpoint = b.After(t, func(_ *http.Request, answer *httptest.ResponseRecorder) { // statistics lag behind
-				answer.Body = bytes.NewBuffer(counts.ReplaceAll(answer.Body.Bytes(), []byte(`"$1":0`)))
-			})
-			require.ErrorContains(t, c.Destroy(t.Context()), "would lose messages")
-			c.Endpoint = ""
-			m, _ := b.Get(t, "q")
-			require.Equal(t, "unbound", string(m.Body))
-			brokertest.Eventually(t, func() error { return c.Destroy(t.Context()) }) // a busy broker still counts it
+			require.Equal(t, want, got)
+		}
+		unbind(t, b, "amq.direct", "key")
+		b.Publish(t, "", "q", amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte("unbound")})
+		c.Endpoint = b.After(t, func(_ *http.Request, answer *httptest.ResponseRecorder) { // statistics lag behind
+			answer.Body = bytes.NewBuffer(counts.ReplaceAll(answer.Body.Bytes(), []byte(`"$1":0`)))
 		})
-	}
+		require.ErrorContains(t, c.Destroy(t.Context()), "would lose messages")
+		c.Endpoint = ""
+		m, _ := b.Get(t, "q")
+		require.Equal(t, "unbound", string(m.Body))
+		brokertest.Eventually(t, func() error { return c.Destroy(t.Context()) }) // a busy broker still counts it
+	})
 }
 
 // A busy broker keeps a listing for a while, so that it shows messages that are gone.
@@ -135,18 +132,6 @@ func TestAcc_MessageAtTheLastMomentKeepsAClassicQueue(t *testing.T) {
 	require.Equal(t, "late", string(m.Body))
 }
 
-func TestAcc_QueueIsDeletedByForce(t *testing.T) {
-	t.Parallel()
-	b := brokertest.New(t)
-	c := core("rabbitmq_queue", map[string]any{"name": "q", "vhost": b.Vhost, "force_destroy": true})
-	c.MustApply(t)
-	b.Publish(t, "", "q", amqp.Publishing{DeliveryMode: amqp.Persistent})
-	require.NoError(t, c.Destroy(t.Context()))
-	if status, _ := b.Request(t, http.MethodGet, b.Path("queues", "q"), nil); status != http.StatusNotFound {
-		t.Error(status)
-	}
-}
-
 // RabbitMQ refuses to look into a queue with a single active consumer, so its statistics prove that it is empty.
 func TestAccEveryRelease_QueueOfASingleActiveConsumerIsDeleted(t *testing.T) {
 	t.Parallel()
@@ -164,7 +149,7 @@ func TestAccEveryRelease_QueueOfASingleActiveConsumerIsDeleted(t *testing.T) {
 	}
 }
 
-// Force asks no question that could fail.
+// Force deletes messages, and asks no question that could fail.
 func TestAccEveryRelease_QueueIsDeletedByForceWithoutQuestions(t *testing.T) {
 	t.Parallel()
 	for name, hinder := range map[string]func(*testing.T, *brokertest.Broker, *acctest.Core){
@@ -183,7 +168,8 @@ func TestAccEveryRelease_QueueIsDeletedByForceWithoutQuestions(t *testing.T) {
 			b := brokertest.New(t)
 			c := core("rabbitmq_queue", map[string]any{"name": "q", "vhost": b.Vhost, "force_destroy": true})
 			c.MustApply(t)
-			brokertest.Eventually(t, func() error { return hasStatistics(t, b) })
+			b.Publish(t, "", "q", amqp.Publishing{DeliveryMode: amqp.Persistent})
+			acctest.AwaitCount(t, b, "q", 1)
 			hinder(t, b, c)
 			require.NoError(t, c.Destroy(t.Context()))
 		})
@@ -352,8 +338,7 @@ func TestAcc_DeadLetterExchangeStays(t *testing.T) {
 // Two operator policies each shadow a limit. One of them can go.
 func TestAcc_PoliciesThatAreHarmfulTogether(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	b.DeclareQueue(t, "work", "quorum", nil)
+	b := brokertest.WithQueues(t, "work")
 	harmless := map[string]any{"max-in-memory-length": 9}
 	if b.VersionAtLeast("4.0") {
 		harmless = map[string]any{"target-group-size": 3}
@@ -417,8 +402,7 @@ resource "rabbitmq_retry_pipeline" "orders" {
 // A policy must not take the place of a pipeline's.
 func TestAccEveryRelease_PipelinesKeepTheirPolicies(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	b.DeclareQueue(t, "work", "quorum", nil)
+	b := brokertest.WithQueues(t, "work")
 	p := core("rabbitmq_retry_pipeline", map[string]any{
 		"name": "orders", "vhost": b.Vhost, "delays": []string{"1h"}, "work_queues": map[string]any{"work": map[string]any{}},
 	})

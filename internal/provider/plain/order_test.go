@@ -60,8 +60,7 @@ func TestAcc_DestroyOfAQueueWithMessages(t *testing.T) {
 	acctest.AwaitCount(t, b, "q", 1)
 	_, err := tf.Try(t.Context(), "destroy", "-auto-approve", "-no-color")
 	require.ErrorContains(t, err, "Error: Queue has messages")
-	_, err = b.Channel(t).Consume("q", "", false, false, false, false, nil)
-	require.NoError(t, err)
+	b.Consume(t, "q", 0)
 	awaitConsumer(t, b, "q")
 	_, err = tf.Try(t.Context(), "destroy", "-auto-approve", "-no-color")
 	require.ErrorContains(t, err, "This apply has already deleted bindings to it:")
@@ -353,19 +352,16 @@ func TestAccEveryRelease_CreatorOfAVhostHasPermissions(t *testing.T) {
 // Statistics that are older than the destroy do not show a message that a consumer has just taken.
 func TestAccEveryRelease_QueueWithAHeldMessageStays(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []string{"classic", "quorum"} {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			b := brokertest.New(t)
-			c := core("rabbitmq_queue", map[string]any{"name": "q", "vhost": b.Vhost, "type": kind})
-			c.Times = acctest.Times()
-			c.MustApply(t)
-			acctest.AwaitCount(t, b, "q", 0)
-			_, deliveries := b.Consume(t, "q", 1)
-			awaitConsumer(t, b, "q") // without a consumer, the plan refuses already
-			b.Publish(t, "", "q", amqp.Publishing{DeliveryMode: amqp.Persistent})
-			<-deliveries
-			require.ErrorContains(t, c.Destroy(t.Context()), "would lose messages")
-		})
-	}
+	brokertest.QueueTypes(t, func(t *testing.T, kind string) {
+		b := brokertest.New(t)
+		c := core("rabbitmq_queue", map[string]any{"name": "q", "vhost": b.Vhost, "type": kind})
+		c.Times = acctest.Times()
+		c.MustApply(t)
+		acctest.AwaitCount(t, b, "q", 0)
+		_, deliveries := b.Consume(t, "q", 1)
+		awaitConsumer(t, b, "q") // without a consumer, the plan refuses already
+		b.Publish(t, "", "q", amqp.Publishing{DeliveryMode: amqp.Persistent})
+		<-deliveries
+		require.ErrorContains(t, c.Destroy(t.Context()), "would lose messages")
+	})
 }

@@ -1,6 +1,7 @@
 package plain
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -12,6 +13,9 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 )
+
+// ErrGone says that an object to change is no longer there.
+var ErrGone = errors.New("it was deleted after the plan. Plan again")
 
 // Names lists objects by name, as [Store.All] does.
 func Names[T any](objects map[string]T) [][]string {

@@ -129,6 +129,15 @@ func (n NamedInVhost) Identity() []types.String { return []types.String{n.Vhost,
 // Compute sets the id.
 func (n *NamedInVhost) Compute() { n.ID = entity.ID(n.Identity()) }
 
+// Define defines the resource of a kind. Its handler of a call embeds a [Resource].
+func Define[M entity.Model, O any, P Model[M, O]](
+	kind ResourceType[O], of func(Resource[M, O, P]) entity.Resource[M],
+) entity.Definition[M] {
+	return entity.Definition[M]{ResourceType: kind.ResourceType, Of: func(run *configured.Provider) entity.Resource[M] {
+		return of(Resource[M, O, P]{ResourceType: kind, Run: run})
+	}}
+}
+
 // Resource is a resource of a kind during one call from Terraform.
 type Resource[M entity.Model, O any, P Model[M, O]] struct {
 	ResourceType[O]

@@ -19,8 +19,7 @@ import (
 func TestAcc_BindingsThatPassKeysOn(t *testing.T) {
 	t.Parallel()
 	for _, order := range [][]int{{0, 1}, {1, 0}} {
-		b := brokertest.New(t)
-		b.DeclareQueue(t, "q", "quorum", nil)
+		b := brokertest.WithQueues(t, "q")
 		apply := &acctest.Process{}
 		var all []*acctest.Core
 		var plans []acctest.Planned
@@ -67,9 +66,7 @@ func TestAcc_ObjectOfTwoAddressesStays(t *testing.T) {
 		for _, createdFirst := range []bool{true, false} {
 			t.Run(fmt.Sprint(kind, createdFirst), func(t *testing.T) {
 				t.Parallel()
-				b := brokertest.New(t)
-				b.DeclareQueue(t, "one", "quorum", nil)
-				b.DeclareQueue(t, "two", "quorum", nil)
+				b := brokertest.WithQueues(t, "one", "two")
 				goes, comes := of(b, "one"), of(b, "one")
 				goes.MustApply(t)
 				goes.Config[names] = "two"
@@ -96,8 +93,7 @@ func TestAcc_ObjectOfTwoAddressesStays(t *testing.T) {
 // If the old binding cannot be deleted, the state keeps it, and the error says how to import the new one.
 func TestAcc_BindingThatChangesByHalf(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	b.DeclareQueue(t, "q", "quorum", nil)
+	b := brokertest.WithQueues(t, "q")
 	c := core("rabbitmq_binding", map[string]any{"vhost": b.Vhost, "source": "amq.direct", "destination": "q", "routing_key": "old"})
 	c.MustApply(t)
 	c.Endpoint = b.Behind(t, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
@@ -118,8 +114,7 @@ func TestAcc_BindingThatChangesByHalf(t *testing.T) {
 
 func TestAcc_PlanWarnsOfASharedBinding(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	b.DeclareQueue(t, "q", "quorum", nil)
+	b := brokertest.WithQueues(t, "q")
 	c := core("rabbitmq_binding", map[string]any{"vhost": b.Vhost, "source": "amq.direct", "destination": "q", "routing_key": "own"})
 	c.MustApply(t)
 	bind(t, b, "amq.direct", "theirs")
@@ -133,9 +128,7 @@ func TestAcc_PlanWarnsOfASharedBinding(t *testing.T) {
 
 func TestAcc_PlanWarnsOfAnExchangeThatDeletesItself(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	b.DeclareQueue(t, "q", "quorum", nil)
-	b.DeclareQueue(t, "other", "quorum", nil)
+	b := brokertest.WithQueues(t, "q", "other")
 	b.Call(t, http.MethodPut, b.Path("exchanges", "e"), map[string]any{"type": "direct", "auto_delete": true}, nil)
 	c := core("rabbitmq_binding", map[string]any{"vhost": b.Vhost, "source": "e", "destination": "q", "routing_key": "own"})
 	c.MustApply(t)

@@ -48,9 +48,7 @@ var Operator = define(plain.ResourceType[topology.Policy]{
 func define(kind plain.ResourceType[topology.Policy]) entity.Definition[model] {
 	kind.Common, kind.Equal, kind.Refusals = true, topology.Policy.Equal, refusals
 	kind.Parts = []entity.Part{entity.VhostPart, {Name: "name", Description: "Name of the " + string(kind.Name) + "."}}
-	return entity.Definition[model]{ResourceType: kind.ResourceType, Of: func(run *configured.Provider) entity.Resource[model] {
-		return resources{plain.Resource[model, topology.Policy, *model]{ResourceType: kind, Run: run}}
-	}}
+	return plain.Define(kind, func(r plain.Resource[model, topology.Policy, *model]) entity.Resource[model] { return resources{r} })
 }
 
 // resources is one of the resources during one call from Terraform.

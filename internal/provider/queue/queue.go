@@ -25,9 +25,7 @@ import (
 )
 
 // Resource is rabbitmq_queue.
-var Resource = entity.Definition[model]{ResourceType: kind.ResourceType, Of: of}
-
-var kind = plain.ResourceType[topology.Queue]{
+var Resource = plain.Define(plain.ResourceType[topology.Queue]{
 	ResourceType: entity.ResourceType{
 		Type: "queue", Name: configured.Queue, Common: true,
 		Parts:  []entity.Part{entity.VhostPart, {Name: "name", Description: "Name of the queue."}},
@@ -47,7 +45,11 @@ var kind = plain.ResourceType[topology.Queue]{
 			},
 		}
 	},
-}
+}, func(r plain.Resource[model, topology.Queue, *model]) entity.Resource[model] {
+	return queues{plain.Recreated[model, topology.Queue, *model]{
+		Resource: r, Want: want, Kept: changeWouldLose, Interrupt: func(state *model) { state.ID = types.StringNull() },
+	}}
+})
 
 // equal compares queues. If no type is wanted, the live one counts.
 func equal(wanted, live topology.Queue) bool {
@@ -55,13 +57,6 @@ func equal(wanted, live topology.Queue) bool {
 		wanted.Type = live.Type
 	}
 	return wanted.Equal(live)
-}
-
-func of(run *configured.Provider) entity.Resource[model] {
-	return queues{plain.Recreated[model, topology.Queue, *model]{
-		Resource: plain.Resource[model, topology.Queue, *model]{ResourceType: kind, Run: run}, Want: want, Kept: changeWouldLose,
-		Interrupt: func(state *model) { state.ID = types.StringNull() },
-	}}
 }
 
 // queues is the resource during one call from Terraform.

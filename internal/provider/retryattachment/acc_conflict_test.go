@@ -30,7 +30,7 @@ func TestAcc_ConflictsInOneConfiguration(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := vhostWith(t, "work")
+			b := brokertest.WithQueues(t, "work")
 			acctest.Run(t, acctest.Quick(), resource.TestStep{Config: c.config(b), ExpectError: regexp.MustCompile(c.says)})
 		})
 	}
@@ -39,7 +39,7 @@ func TestAcc_ConflictsInOneConfiguration(t *testing.T) {
 // A queue with an at-least-once policy can hold dead letters, which a weaker policy would delete.
 func TestAcc_AttachingDoesNotDeleteWhatIsHeld(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work")
+	b := brokertest.WithQueues(t, "work")
 	b.Call(t, http.MethodPut, b.Path("policies", "theirs"), map[string]any{
 		"pattern": "^work$", "apply-to": "queues", "priority": 1,
 		"definition": map[string]any{"dead-letter-exchange": "nowhere", "dead-letter-strategy": "at-least-once", "overflow": "reject-publish"},
@@ -61,7 +61,7 @@ func TestAcc_AttachingDoesNotDeleteWhatIsHeld(t *testing.T) {
 // that takes it over.
 func TestAcc_AttachmentChangesItsPipeline(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work")
+	b := brokertest.WithQueues(t, "work")
 	both := with(b, "orders", "") + with(b, "bills", "")
 	refused := regexp.MustCompile(`The\s+queue\s+would\s+be\s+detached\s+before\s+it\s+is\s+attached\s+again`)
 	toBills := attachment(b, "rabbitmq_retry_pipeline.bills.name", "")
@@ -119,7 +119,7 @@ func TestAcc_DestroyLooksAgainForAttachments(t *testing.T) {
 // A value that is unknown before the apply could replace the attachment.
 func TestAcc_UnknownIdentityIsNotReplaced(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work")
+	b := brokertest.WithQueues(t, "work")
 	later := func(revision string) string {
 		return "resource \"terraform_data\" \"revision\" { input = \"" + revision + "\" }\n"
 	}

@@ -17,7 +17,7 @@ import (
 // A team that attaches its queue has its own failed queue, which the attachment declares or which exists already.
 func TestAcc_FailedQueueOfAnAttachment(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work", "theirs")
+	b := brokertest.WithQueues(t, "work", "theirs")
 	config := func(lines string) string { return pipeline(b) + attachment(b, reference, lines) }
 	const declared, theirs = `failed_queue = { name = "team.failures" }`, "failed_queue = { name = \"theirs\", declare = false }"
 	parked := func(queue string) func() {
@@ -63,7 +63,7 @@ func TestAcc_FailedQueueOfAnAttachment(t *testing.T) {
 // The plan refuses a failed queue that two attachments would declare with different types, and names both.
 func TestAcc_FailedQueueOfTwoTypes(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work")
+	b := brokertest.WithQueues(t, "work")
 	b.DeclareQueue(t, "mails", "classic", nil)
 	both := func(more string) string {
 		return pipeline(b) + attachment(b, reference, `failed_queue = { name = "team.failures" }`) +
@@ -81,7 +81,7 @@ func TestAcc_FailedQueueOfTwoTypes(t *testing.T) {
 // If an attachment has declared a failed queue, it stays while the pipeline's own work queue has failed messages there.
 func TestAcc_FailedQueueOfAnAttachmentAndAnotherStays(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work", "other")
+	b := brokertest.WithQueues(t, "work", "other")
 	another := strings.NewReplacer(`"work"`, `"another"`, `= "work"`, `= "other"`).Replace(
 		attachment(b, reference, "failed_queue = { name = \"team.failures\", declare = false }"))
 	declaring := attachment(b, reference, `failed_queue = { name = "team.failures" }`)

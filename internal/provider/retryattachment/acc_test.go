@@ -19,6 +19,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/test/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 const address = "rabbitmq_retry_attachment.work"
@@ -63,16 +64,6 @@ func comesTo(t *testing.T, b *brokertest.Broker, queue string) {
 	})
 }
 
-// vhostWith is a vhost with these quorum queues.
-func vhostWith(t *testing.T, queues ...string) *brokertest.Broker {
-	t.Helper()
-	b := brokertest.New(t)
-	for _, queue := range queues {
-		b.DeclareQueue(t, queue, "quorum", nil)
-	}
-	return b
-}
-
 func importID(b *brokertest.Broker) string { return url.PathEscape(b.Vhost) + "/orders/work" }
 
 // isImported imports the attachment, and compares it with the state.
@@ -88,7 +79,7 @@ var empty = resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.
 // A queue that is attached to a pipeline whose consumers count uses that pipeline's engine.
 func TestAccEveryRelease_AttachmentToAPipelineThatConsumersCount(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work")
+	b := brokertest.WithQueues(t, "work")
 	b.Needs(t, brokertest.Engine("consumer"))
 	counting := strings.Replace(pipeline(b), "delays", "engine = \"consumer\"\n  delays", 1)
 	config := counting + attachment(b, reference, `engine = "consumer"`)
@@ -109,11 +100,10 @@ func TestAccEveryRelease_AttachmentToAPipelineThatConsumersCount(t *testing.T) {
 // definition.
 func TestAccEveryRelease_AttachmentToAPipelineThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work")
+	b := brokertest.WithQueues(t, "work")
 	damage := func() {
-		unbindAll(t, b, "orders.failed")
-		b.Call(t, http.MethodPost, b.Path("bindings", "e", "orders.failed", "q", "orders.failed"),
-			map[string]any{"arguments": map[string]any{"retry-definition": "{"}}, nil)
+		b.Unbind(t, "orders.failed", "q", "orders.failed")
+		b.Bind(t, topology.Binding{Source: "orders.failed", Destination: "orders.failed", Arguments: topology.Arguments{"retry-definition": "{"}})
 	}
 	config := pipeline(b) + attachment(b, reference, "")
 	acctest.Run(t, acctest.Quick(),
@@ -135,7 +125,7 @@ func TestAccEveryRelease_AttachmentToAPipelineThatCannotBeRead(t *testing.T) {
 // If pipeline and attachment are in one configuration, neither adopts the other's objects.
 func TestAccEveryRelease_AttachmentLife(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work")
+	b := brokertest.WithQueues(t, "work")
 	config := pipeline(b) + attachment(b, reference, "")
 	acctest.Run(t, acctest.Quick(),
 		resource.TestStep{Config: config, ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue(address, tfjsonpath.New("id"), knownvalue.StringExact(importID(b)))}},
@@ -157,7 +147,7 @@ func TestAccEveryRelease_AttachmentLife(t *testing.T) {
 // The platform's state has the pipeline, and the application's state has the attachment.
 func TestAcc_PipelineStaysAsLongAsQueuesAreAttached(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work")
+	b := brokertest.WithQueues(t, "work")
 	acctest.Run(t, acctest.Quick(),
 		resource.TestStep{Config: attachment(b, `"orders"`, ""), ExpectError: regexp.MustCompile(`Pipeline does not exist`)},
 		resource.TestStep{Config: pipeline(b)},
@@ -182,7 +172,7 @@ func TestAcc_PipelineStaysAsLongAsQueuesAreAttached(t *testing.T) {
 func attachByHand(t *testing.T, b *brokertest.Broker) {
 	t.Helper()
 	b.Call(t, http.MethodPut, b.Path("queues", "other"), map[string]any{"durable": true}, nil)
-	b.Call(t, http.MethodPost, b.Path("bindings", "e", "orders.return", "q", "other"), map[string]any{"routing_key": "return:other", "arguments": map[string]any{"retry-attachment": true}}, nil)
+	b.Bind(t, topology.Binding{Source: "orders.return", Destination: "other", RoutingKey: "return:other", Arguments: topology.Arguments{"retry-attachment": true}})
 }
 
 func detachByHand(t *testing.T, b *brokertest.Broker) {
@@ -193,15 +183,13 @@ func detachByHand(t *testing.T, b *brokertest.Broker) {
 // A quorum queue's pending dead letters are lost with its policy, so the detachment is refused.
 func TestAccEveryRelease_DetachmentRefusesWhileDeadLettersAreHeld(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work")
+	b := brokertest.WithQueues(t, "work")
 	config := pipeline(b) + attachment(b, reference, "")
 	acctest.Run(t, acctest.Times(),
 		resource.TestStep{Config: config},
 		resource.TestStep{
 			PreConfig: func() {
-				for _, exchange := range []string{"orders.dlx", "orders.failed"} {
-					unbindAll(t, b, exchange)
-				}
+				unbindTargets(t, b)
 				rejectOne(t, b)
 			},
 			Config:      pipeline(b),
@@ -222,18 +210,6 @@ func TestAccEveryRelease_DetachmentRefusesWhileDeadLettersAreHeld(t *testing.T) 
 func purge(t *testing.T, b *brokertest.Broker, queue string) {
 	t.Helper()
 	b.Call(t, http.MethodDelete, b.Path("queues", queue)+"/contents", nil, nil)
-}
-
-func unbindAll(t *testing.T, b *brokertest.Broker, exchange string) {
-	t.Helper()
-	var bindings []struct {
-		Destination string `json:"destination"`
-		Key         string `json:"properties_key"`
-	}
-	b.Call(t, http.MethodGet, b.Path("exchanges", exchange)+"/bindings/source", nil, &bindings)
-	for _, binding := range bindings {
-		b.Call(t, http.MethodDelete, b.Path("bindings", "e", exchange, "q", binding.Destination, binding.Key), nil, nil)
-	}
 }
 
 // A queue moves from a pipeline's configuration to an attachment without a gap. The pipeline releases a queue that it has
@@ -266,11 +242,8 @@ func TestAcc_WrongAttachments(t *testing.T) {
 	b := brokertest.New(t)
 	b.DeclareQueue(t, "work", "quorum", map[string]any{"x-max-length": 5})
 	for _, test := range []struct{ lines, said string }{
-		{`type = "stream"`, `must be one of: \["quorum" "classic"\]`},
-		{`attach = "magic"`, `must be one of: \["policy" "arguments"\]`},
 		{`attach = "arguments"`, `not declared for the pipeline`},
 		{`policy_priority = 0`, `must be at least 1`},
-		{`failed_queue = { declare = false }`, `attribute "name"\s+is\s+required`},
 		{`policy_definition_json = "x"`, `(?i)json`},
 		{`policy_definition_json = jsonencode({ "dead-letter-exchange" = "x" })`, `the pipeline sets it itself`},
 		{``, `dead_letter_strategy = "at-most-once"`},
@@ -287,7 +260,7 @@ func TestAcc_WrongAttachments(t *testing.T) {
 // policy. So the policy stays, and the import that the error names finds it.
 func TestAcc_FailedAttachmentThatHoldsMessagesIsImported(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work")
+	b := brokertest.WithQueues(t, "work")
 	user, password := b.User(t, "policymaker", ".*", `^orders\.`, ".*")
 	var once sync.Once
 	endpoint := b.Before(t, func(r *http.Request) {
@@ -321,12 +294,17 @@ func TestAcc_FailedAttachmentThatHoldsMessagesIsImported(t *testing.T) {
 	)
 }
 
+// unbindTargets leaves no queue for dead letters.
+func unbindTargets(t *testing.T, b *brokertest.Broker) {
+	t.Helper()
+	b.Unbind(t, "orders.dlx", "q", "orders.inbox")
+	b.Unbind(t, "orders.failed", "q", "orders.failed")
+}
+
 // holdOne makes the queue hold a dead letter without a destination.
 func holdOne(t *testing.T, b *brokertest.Broker) {
 	t.Helper()
-	for _, exchange := range []string{"orders.dlx", "orders.failed"} {
-		unbindAll(t, b, exchange)
-	}
+	unbindTargets(t, b)
 	eventuallyReported(t, b, reported{Policy: "retry/orders/attachment/work"})
 	rejectOne(t, b)
 	eventuallyReported(t, b, reported{Policy: "retry/orders/attachment/work", Held: 1})

@@ -75,7 +75,7 @@ func TestAcc_PipelineThatGetsAQueueIsNotDestroyed(t *testing.T) {
 	for _, unbound := range []string{"p.inbox", "p.failed"} {
 		t.Run("unbound "+unbound, func(t *testing.T) {
 			t.Parallel()
-			b := vhostWith(t, "work")
+			b := brokertest.WithQueues(t, "work")
 			attachment := &acctest.Core{
 				Type: "rabbitmq_retry_attachment", Times: acctest.Quick(),
 				Config: map[string]any{"pipeline": "p", "vhost": b.Vhost, "queue": "work"},

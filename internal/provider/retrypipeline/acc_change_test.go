@@ -28,7 +28,7 @@ import (
 // slow machine it is there as long as the test needs it.
 func TestAcc_ChangingDelaysRetiresQueuesAndLosesNothing(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work")
+	b := brokertest.WithQueues(t, "work")
 	work := `work_queues = { work = {} }`
 	before := pipelineHCL(b, `delays = ["5s", "2h"]`, work)
 	after := pipelineHCL(b, `delays = ["5s", "1m"]`, work)
@@ -107,7 +107,7 @@ func TestAcc_DelayThatComesBackRevivesItsQueue(t *testing.T) {
 
 func TestAcc_WorkQueuesAttemptsAndReasonsChangeInPlace(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work.a")
+	b := brokertest.WithQueues(t, "work.a")
 	b.DeclareQueue(t, "work.b", "classic", nil)
 	step := func(lines ...string) resource.TestStep {
 		return resource.TestStep{Config: pipelineHCL(b, lines...), ConfigPlanChecks: resource.ConfigPlanChecks{

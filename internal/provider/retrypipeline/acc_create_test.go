@@ -3,9 +3,7 @@ package retrypipeline_test
 import (
 	"fmt"
 	"net/http"
-	"os"
 	"regexp"
-	"slices"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
@@ -15,36 +13,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/test/brokertest"
 )
-
-func TestAcc_CreateNeverAdopts(t *testing.T) {
-	t.Parallel()
-	for kind, name := range map[string]string{"exchanges": "orders.return", "queues": "orders.retry.5s"} {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			b := brokertest.New(t)
-			config := pipelineHCL(b, `delays = ["5s"]`)
-			acceptQuickly(t, b,
-				resource.TestStep{
-					PreConfig: func() {
-						body := map[string]any{"durable": true, "type": "direct"}
-						b.Call(t, http.MethodPut, b.Path(kind, name), body, nil)
-					},
-					Config:      config,
-					ExpectError: regexp.MustCompile(`(?s)Objects exist already.*` + regexp.QuoteMeta(name) + `.*import`),
-				},
-				resource.TestStep{
-					PreConfig: func() {
-						if kind == "exchanges" && slices.Contains(acctest.Names(t, b, "queues"), "orders.failed") {
-							t.Error("objects were created although one existed")
-						}
-						b.Call(t, http.MethodDelete, b.Path(kind, name), nil, nil)
-					},
-					Config: config,
-				},
-			)
-		})
-	}
-}
 
 // The broker refuses one object during the creation, and the objects created before are deleted.
 func TestAccEveryRelease_FailedCreateLeavesNothing(t *testing.T) {
@@ -57,7 +25,7 @@ func TestAccEveryRelease_FailedCreateLeavesNothing(t *testing.T) {
 			ExpectError: regexp.MustCompile(`(?s)Cannot create the pipeline.*orders\.retry\.5s.*401`),
 		},
 		resource.TestStep{
-			PreConfig: func() { require.NoError(t, nothingLeft(t, b)) },
+			PreConfig: func() { require.NoError(t, acctest.NothingLeft(t, b)) },
 			Config:    pipelineHCL(b, `delays = ["5s"]`),
 		},
 	)
@@ -101,39 +69,10 @@ func TestAccEveryRelease_MissingVhostAndMissingQueueAreErrorsBeforeAnythingIsCre
 			ExpectError: regexp.MustCompile(`(?s)Work queues do not exist.*work\.a.*work\.b`),
 		},
 		resource.TestStep{
-			PreConfig: func() { require.NoError(t, nothingLeft(t, b)) },
+			PreConfig: func() { require.NoError(t, acctest.NothingLeft(t, b)) },
 			Config:    pipelineHCL(b, `delays = ["5s"]`),
 		},
 	)
-}
-
-func TestAcc_InputsThatAreKnownOnlyAtApply(t *testing.T) {
-	t.Parallel()
-	var all laterPipelines
-	for name, c := range map[string]struct{ lines, input string }{
-		"name":      {`name = ` + later + `, delays = ["5s"], work_queues = { work = {} }`, `"orders"`},
-		"delay":     {`name = "orders", delays = [` + later + `, "30s"], work_queues = { work = {} }`, `"5s"`},
-		"delays":    {`name = "orders", delays = ` + later, `["5s", "1m"]`},
-		"work key":  {`name = "orders", delays = ["5s"], work_queues = { (` + later + `) = {} }`, `"work"`},
-		"work type": {`name = "orders", delays = ["5s"], work_queues = { work = { type = ` + later + ` } }`, `"quorum"`},
-		"attempts":  {`name = "orders", delays = ["5s"], max_attempts = ` + later, `5`},
-	} {
-		b := laterVhost(t, name)
-		all.add(b, name, fmt.Sprintf("vhost = %q, ", b.Vhost)+c.lines, c.input)
-	}
-	b := laterVhost(t, "vhost")
-	all.add(b, "vhost", `vhost = `+later+`, name = "orders", delays = ["5s"], work_queues = { work = {} }`, fmt.Sprintf("%q", b.Vhost))
-	all.apply(t)
-}
-
-func TestAcc_UnknownEndpointIsNoErrorAtPlanTime(t *testing.T) {
-	t.Parallel()
-	b := brokertest.New(t)
-	config := fmt.Sprintf(`
-resource "terraform_data" "endpoint" { input = %q }
-provider "rabbitmq" { endpoint = terraform_data.endpoint.output }
-`, os.Getenv("RABBITMQ_ENDPOINT")) + pipelineHCL(b, `delays = ["5s"]`)
-	acceptTerraform(t, b, resource.TestStep{Config: config})
 }
 
 // If two resources have one name, one is created, and the other finds its objects.
@@ -165,7 +104,7 @@ func TestAcc_TwoResourcesOfOneName(t *testing.T) {
 
 func TestAcc_ReplacementOfNameAndType(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work")
+	b := brokertest.WithQueues(t, "work")
 	work := "work_queues = { work = {} }\n  force_destroy = true"
 	replaced := resource.ConfigPlanChecks{
 		PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, plancheck.ResourceActionReplace)},
@@ -182,7 +121,7 @@ func TestAcc_ReplacementOfNameAndType(t *testing.T) {
 // would have, and creates nothing. It succeeds once the configuration has the policy's keys.
 func TestAcc_ShadowedPolicyMadeByTheSameApply(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work")
+	b := brokertest.WithQueues(t, "work")
 	remove := func() { b.Request(t, http.MethodDelete, b.Path("policies", "made"), nil) }
 	config := func(serial int, lines ...string) string {
 		return fmt.Sprintf(`
@@ -200,7 +139,7 @@ resource "terraform_data" "policy" {
 		resource.TestStep{
 			PreConfig: func() {
 				remove()
-				require.NoError(t, nothingLeft(t, b))
+				require.NoError(t, acctest.NothingLeft(t, b))
 			},
 			Config: config(2, `work_queues = { work = { policy_definition_json = jsonencode({ "delivery-limit" = 9 }) } }`),
 		},

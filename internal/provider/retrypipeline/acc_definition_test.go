@@ -3,7 +3,6 @@ package retrypipeline_test
 import (
 	"fmt"
 	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
@@ -43,12 +42,7 @@ func TestAcc_DamagedDefinition(t *testing.T) {
 		says        string
 	}{
 		{[]any{"{"}, at + `cannot be read`},
-		{[]any{strings.Repeat("x", 4000)}, at + `cannot be read`},
-		{[]any{7}, at + `is no text`},
 		{[]any{map[string]any{"version": 1}}, at + `is no text`},
-		{[]any{strings.Replace(healthy, ":2,", ":-5,", 1)}, at + `has a wrong number of attempts, -5`},
-		{[]any{strings.Replace(healthy, "5s", "5 s", 1)}, at + `has a wrong delay 0: "5 s" is not a duration`},
-		{[]any{strings.Replace(healthy, `["5s"]`, "[]", 1)}, at + `lacks delays`},
 		{[]any{healthy, "{"}, `several bindings from "orders.failed" to "orders.failed"`},
 	} {
 		var before acctest.Listing
@@ -68,8 +62,7 @@ func TestAcc_DamagedDefinition(t *testing.T) {
 // A newer release manages the pipeline. This one reads its definition if it can, and never replaces or deletes it.
 func TestAcc_DefinitionOfANewerRelease(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	b.DeclareQueue(t, "work", "quorum", nil)
+	b := brokertest.WithQueues(t, "work")
 	at := map[string]any{"name": "orders", "vhost": b.Vhost, "delays": []any{"5s"}}
 	p := &acctest.Core{Type: "rabbitmq_retry_pipeline", Config: at, Times: acctest.Quick()}
 	p.MustApply(t)
@@ -119,38 +112,32 @@ func TestAcc_GarbledNoteOfADeletedBinding(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	config := pipelineHCL(b, `delays = ["5s"]`)
-	steps := []resource.TestStep{{Config: config}}
-	for _, garbage := range []any{"{", 7, `{"source":"amq.topic","queue":"orders.inbox","key":"#"}`, `{"source":"","queue":"q"}`} {
-		at := b.Path("bindings", "e", "orders.return", "e", "orders.failed")
-		var before acctest.Listing
-		same := func() {
-			if err := before.RequireSame(acctest.List(t, b)); err != nil {
-				t.Errorf("%v: %v", garbage, err)
-			}
-		}
-		steps = append(steps,
-			resource.TestStep{
-				PreConfig: func() {
-					b.Call(t, http.MethodPost, at, map[string]any{"routing_key": "unbound:0123", "arguments": map[string]any{"retry-unbound": garbage}}, nil)
-					before = acctest.List(t, b)
-				},
-				Config: config, ExpectError: says("Unreadable note of a deleted binding.*delete this binding"),
+	at := b.Path("bindings", "e", "orders.return", "e", "orders.failed")
+	const garbage = `{"source":"amq.topic","queue":"orders.inbox","key":"#"}`
+	var before acctest.Listing
+	same := func() { require.NoError(t, before.RequireSame(acctest.List(t, b))) }
+	acceptQuickly(t, b,
+		resource.TestStep{Config: config},
+		resource.TestStep{
+			PreConfig: func() {
+				b.Call(t, http.MethodPost, at, map[string]any{"routing_key": "unbound:0123", "arguments": map[string]any{"retry-unbound": garbage}}, nil)
+				before = acctest.List(t, b)
 			},
-			resource.TestStep{PreConfig: same, Config: config, Destroy: true, ExpectError: says("Unreadable note of a deleted binding")},
-			resource.TestStep{
-				PreConfig: func() {
-					same()
-					var found []struct {
-						Key string `json:"properties_key"`
-					}
-					b.Call(t, http.MethodGet, at, nil, &found)
-					b.Call(t, http.MethodDelete, at+"/"+found[0].Key, nil, nil)
-				},
-				Config: config, ConfigPlanChecks: unchanged,
+			Config: config, ExpectError: says("Unreadable note of a deleted binding.*delete this binding"),
+		},
+		resource.TestStep{PreConfig: same, Config: config, Destroy: true, ExpectError: says("Unreadable note of a deleted binding")},
+		resource.TestStep{
+			PreConfig: func() {
+				same()
+				var found []struct {
+					Key string `json:"properties_key"`
+				}
+				b.Call(t, http.MethodGet, at, nil, &found)
+				b.Call(t, http.MethodDelete, at+"/"+found[0].Key, nil, nil)
 			},
-		)
-	}
-	acceptQuickly(t, b, steps...)
+			Config: config, ConfigPlanChecks: unchanged,
+		},
+	)
 }
 
 const (
@@ -174,7 +161,7 @@ func workerHas(age knownvalue.Check, attempts map[string]knownvalue.Check) state
 // that an apply repairs.
 func TestAcc_MaxAgeAndAttemptsOfAQueue(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work", "work.b", "work.c")
+	b := brokertest.WithQueues(t, "work", "work.b", "work.c")
 	plain := pipelineHCL(b, `delays = ["5s", "30s"]`, `work_queues = { work = {}, "work.b" = {}, "work.c" = {} }`)
 	limited := pipelineHCL(b, `delays = ["5s", "30s"]`, `max_age = "60m"`,
 		`work_queues = { work = { max_attempts = 2 }, "work.b" = { max_attempts = 9 }, "work.c" = {} }`)
@@ -220,22 +207,4 @@ func TestAcc_GivesUpAfterMaxAge(t *testing.T) {
 		}},
 		ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue(address, sum, knownvalue.StringExact("5s"))},
 	})
-}
-
-func TestAcc_WrongLimitsAreReportedAtTheirAttributes(t *testing.T) {
-	t.Parallel()
-	acctest.Require(t)
-	for at, attributes := range map[string]map[string]any{
-		`AttributeName("max_age")`: {"max_age": "0s"},
-		`AttributeName("work_queues").ElementKeyString("a.b")`: {
-			"work_queues": map[string]any{"a.b": map[string]any{"max_attempts": 1}},
-		},
-	} {
-		attributes["name"], attributes["delays"] = "orders", []string{"5s"}
-		c := acctest.Core{Type: resourceType, Config: attributes, Times: acctest.Times()}
-		found, err := c.Validate(t.Context())
-		if err != nil || len(found) != 1 || found[0].Attribute.String() != at {
-			t.Errorf("%v: %+v, want one error at %s", err, found, at)
-		}
-	}
 }

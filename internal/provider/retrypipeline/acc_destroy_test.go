@@ -11,7 +11,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
-	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
@@ -24,21 +23,18 @@ import (
 
 func TestAcc_ForceDestroyDeletesWhatIsHeld(t *testing.T) {
 	t.Parallel()
-	for _, queueType := range []string{"quorum", "classic"} {
-		t.Run(queueType, func(t *testing.T) {
-			t.Parallel()
-			b := brokertest.New(t)
-			b.DeclareQueue(t, "work", queueType, nil)
-			config := pipelineHCL(b, `delays = ["1h"]`, `queue_type = "`+queueType+`"`, `force_destroy = true`, `work_queues = { "work" = { type = "`+queueType+`" } }`)
-			accept(t, b,
-				resource.TestStep{Config: config},
-				resource.TestStep{PreConfig: func() {
-					b.Publish(t, "orders.failed", "", persistent("parked"))
-					b.Publish(t, "orders.retry", "delay:1h", persistent("waiting"))
-				}, RefreshState: true},
-			)
-		})
-	}
+	brokertest.QueueTypes(t, func(t *testing.T, queueType string) {
+		b := brokertest.New(t)
+		b.DeclareQueue(t, "work", queueType, nil)
+		config := pipelineHCL(b, `delays = ["1h"]`, `queue_type = "`+queueType+`"`, `force_destroy = true`, `work_queues = { "work" = { type = "`+queueType+`" } }`)
+		accept(t, b,
+			resource.TestStep{Config: config},
+			resource.TestStep{PreConfig: func() {
+				b.Publish(t, "orders.failed", "", persistent("parked"))
+				b.Publish(t, "orders.retry", "delay:1h", persistent("waiting"))
+			}, RefreshState: true},
+		)
+	})
 }
 
 // A destroy with a timeout continues as soon as the remaining messages are gone.
@@ -145,28 +141,25 @@ func TestAcc_WaitThatIsKnownLater(t *testing.T) {
 
 func TestAccEveryRelease_DestroyRefusesWhileTheFailedQueueHoldsMessages(t *testing.T) {
 	t.Parallel()
-	for _, queueType := range []string{"quorum", "classic"} {
-		t.Run(queueType, func(t *testing.T) {
-			t.Parallel()
-			b := vhostWith(t, "work")
-			config := pipelineHCL(b, `delays = ["5s"]`, fmt.Sprintf("queue_type = %q", queueType), `work_queues = { "work" = {} }`)
-			accept(t, b,
-				resource.TestStep{Config: config},
-				resource.TestStep{
-					PreConfig:   func() { b.Publish(t, "orders.failed", "k", persistent("parked")) },
-					Config:      config,
-					Destroy:     true,
-					ExpectError: regexp.MustCompile(`(?s)would lose messages.*orders\.failed: 1 message`),
-				},
-				// All objects are back.
-				resource.TestStep{Config: config, ConfigPlanChecks: unchanged},
-				resource.TestStep{
-					PreConfig: func() { takes(t, b, "orders.failed", "parked") },
-					Config:    config,
-				},
-			)
-		})
-	}
+	brokertest.QueueTypes(t, func(t *testing.T, queueType string) {
+		b := brokertest.WithQueues(t, "work")
+		config := pipelineHCL(b, `delays = ["5s"]`, fmt.Sprintf("queue_type = %q", queueType), `work_queues = { "work" = {} }`)
+		accept(t, b,
+			resource.TestStep{Config: config},
+			resource.TestStep{
+				PreConfig:   func() { b.Publish(t, "orders.failed", "k", persistent("parked")) },
+				Config:      config,
+				Destroy:     true,
+				ExpectError: regexp.MustCompile(`(?s)would lose messages.*orders\.failed: 1 message`),
+			},
+			// All objects are back.
+			resource.TestStep{Config: config, ConfigPlanChecks: unchanged},
+			resource.TestStep{
+				PreConfig: func() { takes(t, b, "orders.failed", "parked") },
+				Config:    config,
+			},
+		)
+	})
 }
 
 // Messages that a full queue has refused wait for that queue, and would be lost.
@@ -206,7 +199,7 @@ func TestAccEveryRelease_DestroyRefusesWhileAQueueRefusesMessages(t *testing.T) 
 // A quorum work queue holds dead letters that their target does not accept. Deleting its policy would delete them.
 func TestAccEveryRelease_DetachAndDestroyRefuseWhileAWorkQueueHoldsDeadLetters(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work")
+	b := brokertest.WithQueues(t, "work")
 	attached := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = {} }`)
 	accept(t, b,
 		resource.TestStep{Config: attached},
@@ -255,53 +248,13 @@ func TestAcc_RemovingADeclaredQueueThatHoldsMessagesIsRefused(t *testing.T) {
 	)
 }
 
-func TestAcc_RemovingDeclareKeepsTheQueue(t *testing.T) {
-	t.Parallel()
-	b := brokertest.New(t)
-	acceptQuickly(t, b,
-		resource.TestStep{Config: pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work.paid" = { declare = true } }`)},
-		resource.TestStep{Config: pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work.paid" = {} }`)},
-		resource.TestStep{
-			PreConfig: func() { there(t, b, true, "queues", "work.paid") },
-			Config:    pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work.paid" = {} }`),
-		},
-	)
-}
-
-// A queue that was re-created by hand cannot be repaired in place. It is kept while it has messages.
-func TestAcc_RepairOfAQueueThatHoldsMessagesIsRefused(t *testing.T) {
-	t.Parallel()
-	b := brokertest.New(t)
-	config := pipelineHCL(b, `delays = ["5s"]`)
-	accept(t, b,
-		resource.TestStep{Config: config},
-		resource.TestStep{
-			PreConfig: func() {
-				remade("orders.failed", map[string]any{"x-delivery-limit": 7})(t, b)
-				bound("orders.failed", "orders.failed", "", nil)(t, b)
-				b.Publish(t, "orders.failed", "k", persistent("parked"))
-			},
-			Config:      config,
-			ExpectError: regexp.MustCompile(`(?s)would lose messages.*orders\.failed: 1 message`),
-		},
-		resource.TestStep{
-			PreConfig: func() { takes(t, b, "orders.failed", "parked") },
-			Config:    config,
-			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{onlyDiffers{
-				"queues orders.failed", "bindings orders.failed -> orders.failed",
-				`bindings orders.failed -> orders.failed retry-definition='{"version":1,"delays":["5s"],"max_attempts":2,"retry_on":["rejected"]}'`,
-			}}},
-		},
-	)
-}
-
 // If an application publishes to a queue and consumes it, the queue's immutable arguments cannot change.
 func TestAcc_ChangingArgumentsOfAQueueInUseIsRefused(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	before := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "paid" = { declare = true } }`)
 	after := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "paid" = { declare = true, arguments_json = jsonencode({ x-single-active-consumer = true }) } }`)
-	var consuming *amqp.Connection
+	var consumer *amqp.Channel
 	unchanged := resource.TestStep{Config: before, ConfigPlanChecks: unchanged}
 	accept(t, b,
 		resource.TestStep{Config: before},
@@ -314,12 +267,7 @@ func TestAcc_ChangingArgumentsOfAQueueInUseIsRefused(t *testing.T) {
 		resource.TestStep{
 			PreConfig: func() {
 				unbound("amq.topic", "paid")(t, b)
-				consuming = b.Dial(t)
-				ch, err := consuming.Channel()
-				require.NoError(t, err)
-				if _, err := ch.Consume("paid", "consumer", false, false, false, false, nil); err != nil {
-					t.Fatal(err)
-				}
+				consumer, _ = b.Consume(t, "paid", 0)
 				awaitReported(t, b, "paid", "consumers", 1.0)
 			},
 			Config:      after,
@@ -328,7 +276,7 @@ func TestAcc_ChangingArgumentsOfAQueueInUseIsRefused(t *testing.T) {
 		unchanged,
 		resource.TestStep{
 			PreConfig: func() {
-				_ = consuming.Close()
+				_ = consumer.Close()
 				awaitReported(t, b, "paid", "consumers", 0.0)
 			},
 			Config: after,
@@ -339,7 +287,7 @@ func TestAcc_ChangingArgumentsOfAQueueInUseIsRefused(t *testing.T) {
 // If the repair of a queue is refused, the exchanges and all of their bindings stay.
 func TestAcc_RefusedRepairKeepsForeignBindings(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work.audit")
+	b := brokertest.WithQueues(t, "work.audit")
 	config := pipelineHCL(b, `delays = ["5s"]`)
 	accept(t, b,
 		resource.TestStep{Config: config},
@@ -447,27 +395,6 @@ func TestAccEveryRelease_OnlyWhatDrainsIsWaitedFor(t *testing.T) {
 			}
 		}
 	})
-}
-
-// A released queue keeps the argument of the pipeline that declared it. Later changes of the state do not affect the queue.
-func TestAcc_ReleasedQueueIsNeverDeleted(t *testing.T) {
-	t.Parallel()
-	tf := newCLI(t)
-	for _, workQueues := range []string{`work_queues = { "work" = { declare = true } }`, `work_queues = { "work" = { declare = false } }`} {
-		tf.applied(t, pipelineHCL(tf.Broker, `delays = ["5s"]`, workQueues))
-	}
-	if output, code := tf.run(t, "state", "rm", address); code != 0 {
-		t.Fatal(output)
-	}
-	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`))
-	if output, code := tf.run(t, "import", "-input=false", address, importID(tf.Vhost, "orders")); code != 0 {
-		t.Fatal(output)
-	}
-	tf.apply(t)
-	tf.settled(t)
-	if status, _ := tf.Request(t, http.MethodGet, tf.Path("queues", "work"), nil); status != http.StatusOK {
-		t.Errorf("the queue that was released is gone: %d", status)
-	}
 }
 
 // A queue's arguments cannot change. If a released queue is declared again with other arguments, it is not replaced.

@@ -23,16 +23,17 @@ import (
 // This drift involves more than one object, so [drift.Check] does not cover it.
 func TestAcc_DriftThatLooksLikeTheProvidersOwn(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work.created", "work.paid", "work.foreign")
+	b := brokertest.WithQueues(t, "work.created", "work.paid", "work.foreign")
 	b.DeclareQueue(t, "work.legacy", "classic", nil)
 	config := pipelineHCL(b, `delays = ["5s", "30s"]`,
-		`work_queues = { "work.created" = {}, "work.paid" = {}, "work.legacy" = { type = "classic" }, noted = { declare = true } }`)
+		`work_queues = { "work.created" = {}, "work.paid" = { failed_queue = { name = "failures" } }, "work.legacy" = { type = "classic" }, noted = { declare = true } }`)
 	const twin = "retry/orders/queue/work.created"
 	steps := []resource.TestStep{{Config: config}}
 	for differs, alter := range map[string]func(*testing.T, *brokertest.Broker){
-		"bindings orders.failed -> orders.failed retry-definition=old": bound("orders.failed", "orders.failed", "", map[string]any{"retry-definition": "old"}),
-		"bindings orders.retry -> orders.retry.30s [delay:5s]":         bound("orders.retry", "orders.retry.30s", "delay:5s", nil),
-		"bindings orders.return -> work.foreign [return:work.foreign]": bound("orders.return", "work.foreign", "return:work.foreign", nil),
+		"bindings orders.failed -> orders.failed retry-definition=old":    bound("orders.failed", "orders.failed", "", map[string]any{"retry-definition": "old"}),
+		"bindings orders.retry -> orders.retry.30s [delay:5s]":            bound("orders.retry", "orders.retry.30s", "delay:5s", nil),
+		"bindings orders.failed.route -> work.created [failed:work.paid]": bound("orders.failed.route", "work.created", "failed:work.paid", nil),
+		"bindings orders.return -> work.foreign [return:work.foreign]":    bound("orders.return", "work.foreign", "return:work.foreign", nil),
 		"policies " + twin: func(t *testing.T, b *brokertest.Broker) {
 			putPolicy(t, b, "policies", twin, "^(work\\.created)$", 1000, map[string]any{"dead-letter-exchange": "orders.dlx"})
 		},

@@ -223,43 +223,40 @@ func countingConsumer(t *testing.T, b *brokertest.Broker, attempts int64) func(a
 func TestAccEveryRelease_ConsumersCount(t *testing.T) {
 	t.Parallel()
 	const each = 40
-	for _, queueType := range []string{"quorum", "classic"} {
-		t.Run(queueType, func(t *testing.T) {
-			t.Parallel()
-			b := workingWith(t, "consumer", queueType)
-			settings := fmt.Sprintf("type = %q", queueType)
-			if queueType == "quorum" {
-				settings += `, policy_definition_json = jsonencode({ "delivery-limit" = 1 })`
+	brokertest.QueueTypes(t, func(t *testing.T, queueType string) {
+		b := workingWith(t, "consumer", queueType)
+		settings := fmt.Sprintf("type = %q", queueType)
+		if queueType == "quorum" {
+			settings += `, policy_definition_json = jsonencode({ "delivery-limit" = 1 })`
+		}
+		behaving(t, b, func() {
+			for range each {
+				b.Publish(t, "", "work", amqp.Publishing{DeliveryMode: amqp.Persistent, Expiration: "1", Body: []byte("expired")})
 			}
-			behaving(t, b, func() {
-				for range each {
-					b.Publish(t, "", "work", amqp.Publishing{DeliveryMode: amqp.Persistent, Expiration: "1", Body: []byte("expired")})
-				}
-				acctest.AwaitCount(t, b, "orders.failed", each)
-				for range each {
-					b.Publish(t, "", "work", persistent("crashed"))
-				}
-				for range 2 {
-					crash(t, b, each)
-				}
-				if queueType == "quorum" {
-					acctest.AwaitCount(t, b, "orders.failed", 2*each)
-				} else {
-					failing(t, b, each, func(d amqp.Delivery) error { return d.Ack(false) })
-				}
-				_, err := b.Channel(t).QueuePurge("orders.failed", false)
-				require.NoError(t, err)
-				b.Publish(t, "", "work", persistent("rejected"))
-				waits := failing(t, b, 3, countingConsumer(t, b, 3))
-				waited(t, waits, ms(700), ms(700))
-				m := parked(t, b, "rejected")
-				if count := attemptsBefore(m, "work"); count != 2 {
-					t.Errorf("parked after %d rejections: %v", count, m.Headers)
-				}
-			}, `engine = "consumer"`, `delays = ["700ms"]`, `max_attempts = 3`, fmt.Sprintf("queue_type = %q", queueType),
-				fmt.Sprintf("work_queues = { work = { %s } }", settings))
-		})
-	}
+			acctest.AwaitCount(t, b, "orders.failed", each)
+			for range each {
+				b.Publish(t, "", "work", persistent("crashed"))
+			}
+			for range 2 {
+				crash(t, b, each)
+			}
+			if queueType == "quorum" {
+				acctest.AwaitCount(t, b, "orders.failed", 2*each)
+			} else {
+				failing(t, b, each, func(d amqp.Delivery) error { return d.Ack(false) })
+			}
+			_, err := b.Channel(t).QueuePurge("orders.failed", false)
+			require.NoError(t, err)
+			b.Publish(t, "", "work", persistent("rejected"))
+			waits := failing(t, b, 3, countingConsumer(t, b, 3))
+			waited(t, waits, ms(700), ms(700))
+			m := parked(t, b, "rejected")
+			if count := attemptsBefore(m, "work"); count != 2 {
+				t.Errorf("parked after %d rejections: %v", count, m.Headers)
+			}
+		}, `engine = "consumer"`, `delays = ["700ms"]`, `max_attempts = 3`, fmt.Sprintf("queue_type = %q", queueType),
+			fmt.Sprintf("work_queues = { work = { %s } }", settings))
+	})
 }
 
 // A pipeline's one delay changes in place. Messages in the old queue come back from there, and the queue is deleted once it

@@ -67,8 +67,7 @@ func TestAccEveryRelease_EngineWithoutWorker(t *testing.T) {
 	for _, c := range engineCases() {
 		t.Run(c.engine, func(t *testing.T) {
 			t.Parallel()
-			b := brokertest.New(t)
-			b.DeclareQueue(t, "work", "quorum", nil)
+			b := brokertest.WithQueues(t, "work")
 			config := pipelineHCL(b, c.lines...)
 			if !b.VersionAtLeast(c.since) {
 				acceptQuickly(t, b, resource.TestStep{Config: config, PlanOnly: true, ExpectError: regexp.MustCompile(`(?s)RabbitMQ is too old for this engine.*` + c.tooOld)})
@@ -162,22 +161,19 @@ func beingRetried(t *testing.T, b *brokertest.Broker, engine string, do func(), 
 // The sidecar waits as configured, and uses the last delay for all further attempts.
 func TestAccEveryRelease_WorkerDelays(t *testing.T) {
 	t.Parallel()
-	for _, queueType := range []string{"quorum", "classic"} {
-		t.Run(queueType, func(t *testing.T) {
-			t.Parallel()
-			b := brokertest.New(t)
-			b.DeclareQueue(t, "work", queueType, nil)
-			beingRetried(t, b, "worker", func() {
-				b.Publish(t, "", "work", persistent("rejected"))
-				waits := failing(t, b, 5, func(d amqp.Delivery) error { return d.Nack(false, false) })
-				waited(t, waits, ms(400), ms(1500), ms(200), ms(200))
-				if m := parked(t, b, "rejected"); m.Headers["dead-letter-reason"] != "exhausted" || m.Headers["retry-count"] != int64(5) {
-					t.Errorf("parked with %v", m.Headers)
-				}
-			}, `delays = ["400ms", "1500ms", "200ms"]`, `max_attempts = 5`, fmt.Sprintf("queue_type = %q", queueType),
-				fmt.Sprintf("work_queues = { work = { type = %q } }", queueType))
-		})
-	}
+	brokertest.QueueTypes(t, func(t *testing.T, queueType string) {
+		b := brokertest.New(t)
+		b.DeclareQueue(t, "work", queueType, nil)
+		beingRetried(t, b, "worker", func() {
+			b.Publish(t, "", "work", persistent("rejected"))
+			waits := failing(t, b, 5, func(d amqp.Delivery) error { return d.Nack(false, false) })
+			waited(t, waits, ms(400), ms(1500), ms(200), ms(200))
+			if m := parked(t, b, "rejected"); m.Headers["dead-letter-reason"] != "exhausted" || m.Headers["retry-count"] != int64(5) {
+				t.Errorf("parked with %v", m.Headers)
+			}
+		}, `delays = ["400ms", "1500ms", "200ms"]`, `max_attempts = 5`, fmt.Sprintf("queue_type = %q", queueType),
+			fmt.Sprintf("work_queues = { work = { type = %q } }", queueType))
+	})
 }
 
 // A message that is returned to the queue is not retried but comes back at once. Since 4.0, a quorum queue counts returns and

@@ -19,7 +19,7 @@ import (
 // makes them. Queues are created in parallel, so when the broker refuses one queue, the other can still be missing.
 func TestAcc_FailedUpdateIsFinishedByTheNextOne(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work")
+	b := brokertest.WithQueues(t, "work")
 	withUser := as(b.User(t, "policymaker", `^(orders\.(dlx|failed(\.route)?|retry|return|inbox|retry\.(5s|1m|0\.refused))|work)$`, ".*", ".*"))
 	before := pipelineHCL(b, `delays = ["5s"]`)
 	after := pipelineHCL(b, `delays = ["5s", "1m", "2m"]`, `work_queues = { work = {} }`)
@@ -48,7 +48,7 @@ func TestAcc_FailedUpdateIsFinishedByTheNextOne(t *testing.T) {
 // that the error names finds them. The next plan shows only the missing objects, and the message is still there.
 func TestAcc_FailedCreateThatHoldsMessagesIsImported(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work.a", "work.b")
+	b := brokertest.WithQueues(t, "work.a", "work.b")
 	var once sync.Once
 	endpoint := b.Before(t, func(r *http.Request) {
 		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/retry/orders/quorum-queues") {
@@ -107,7 +107,7 @@ func TestAccEveryRelease_ReplacementRefusesWhileMessagesAreHeld(t *testing.T) {
 // If a queue lost its policy for a moment while the priority decreases, its pending dead letters would be lost.
 func TestAccEveryRelease_LoweredPriorityKeepsPendingDeadLetters(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work")
+	b := brokertest.WithQueues(t, "work")
 	const messages = 3
 	work := `work_queues = { "work" = {} }`
 	accept(t, b,
@@ -123,7 +123,7 @@ func TestAccEveryRelease_LoweredPriorityKeepsPendingDeadLetters(t *testing.T) {
 // Brokers check policies when they are written. If that is the first write, the change has not begun.
 func TestAcc_UpdateWhoseFirstWriteIsRefusedHasChangedNothing(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work")
+	b := brokertest.WithQueues(t, "work")
 	delays, work := `delays = ["5s"]`, `work_queues = { work = {} }`
 	acceptQuickly(t, b,
 		resource.TestStep{Config: pipelineHCL(b, delays, work)},
@@ -139,7 +139,7 @@ func TestAcc_UpdateWhoseFirstWriteIsRefusedHasChangedNothing(t *testing.T) {
 // a destroy loses messages that the queues hold because of them.
 func TestAccEveryRelease_FailedUpdateKeepsWhatIsHeld(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work", "worse")
+	b := brokertest.WithQueues(t, "work", "worse")
 	const messages = 3
 	delays := `delays = ["5s"]`
 	loses := regexp.MustCompile(`(?s)would lose messages.*work: 3 `)

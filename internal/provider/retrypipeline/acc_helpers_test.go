@@ -17,6 +17,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/test/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 const (
@@ -31,40 +32,19 @@ var unchanged = resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{planch
 // own queues may be left in the vhost.
 func accept(t *testing.T, b *brokertest.Broker, steps ...resource.TestStep) {
 	t.Helper()
-	acctest.RunAndCheck(t, acctest.Times(), func() error { return nothingLeft(t, b) }, steps...)
+	acctest.RunAndCheck(t, acctest.Times(), func() error { return acctest.NothingLeft(t, b) }, steps...)
 }
 
 // acceptQuickly is accept for steps during which no message moves: see [acctest.Quick].
 func acceptQuickly(t *testing.T, b *brokertest.Broker, steps ...resource.TestStep) {
 	t.Helper()
-	acctest.RunAndCheck(t, acctest.Quick(), func() error { return nothingLeft(t, b) }, steps...)
+	acctest.RunAndCheck(t, acctest.Quick(), func() error { return acctest.NothingLeft(t, b) }, steps...)
 }
 
 // acceptTerraform is acceptQuickly with Terraform's CLI: see [acctest.RunTerraform].
 func acceptTerraform(t *testing.T, b *brokertest.Broker, steps ...resource.TestStep) {
 	t.Helper()
-	acctest.RunTerraformAndCheck(t, acctest.Quick(), func() error { return nothingLeft(t, b) }, steps...)
-}
-
-func nothingLeft(t *testing.T, b *brokertest.Broker) error {
-	t.Helper()
-	var left []string
-	for _, kind := range []string{"exchanges", "policies"} {
-		for _, name := range acctest.Names(t, b, kind) {
-			if name != "" && name != "org" && !strings.HasPrefix(name, "amq.") {
-				left = append(left, kind+" "+name)
-			}
-		}
-	}
-	for _, name := range acctest.Names(t, b, "queues") {
-		if !strings.HasPrefix(name, "work") {
-			left = append(left, "queue "+name)
-		}
-	}
-	if len(left) > 0 {
-		return fmt.Errorf("left behind after destroy: %s", strings.Join(left, ", "))
-	}
-	return nil
+	acctest.RunTerraformAndCheck(t, acctest.Quick(), func() error { return acctest.NothingLeft(t, b) }, steps...)
 }
 
 // pipelineLabelled is the configuration of a pipeline under a Terraform label, with these lines.
@@ -115,16 +95,6 @@ func importBlock(b *brokertest.Broker, config, name string) resource.TestStep {
 // says matches a text of an error. Terraform breaks long lines, so a blank matches any white space.
 func says(text string) *regexp.Regexp {
 	return regexp.MustCompile("(?s)" + strings.ReplaceAll(text, " ", `[\s│]+`))
-}
-
-// vhostWith is a vhost with these quorum queues.
-func vhostWith(t *testing.T, queues ...string) *brokertest.Broker {
-	t.Helper()
-	b := brokertest.New(t)
-	for _, queue := range queues {
-		b.DeclareQueue(t, queue, "quorum", nil)
-	}
-	return b
 }
 
 // there fails the test unless the object exists or is missing, as wanted.
@@ -263,25 +233,14 @@ func remade(queue string, arguments map[string]any) func(*testing.T, *brokertest
 func unbound(source, queue string) func(*testing.T, *brokertest.Broker) {
 	return func(t *testing.T, b *brokertest.Broker) {
 		t.Helper()
-		path := b.Path("bindings", "e", source, "q", queue)
-		var found []struct {
-			Key string `json:"properties_key"`
-		}
-		b.Call(t, http.MethodGet, path, nil, &found)
-		for _, binding := range found {
-			b.Call(t, http.MethodDelete, path+"/"+url.PathEscape(binding.Key), nil, nil)
-		}
+		b.Unbind(t, source, "q", queue)
 	}
 }
 
 func bound(source, queue, key string, arguments map[string]any) func(*testing.T, *brokertest.Broker) {
 	return func(t *testing.T, b *brokertest.Broker) {
 		t.Helper()
-		body := map[string]any{"routing_key": key}
-		if arguments != nil {
-			body["arguments"] = arguments
-		}
-		b.Call(t, http.MethodPost, b.Path("bindings", "e", source, "q", queue), body, nil)
+		b.Bind(t, topology.Binding{Source: source, Destination: queue, RoutingKey: key, Arguments: arguments})
 	}
 }
 

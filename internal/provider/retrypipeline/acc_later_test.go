@@ -60,7 +60,7 @@ func (p *laterPipelines) apply(t *testing.T) {
 	acctest.RunTerraform(t, acctest.Quick(), steps...)
 	for i, name := range p.names {
 		t.Run(name, func(t *testing.T) {
-			require.NoError(t, nothingLeft(t, p.vhosts[i]))
+			require.NoError(t, acctest.NothingLeft(t, p.vhosts[i]))
 		})
 	}
 }
@@ -105,6 +105,16 @@ func TestAcc_SettingsThatChangeTogetherWithTheirSource(t *testing.T) {
 		}
 		all.add(b, name, lines, c.before, c.after)
 	}
+	const forced = `, delays = ["5s"], force_destroy = true`
+	for name, c := range map[string]struct{ lines, input string }{
+		"name and a work queue":     {`name = ` + later + `, work_queues = { work = {} }`, `"orders"`},
+		"type of a queue of others": {`name = "orders", work_queues = { work = { type = ` + later + ` } }`, `"quorum"`},
+	} {
+		b := laterVhost(t, name)
+		all.add(b, name, fmt.Sprintf("vhost = %q, ", b.Vhost)+c.lines+forced, c.input)
+	}
+	b := laterVhost(t, "vhost")
+	all.add(b, "vhost", `vhost = `+later+`, name = "orders", work_queues = { work = {} }`+forced, fmt.Sprintf("%q", b.Vhost))
 	all.apply(t)
 }
 
@@ -112,7 +122,7 @@ func TestAcc_SettingsThatChangeTogetherWithTheirSource(t *testing.T) {
 // made without the broker.
 func TestAcc_EndpointThatChangesTogetherWithItsSource(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work")
+	b := brokertest.WithQueues(t, "work")
 	at := func(endpoint string, lines ...string) string {
 		return fmt.Sprintf("resource \"terraform_data\" \"endpoint\" { input = %q }\nprovider \"rabbitmq\" { endpoint = terraform_data.endpoint.output }\n", endpoint) + pipelineHCL(b, lines...)
 	}

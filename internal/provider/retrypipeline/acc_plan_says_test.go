@@ -160,7 +160,7 @@ resource "terraform_data" "binding" {
 	if output, code := tf.run(t, "destroy", "-auto-approve", "-input=false"); code != 0 {
 		t.Fatal(output)
 	}
-	require.NoError(t, nothingLeft(t, tf.Broker))
+	require.NoError(t, acctest.NothingLeft(t, tf.Broker))
 	there(t, tf.Broker, false, "queues", "work")
 }
 
@@ -207,7 +207,7 @@ func TestAcc_ErrorOfAPlanNamesTheDestroyThatPasses(t *testing.T) {
 	if output, code := tf.run(t, "destroy", "-input=false", "-auto-approve", "-refresh=false"); code != 0 {
 		t.Fatalf("destroy -refresh=false: %d\n%s", code, output)
 	}
-	require.NoError(t, nothingLeft(t, tf.Broker))
+	require.NoError(t, acctest.NothingLeft(t, tf.Broker))
 }
 
 // A pipeline's plan fits on a page, apart from operator_permissions. It tells once for all pipelines which calls consumers

@@ -16,7 +16,7 @@ import (
 
 func TestAccEveryRelease_ShadowedPolicyHasToBeAccountedFor(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work")
+	b := brokertest.WithQueues(t, "work")
 	putPolicy(t, b, "policies", "org", "^(?!amq).*", 3, map[string]any{"queue-leader-locator": "balanced", "expires": 3600000})
 	kept := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = { policy_definition_json = jsonencode({ "queue-leader-locator" = "balanced", "expires" = null }) } }`)
 	acceptQuickly(t, b,
@@ -42,24 +42,6 @@ func TestAccEveryRelease_ShadowedPolicyHasToBeAccountedFor(t *testing.T) {
 			ExpectError: regexp.MustCompile(`(?s)higher-priority policy overrides the pipeline's.*policy_priority = 1001`),
 		},
 		resource.TestStep{Config: pipelineHCL(b, `delays = ["5s"]`, `policy_priority = 1001`, `work_queues = { "work" = { policy_definition_json = jsonencode({ "queue-leader-locator" = "balanced", "expires" = null }) } }`)},
-	)
-}
-
-// A policy with a key that the release does not support for a queue's type does not apply to the queue.
-func TestAccEveryRelease_PolicyThatDoesNotApplyIsLeftAlone(t *testing.T) {
-	t.Parallel()
-	b := brokertest.New(t)
-	b.DeclareQueue(t, "work", "classic", nil)
-	inapplicable, applicable := map[string]any{"queue-leader-locator": "balanced"}, map[string]any{"max-in-memory-length": 9}
-	if b.VersionAtLeast("4.0") {
-		inapplicable, applicable = applicable, inapplicable
-	}
-	inapplicable["message-ttl"], applicable["message-ttl"] = 100_000, 100_000
-	config := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = { type = "classic" } }`)
-	putPolicy(t, b, "policies", "org", "^work$", 1, applicable)
-	acceptQuickly(t, b,
-		resource.TestStep{Config: config, ExpectError: regexp.MustCompile("Keys of another policy would no longer apply")},
-		resource.TestStep{PreConfig: func() { putPolicy(t, b, "policies", "org", "^work$", 1, inapplicable) }, Config: config},
 	)
 }
 
@@ -145,7 +127,7 @@ func TestAccEveryRelease_PoliciesOfOthersOnOwnQueues(t *testing.T) {
 // plan reports that.
 func TestAccEveryRelease_QueueOfAnotherTypeIsAnError(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work")
+	b := brokertest.WithQueues(t, "work")
 	config := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = {} }`)
 	acceptQuickly(t, b,
 		resource.TestStep{Config: config},
@@ -171,7 +153,7 @@ func TestAccEveryRelease_QueueOfAnotherTypeIsAnError(t *testing.T) {
 
 func TestAcc_AttachByArguments(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work")
+	b := brokertest.WithQueues(t, "work")
 	config := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = { attach = "arguments" }, "work2" = { attach = "arguments", declare = true, dead_letter_strategy = "at-most-once" } }`)
 	acceptQuickly(t, b,
 		resource.TestStep{Config: config, ExpectError: regexp.MustCompile(`(?s)not declared for the pipeline.*x-dead-letter-exchange = "orders\.dlx" is missing.*x-dead-letter-strategy = "at-least-once"`)},
@@ -191,19 +173,5 @@ func TestAcc_AttachByArguments(t *testing.T) {
 			Config: config, ConfigPlanChecks: unchanged,
 		},
 		isImported(b),
-	)
-}
-
-// A pipeline has a policy. A user with only the tag management cannot write policies.
-func TestAccEveryRelease_WithoutPolicymaker(t *testing.T) {
-	t.Parallel()
-	b := brokertest.New(t)
-	withUser := as(b.User(t, "management", ".*", ".*", ".*"))
-	acceptQuickly(t, b,
-		resource.TestStep{Config: withUser + pipelineHCL(b, `delays = ["5s"]`), ExpectError: regexp.MustCompile(`(?s)cannot write policies.*management\s+policymaker`)},
-		resource.TestStep{
-			Config:      withUser + pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = { attach = "arguments", declare = true } }`),
-			ExpectError: regexp.MustCompile(`cannot write policies`),
-		},
 	)
 }

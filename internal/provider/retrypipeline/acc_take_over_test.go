@@ -13,13 +13,14 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/test/brokertest"
 )
 
 // A queue moves from one pipeline to another in three applies. At each moment one of them receives rejected messages. The old
 // pipeline stays bound until no message waits in it.
 func TestAccEveryRelease_WorkQueueMovesWithoutAGap(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work")
+	b := brokertest.WithQueues(t, "work")
 	has, hasNot := `work_queues = { work = {} }`, `work_queues = {}`
 	takesOver := `work_queues = { work = { take_over_from = "old" } }`
 	detached := func(drained bool) statecheck.StateCheck {
@@ -79,33 +80,11 @@ func TestAccEveryRelease_WorkQueueMovesWithoutAGap(t *testing.T) {
 	)
 }
 
-// A move in the wrong order fails with a remedy, and changes nothing.
-func TestAcc_WorkQueueMovesTheWrongWay(t *testing.T) {
-	t.Parallel()
-	b := vhostWith(t, "work")
-	has := `work_queues = { work = {} }`
-	takesOver := `work_queues = { work = { take_over_from = "old" } }`
-	fails := func(config, text string) resource.TestStep {
-		return resource.TestStep{Config: config, ExpectError: regexp.MustCompile(strings.ReplaceAll(text, " ", `\s+`))}
-	}
-	acceptQuickly(t, b,
-		resource.TestStep{Config: pipelineNamed(b, "old", has)},
-		fails(pipelineNamed(b, "old", has)+pipelineNamed(b, "new", has), `take_over_from = "old" here`),
-		fails(pipelineNamed(b, "old", has)+pipelineNamed(b, "new", `work_queues = { work = { take_over_from = "odl" } }`), `take_over_from = "old"`),
-		fails(pipelineNamed(b, "old", has)+pipelineNamed(b, "new", takesOver, `policy_priority = 500`), `policy_priority = 1000`),
-		resource.TestStep{Config: pipelineNamed(b, "old", has) + pipelineNamed(b, "new", takesOver)},
-		fails(pipelineNamed(b, "old", has)+pipelineNamed(b, "new", has), `has not been taken over yet`),
-		resource.TestStep{
-			Config: pipelineNamed(b, "old", has) + pipelineNamed(b, "new", takesOver), ConfigPlanChecks: unchanged,
-		},
-	)
-}
-
 // A pipeline with work queues is not replaced, whatever its lifecycle block says. A pipeline without work queues can be
 // replaced.
 func TestAcc_PipelineWithWorkQueuesIsNotReplaced(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work")
+	b := brokertest.WithQueues(t, "work")
 	has := `work_queues = { work = {} }`
 	renamed := func(name string, lines ...string) string {
 		return strings.Replace(pipelineNamed(b, name, lines...), fmt.Sprintf("%q %q", "rabbitmq_retry_pipeline", name), `"rabbitmq_retry_pipeline" "it"`, 1)
@@ -136,7 +115,7 @@ func TestAcc_PipelineWithWorkQueuesIsNotReplaced(t *testing.T) {
 // move counts as done because of that.
 func TestAcc_DefinitionDeletedDuringAMove(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work")
+	b := brokertest.WithQueues(t, "work")
 	old, taker := pipelineNamed(b, "old", `work_queues = { work = {} }`), pipelineNamed(b, "new", `work_queues = { work = { take_over_from = "old" } }`)
 	early := pipelineNamed(b, "new", `work_queues = { work = {} }`)
 	undefine := func(name string) func() { return func() { unbound(name+".failed", name+".failed")(t, b) } }

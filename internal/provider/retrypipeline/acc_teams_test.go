@@ -13,13 +13,14 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/test/brokertest"
 )
 
 // Work queues have their own failed queues, shared or not, declared or not. An import restores all of this, and a change
 // leaves no objects behind.
 func TestAccEveryRelease_FailedQueuesOfTeams(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work.a", "work.b", "work.c", "work.d", "work.theirs")
+	b := brokertest.WithQueues(t, "work.a", "work.b", "work.c", "work.d", "work.theirs")
 	config := func(a, b2, c string) string {
 		return pipelineHCL(b, `delays = ["5s"]`, fmt.Sprintf(`work_queues = {
 			"work.a" = { %s }
@@ -75,7 +76,7 @@ func TestAccEveryRelease_FailedQueuesOfTeams(t *testing.T) {
 // A failed queue with messages is neither deleted nor removed from the state. The error says how to empty it.
 func TestAcc_FailedQueueOfATeamKeepsItsMessages(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work")
+	b := brokertest.WithQueues(t, "work")
 	config := func(failedQueue string) string {
 		return pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work" = { `+failedQueue+` } }`)
 	}
@@ -105,7 +106,7 @@ func TestAcc_FailedQueueOfATeamKeepsItsMessages(t *testing.T) {
 
 func TestAcc_FailedQueuesThatCannotBe(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work", "work.b", "work.other", "work.existing")
+	b := brokertest.WithQueues(t, "work", "work.b", "work.other")
 	b.DeclareQueue(t, "work.cycle", "quorum", amqp.Table{"x-dead-letter-exchange": "orders.dlx"})
 	b.DeclareQueue(t, "work.cycle.by.policy", "classic", nil)
 	b.Call(t, http.MethodPut, b.Path("policies", "cycle"), map[string]any{
@@ -121,21 +122,15 @@ func TestAcc_FailedQueuesThatCannotBe(t *testing.T) {
 	}
 	acceptQuickly(t, b,
 		resource.TestStep{Config: both(``, ``)},
-		wrong(`failed_queue = { name = "orders.failed" }`, ``, `belongs\s+to\s+the\s+pipeline`),
-		wrong(`failed_queue = { name = "orders.inbox" }`, ``, `belongs\s+to\s+the\s+pipeline`),
 		wrong(`failed_queue = { name = "orders.retry.9s" }`, ``, `belongs\s+to\s+the\s+pipeline`),
-		wrong(`failed_queue = { name = "work" }`, ``, `own\s+failed\s+messages`),
 		wrong(`failed_queue = { name = "work.b" }`, ``, `is\s+a\s+work\s+queue\s+of\s+this\s+pipeline`),
 		wrong(`failed_queue = { name = "other.failed", declare = false }`, ``, `own\s+queues\s+of\s+the\s+pipeline\s+"other"`),
 		wrong(`failed_queue = { name = "work.other", declare = false }`, ``, `work\s+queue\s+of\s+the\s+pipeline\s+"other"`),
 		wrong(`failed_queue = { name = "x" }`, `failed_queue = { name = "x", declare = false }`, `Write\s+the\s+same\s+for\s+both`),
-		wrong(`failed_queue = { name = "" }`, ``, `failed_queue\.name\s+string\s+length\s+must\s+be\s+at\s+least\s+1`),
 		wrong(`failed_queue = { declare = false }`, ``, `attribute\s+"name"\s+is\s+required`),
 		wrong(`failed_queue = { name = "amq.x" }`, ``, `Reserved\s+queue\s+name`),
-		wrong(`failed_queue = { name = "work.existing" }`, ``, `Failed\s+queues\s+exist\s+already`),
 		wrong(`failed_queue = { name = "work.cycle", declare = false }`, ``, `would\s+be\s+retried,\s+and\s+come\s+back`),
 		wrong(`failed_queue = { name = "work.cycle.by.policy", declare = false }`, ``, `dead-letters\s+to\s+"orders\.return"`),
-		wrong(`failed_queue = { name = "nowhere", declare = false }`, ``, `Failed\s+queues\s+do\s+not\s+exist`),
 		resource.TestStep{PreConfig: func() { deleted("policies", "cycle")(t, b) }, Config: both(``, ``)},
 	)
 }
@@ -144,7 +139,7 @@ func TestAcc_FailedQueuesThatCannotBe(t *testing.T) {
 // declared it removes it from its configuration, and if that pipeline is destroyed by force.
 func TestAcc_FailedQueueOfTwoPipelinesStays(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work.a", "work.b")
+	b := brokertest.WithQueues(t, "work.a", "work.b")
 	one := func(workQueue string) string {
 		return pipelineNamed(b, "one", fmt.Sprintf(`work_queues = { "work.a" = { %s } }`, workQueue), "force_destroy = true")
 	}
@@ -169,7 +164,7 @@ func TestAcc_FailedQueueOfTwoPipelinesStays(t *testing.T) {
 // The same holds if the pipeline still declares the queue when it is destroyed by force.
 func TestAcc_DeclaredFailedQueueOfTwoPipelinesSurvivesAForcedDestroy(t *testing.T) {
 	t.Parallel()
-	b := vhostWith(t, "work.a", "work.b")
+	b := brokertest.WithQueues(t, "work.a", "work.b")
 	one := pipelineNamed(b, "one", `work_queues = { "work.a" = { failed_queue = { name = "work.shared" } } }`, "force_destroy = true")
 	two := pipelineNamed(b, "two", `work_queues = { "work.b" = { failed_queue = { name = "work.shared", declare = false } } }`)
 	acceptQuickly(t, b,
@@ -183,20 +178,4 @@ func TestAcc_DeclaredFailedQueueOfTwoPipelinesSurvivesAForcedDestroy(t *testing.
 	if _, ok := b.Get(t, "work.shared"); !ok {
 		t.Error("the message is gone")
 	}
-}
-
-// A binding made by hand from the pipeline's own exchange to one of its work queues is drift.
-func TestAcc_WorkQueueBoundToFailedMessagesIsReleased(t *testing.T) {
-	t.Parallel()
-	b := vhostWith(t, "work.a", "work.b")
-	config := pipelineHCL(b, `delays = ["5s"]`, `work_queues = { "work.a" = { failed_queue = { name = "failures" } }, "work.b" = {} }`)
-	acceptQuickly(t, b,
-		resource.TestStep{Config: config},
-		resource.TestStep{
-			PreConfig: func() {
-				bound("orders.failed.route", "work.b", "failed:work.a", nil)(t, b)
-			},
-			Config: config,
-		},
-	)
 }

@@ -105,8 +105,7 @@ func serve(t *testing.T, b *brokertest.Broker, config workerconfig.Config, confi
 // rejectAll is a consumer that rejects all messages.
 func rejectAll(t *testing.T, b *brokertest.Broker, queue string) {
 	t.Helper()
-	deliveries, err := b.Channel(t).Consume(queue, "", false, false, false, false, nil)
-	require.NoError(t, err)
+	_, deliveries := b.Consume(t, queue, 0)
 	go func() {
 		for d := range deliveries {
 			_ = d.Reject(false)

@@ -23,9 +23,7 @@ import (
 // The data source shows the same values as the resource, and also queues attached elsewhere.
 func TestAcc_PipelineOfAnotherConfiguration(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	b.DeclareQueue(t, "work", "quorum", nil)
-	b.DeclareQueue(t, "attached", "quorum", nil)
+	b := brokertest.WithQueues(t, "work", "attached")
 	const owner, read = "rabbitmq_retry_pipeline.orders", "data.rabbitmq_retry_pipeline.orders"
 	config := fmt.Sprintf(`
 resource "rabbitmq_retry_pipeline" "orders" {

@@ -22,9 +22,7 @@ import (
 )
 
 // Resource is rabbitmq_user.
-var Resource = entity.Definition[model]{ResourceType: kind.ResourceType, Of: of}
-
-var kind = plain.ResourceType[user]{
+var Resource = plain.Define(plain.ResourceType[user]{
 	ResourceType: entity.ResourceType{
 		Type: "user", Name: configured.User, Common: true,
 		Parts:  []entity.Part{{Name: "name", Description: "Name of the user."}},
@@ -37,11 +35,7 @@ var kind = plain.ResourceType[user]{
 		return exists, err
 	},
 	Store: func(run *configured.Provider) plain.Store[user] { return store{run} },
-}
-
-func of(run *configured.Provider) entity.Resource[model] {
-	return users{plain.Resource[model, user, *model]{ResourceType: kind, Run: run}}
-}
+}, func(r plain.Resource[model, user, *model]) entity.Resource[model] { return users{r} })
 
 // users is the resource during one call from Terraform.
 type users struct {
@@ -276,7 +270,7 @@ func (u users) change(ctx context.Context, plan, state *model) (*user, error) {
 	case err != nil:
 		return nil, err
 	case !exists:
-		return nil, errGone
+		return nil, plain.ErrGone
 	case wanted.password != nil:
 		return &wanted, nil
 	}
@@ -297,7 +291,6 @@ func (u user) keeping(live broker.Account, password *string) (*user, error) {
 }
 
 var (
-	errGone       = errors.New("it was deleted after the plan. Plan again")
 	errNotRevoked = errors.New("this apply failed to create the same permissions as rabbitmq_permissions. Apply again")
 	errNoHash     = errors.New("the broker does not return the password's hash, and without it the change would clear the password: " +
 		"increase password_wo_version, or set password or password_hash")

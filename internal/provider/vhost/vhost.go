@@ -22,9 +22,7 @@ import (
 )
 
 // Resource is rabbitmq_vhost.
-var Resource = entity.Definition[model]{ResourceType: kind.ResourceType, Of: of}
-
-var kind = plain.ResourceType[broker.VhostSettings]{
+var Resource = plain.Define(plain.ResourceType[broker.VhostSettings]{
 	ResourceType: entity.ResourceType{
 		Type: "vhost", Name: configured.Vhost, Common: true,
 		Parts:  []entity.Part{{Name: "name", Description: "Name of the virtual host."}},
@@ -37,11 +35,7 @@ var kind = plain.ResourceType[broker.VhostSettings]{
 		return exists, err
 	},
 	Store: func(run *configured.Provider) plain.Store[broker.VhostSettings] { return store{run} },
-}
-
-func of(run *configured.Provider) entity.Resource[model] {
-	return vhosts{plain.Resource[model, broker.VhostSettings, *model]{ResourceType: kind, Run: run}}
-}
+}, func(r plain.Resource[model, broker.VhostSettings, *model]) entity.Resource[model] { return vhosts{r} })
 
 // vhosts is the resource during one call from Terraform.
 type vhosts struct {

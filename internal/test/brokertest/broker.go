@@ -51,6 +51,27 @@ func NewNamed(t testing.TB, prefix string) *Broker {
 	return b
 }
 
+// WithQueues is [New] with these quorum queues.
+func WithQueues(t testing.TB, queues ...string) *Broker {
+	t.Helper()
+	b := New(t)
+	for _, queue := range queues {
+		b.DeclareQueue(t, queue, "quorum", nil)
+	}
+	return b
+}
+
+// QueueTypes runs a test with quorum queues and with classic ones.
+func QueueTypes(t *testing.T, test func(t *testing.T, queueType string)) {
+	t.Helper()
+	for _, queueType := range []string{"quorum", "classic"} {
+		t.Run(queueType, func(t *testing.T) {
+			t.Parallel()
+			test(t, queueType)
+		})
+	}
+}
+
 // WithoutVhost is a broker without a virtual host of the test.
 func WithoutVhost(t testing.TB) *Broker {
 	t.Helper()

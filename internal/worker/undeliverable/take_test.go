@@ -126,23 +126,20 @@ func TestTakeEndsWhenTheInboxIsEmpty(t *testing.T) {
 // The undeliverable message is behind others, which stay.
 func TestTakeLooksBehindOthers(t *testing.T) {
 	t.Parallel()
-	for _, queueType := range []string{topology.Quorum, topology.Classic} {
-		t.Run(queueType, func(t *testing.T) {
-			t.Parallel()
-			b, inbox := newInbox(t, queueType)
-			for i := range 3 {
-				b.Publish(t, "", "orders.inbox", amqp.Publishing{MessageId: fmt.Sprint(i)})
+	brokertest.QueueTypes(t, func(t *testing.T, queueType string) {
+		b, inbox := newInbox(t, queueType)
+		for i := range 3 {
+			b.Publish(t, "", "orders.inbox", amqp.Publishing{MessageId: fmt.Sprint(i)})
+		}
+		amqp10.Dial(t, b).To(t, "/queues/orders.inbox").Send(t, bad.Encode())
+		expectTaken(t, inbox, 3, 0)
+		expectTaken(t, inbox, 4, 1)
+		for range 3 {
+			if _, ok := b.Get(t, "orders.inbox"); !ok {
+				t.Error("a message is gone")
 			}
-			amqp10.Dial(t, b).To(t, "/queues/orders.inbox").Send(t, bad.Encode())
-			expectTaken(t, inbox, 3, 0)
-			expectTaken(t, inbox, 4, 1)
-			for range 3 {
-				if _, ok := b.Get(t, "orders.inbox"); !ok {
-					t.Error("a message is gone")
-				}
-			}
-		})
-	}
+		}
+	})
 }
 
 // The body comes in several frames.
