@@ -59,10 +59,11 @@ func (e *execution) proveNonePending(ctx context.Context, s step) error {
 }
 
 // settleAndProve waits until messages on their way are counted, and then inspects the queues twice. It returns a reason
-// for each queue that is not proved empty. With allOrNone, the first visible message ends the wait.
+// for each queue that is not proved empty. With allOrNone, the first visible message ends the wait. The broker is asked once for
+// each interval of its statistics.
 func (e *execution) settleAndProve(ctx context.Context, checks emptinessChecks, allOrNone bool) (map[string]string, error) {
 	for end := time.Now().Add(e.times.Settle); time.Now().Before(end); {
-		if err := e.wait(ctx, e.times.Settle/5, proving(checks)); err != nil {
+		if err := e.wait(ctx, e.times.Settle/2, proving(checks)); err != nil {
 			return nil, err
 		}
 		found, _, err := e.visible(ctx, e.Vhost, checks)
