@@ -32,7 +32,8 @@ func TestFailedWithoutCounts(t *testing.T) {
 			const reason, unknown = "RabbitMQ 4.2.6 and 4.3.0 ask for the permission configure", "it is not known whether"
 
 			out, errs := o.run(t, exitError, "failed list orders -o id")
-			require.Len(t, strings.Fields(out), 3, out+errs)
+			ids := strings.Fields(out)
+			require.Len(t, ids, 3, out+errs)
 			contains(t, errs, "3 messages in orders.failed; put back", "As far as seen", reason, unknown)
 			lacks(t, errs, "all put back")
 
@@ -44,10 +45,16 @@ func TestFailedWithoutCounts(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, 3, strings.Count(string(content), "\n"))
 			o.holds(t, "orders.failed", 3)
+			o.says(t, exitError, "failed import orders "+file+" --yes", unknown, "--allow-duplicates")
+			o.says(t, exitError, "failed delete orders --all --discard --dry-run", "would delete 3 messages", unknown)
+			o.says(t, exitError, "failed delete orders --reason malformed --discard --yes", "0 of 3 messages in orders.failed match", unknown)
+			o.holds(t, "orders.failed", 3)
 
-			_, errs = o.run(t, exitError, "failed delete orders --message-id order-2 --discard --yes")
+			_, errs = o.run(t, exitError, "failed delete orders --limit 1 --discard --yes")
 			contains(t, errs, "deleted 1 of 1", "up to 1 message deleted that can still be in orders.failed")
 			o.holds(t, "orders.failed", 2)
+			out, _ = o.run(t, exitError, "failed list orders -o id")
+			assert.Equal(t, ids[1:], strings.Fields(out), "order")
 			_, errs = o.run(t, exitError, "failed replay orders --all --yes")
 			contains(t, errs, "replayed 2 of 2", "up to 2 messages duplicated: replayed, and perhaps still in orders.failed")
 			o.holds(t, "orders.failed", 0)

@@ -305,12 +305,14 @@ func TestEnteredLevels(t *testing.T) {
 	t.Parallel()
 	entering := all(events, quorum("work", args{"x-dead-letter-exchange": "events.delay.100ms.2"}), bind("events.deliver", "work", "work"))
 	s := createVhost(t, entering)
-	expectRules(t, s.audit(), "delayed-level-entered")
+	found := s.audit()
+	expectRules(t, found, "delayed-level-entered")
+	require.Contains(t, found[0].Message, "Before RabbitMQ 3.13, a message that was rejected after it had waited")
 	rejected(1)(s) // never delayed
 	s.settles("all queues", s.total, 0)
 	waitedIn(2, 0b111, "work")(s)
 	s.reject("work")
-	if s.VersionAtLeast("4.0") {
+	if s.VersionAtLeast("3.13") {
 		s.settles("work", func() int { return s.count("work") }, 1)
 	} else {
 		s.pends("events.delay.100ms.2", 1)

@@ -208,7 +208,9 @@ func TestStreamTakesNoDecimals(t *testing.T) {
 	expectRules(t, faultsIn(vhost(events, stream, bind("events.deliver", "log", "paid"))), "stream-target-freezes")
 
 	s := createVhost(t, target, quorum("work", once))
-	expectRules(t, s.audit(), "stream-target-freezes")
+	found := s.audit()
+	expectRules(t, found, "stream-target-freezes")
+	require.Contains(t, found[0].Message, "ends at-least-once dead-lettering on the whole node")
 	s.Publish(t, "dead", "", amqp.Publishing{Headers: amqp.Table{"price": "19.99"}})
 	conn := s.Dial(t)
 	closed := conn.NotifyClose(make(chan *amqp.Error, 1))

@@ -117,22 +117,30 @@ func (c *Client) askRelease(ctx context.Context) error {
 		c.cluster.exchangeTypes = append(c.cluster.exchangeTypes, of.Name)
 	}
 	if !version.Before(3, 13) && version.Before(4, 0) {
-		c.cluster.flags = c.featureFlags(ctx)
+		flags, err := c.featureFlags(ctx)
+		if err != nil {
+			c.cluster = cluster{}
+			return err
+		}
+		c.cluster.flags = flags
 	}
 	return nil
 }
 
 // featureFlags are the broker's feature flags, nil if the user may not read them.
-func (c *Client) featureFlags(ctx context.Context) map[string]bool {
+func (c *Client) featureFlags(ctx context.Context) (map[string]bool, error) {
 	var listed []struct{ Name, State string }
-	if c.get(ctx, path("feature-flags"), &listed) != nil {
-		return nil
+	if err := c.get(ctx, path("feature-flags"), &listed); err != nil {
+		if IsUnauthorized(err) {
+			err = nil
+		}
+		return nil, err
 	}
 	flags := map[string]bool{}
 	for _, flag := range listed {
 		flags[flag.Name] = flag.State == "enabled"
 	}
-	return flags
+	return flags, nil
 }
 
 // ExchangeTypes asks once for the types that an exchange can have.

@@ -120,7 +120,11 @@ func (c *Client) Unserved(ctx context.Context, vhost, suffix string) (map[string
 			Queues []QueueInfo `json:"items"`
 		}
 		address := fmt.Sprintf("%s%s&page_size=500&page=%d", path("queues", vhost), filter, page)
-		if err := c.get(withTimeout(ctx, c.listTimeout(ctx)), address, &answer); err != nil {
+		err := c.get(withTimeout(ctx, c.listTimeout(ctx)), address, &answer)
+		if page > 1 && hasStatus(err, http.StatusBadRequest) {
+			break // queues were deleted meanwhile
+		}
+		if err != nil {
 			return nil, err
 		}
 		pages = answer.Pages

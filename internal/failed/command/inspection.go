@@ -165,7 +165,15 @@ func (o *options) sayNone(seen transfer.Result) error {
 	default:
 		o.terminal.say("0 of %s in %s match", failed.Messages(seen.Seen), o.target.Name)
 	}
-	return nil
+	return o.counted(seen)
+}
+
+// counted is an error if the broker told no counts.
+func (o *options) counted(l transfer.Result) error {
+	if !l.Uncounted {
+		return nil
+	}
+	return cli.RuntimeError{Err: fmt.Errorf("it is not known whether %q had more messages, and has the read ones again", o.target.Name)}
 }
 
 // begin asks whether to begin, makes saved messages durable, and writes the record of the beginning. If it fails, the run
@@ -270,14 +278,12 @@ func (o *options) notFound(l operation.Look) error { return o.failed(l.NotFound(
 // notBack is an error if messages that were read are not back, or if counted messages did not come.
 func (o *options) notBack(l transfer.Result) error {
 	switch {
-	case l.Uncounted:
-		return cli.RuntimeError{Err: fmt.Errorf("it is not known whether %q had more messages, and has the read ones again", o.target.Name)}
 	case l.NotBack > 0:
 		return cli.RuntimeError{Err: fmt.Errorf("%s not back in %q", failed.Messages(l.NotBack), o.target.Name)}
 	case l.Vanished > 0:
 		return cli.RuntimeError{Err: fmt.Errorf("%s of %q did not come", failed.Messages(l.Vanished), o.target.Name)}
 	}
-	return nil
+	return o.counted(l)
 }
 
 // waiting tells why the run waits, "" if it does not.

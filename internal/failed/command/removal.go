@@ -29,7 +29,7 @@ func (o *options) remove(ctx context.Context) error {
 	}
 	if o.dryRun {
 		o.terminal.say("would delete %s", failed.Messages(meant))
-		return unfound
+		return errors.Join(o.counted(look.Result), unfound)
 	}
 	saved := "nothing is kept"
 	if o.saved != nil {

@@ -146,7 +146,7 @@ func (o *replayOptions) replay(ctx context.Context) error {
 		o.terminal.say("would replay %s", plan)
 		o.sayLost()
 		o.saySkipped()
-		return unfound
+		return errors.Join(o.counted(look.Result), unfound)
 	}
 	o.sayLost()
 	first := ""

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/file"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
@@ -100,6 +101,10 @@ func (i *Import) count(ctx context.Context) error {
 		}
 		return false
 	})
+	if err == nil && look.Uncounted {
+		err = fmt.Errorf("it is not known whether %q has more of the file's messages (%w), or write --allow-duplicates",
+			i.Name, amqpconn.ErrNeedsConfigure)
+	}
 	if err == nil && look.Consumers > 0 {
 		err = fmt.Errorf("%w %q can hold messages that cannot be seen", ErrHeld, i.Name)
 	}

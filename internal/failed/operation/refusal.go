@@ -104,7 +104,7 @@ func (r *Replay) awaitRefused(ctx context.Context, p *transfer.Result) error {
 		r.Progress(transfer.Progress{Result: *p, Phase: transfer.Awaiting})
 	}
 	came, err := r.awaitCalm(ctx, *p)
-	if err == nil && (came > r.looked || p.Consumers > 0) {
+	if err == nil && (came > r.looked || p.Consumers > 0 || p.Uncounted) {
 		r.looked, err = came, r.Back(ctx)
 	}
 	if p.Interrupted = ctx.Err() != nil; p.Interrupted {

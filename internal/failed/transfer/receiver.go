@@ -69,6 +69,8 @@ type receiver struct {
 	// opened has the new lane.
 	opened   chan *lane
 	widening bool
+	// uncounted says that the broker tells no counts.
+	uncounted bool
 	// held is how many messages the run holds until it puts them back.
 	held       atomic.Int64
 	quit       chan struct{}
@@ -287,6 +289,10 @@ func (i *receiver) whileTaking(ctx context.Context, do func() error) error {
 
 // assigned returns once the queue has assigned messages to all consumers. Then the connection can end.
 func (i *receiver) assigned(ctx context.Context) (err error) {
+	if i.uncounted {
+		time.Sleep(settling)
+		return nil
+	}
 	if i.lanes[0].consumers > 1 { // otherwise it has, since the consumer's start was answered
 		_, err = count(ctx, i.lanes, i.queue)
 	}

@@ -97,6 +97,7 @@ func (r *run) consumeFrom(ctx context.Context, conn amqpconn.Raw, count Count) e
 	if err != nil {
 		return err
 	}
+	in.uncounted = r.result.Uncounted
 	now := time.Now()
 	r.round = &round{in: in, atMost: atMost, older: count.Ready - r.result.Arrived, counts: make(chan Count, 1), last: now, began: now}
 	return nil
@@ -162,9 +163,6 @@ func (r *run) end(ctx context.Context) error {
 	if r.lost != nil || r.seen == 0 && r.in.held.Load() == 0 {
 		return r.lost
 	}
-	if r.result.Uncounted {
-		return r.endUncounted(ctx)
-	}
 	cuts, stays := !r.job.Nacks, r.seen < r.atMost
 	if err := r.in.whileTaking(ctx, func() error {
 		if !r.job.acts() {
@@ -180,6 +178,9 @@ func (r *run) end(ctx context.Context) error {
 		var free func()
 		others, free = r.takeRest(ctx)
 		defer free()
+	}
+	if r.result.Uncounted {
+		return r.endUncounted(ctx, cuts)
 	}
 	var left Count
 	var err error
@@ -198,21 +199,16 @@ func (r *run) end(ctx context.Context) error {
 	return err
 }
 
-// endUncounted puts back the messages, and gives the queue some time in place of the counts that tell whether it has them and all
-// acknowledgements.
-func (r *run) endUncounted(ctx context.Context) error {
-	requeues := r.job.acts() || r.job.Nacks
-	err := r.in.whileTaking(ctx, func() (err error) {
-		if requeues {
-			err = r.in.requeue()
-		}
-		time.Sleep(settling)
-		return err
-	})
-	if !requeues {
+// endUncounted puts back the messages. In place of the counts that tell whether the queue has them and all acknowledgements, it waits.
+func (r *run) endUncounted(ctx context.Context, cuts bool) error {
+	if cuts {
 		r.in.conn.Cut()
+		return nil
 	}
-	return err
+	return r.in.whileTaking(ctx, func() error {
+		defer time.Sleep(settling)
+		return r.in.requeue()
+	})
 }
 
 // takeRest has another connection take the messages that the run has not read, until it is cut. Otherwise they would come
@@ -222,8 +218,13 @@ func (r *run) takeRest(ctx context.Context) (consumers int, cut func()) {
 	if err != nil {
 		return 0, func() {}
 	}
-	if count, err := r.queue.CountOver(ctx, conn); err == nil && count.Ready > 0 {
+	count := Count{Ready: mostOrdered * mostPerLane}
+	if !r.result.Uncounted {
+		count, err = r.queue.CountOver(ctx, conn)
+	}
+	if err == nil && count.Ready > 0 {
 		if rest, err := openReceiver(ctx, r.queue, conn, count.Ready, false); err == nil {
+			rest.uncounted = r.result.Uncounted
 			_ = rest.whileTaking(ctx, func() error { return rest.assigned(ctx) })
 			close(rest.quit)
 			consumers = rest.lanes[0].consumers
