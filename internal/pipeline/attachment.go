@@ -142,7 +142,7 @@ func Attached(n Names, vhost topology.Topology) []string {
 	}
 	for _, b := range vhost.Bindings {
 		_, marked := b.Arguments[AttachmentArgument]
-		if marked && b.Source == n.ReturnExchange() && strings.HasPrefix(b.RoutingKey, ReturnKeyPrefix) {
+		if marked && !b.ToExchange && b.Source == n.ReturnExchange() && strings.HasPrefix(b.RoutingKey, ReturnKeyPrefix) {
 			queues = append(queues, b.Destination)
 		}
 	}

@@ -352,6 +352,11 @@ func TestAttachmentsAreSeenWithoutTheirBinding(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	require.Empty(t, pipeline.Attached("order", recreated), "another pipeline")
+	toExchange := topology.Binding{
+		Source: "orders.return", Destination: "work", RoutingKey: "return:work", ToExchange: true,
+		Arguments: topology.Arguments{pipeline.AttachmentArgument: "{}"},
+	}
+	require.Empty(t, pipeline.Attached("orders", topology.Topology{Bindings: []topology.Binding{toExchange}}), "a binding to an exchange")
 	require.Empty(t, pipeline.Attached("orders", one(pipeline.WorkQueue{Type: topology.Quorum}).Expand()))
 }
 
