@@ -90,12 +90,7 @@ func TestAuditFindsUsersWhoCanAnswerADelivery(t *testing.T) {
 // A pipeline without a definition is recognized by its return exchange.
 func TestAuditFindsAnUnservedInbox(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	for name, arguments := range map[string]map[string]any{"orders.return": {"alternate-exchange": "orders.dlx"}, "orders.dlx": {}} {
-		b.Call(t, "PUT", b.Path("exchanges", name), map[string]any{"type": "direct", "durable": true, "arguments": arguments}, nil)
-	}
-	b.DeclareQueue(t, "orders.inbox", "classic", nil)
-	b.DeclareQueue(t, "orders.failed", "classic", nil)
+	b := newOrders(t, "classic").Broker
 	b.Publish(t, "", "orders.inbox", amqp.Publishing{Body: []byte("1")})
 	brokertest.Eventually(t, func() error {
 		_, stdout, stderr := execute(t.Context(), auditEnv(b), "audit", "--vhost", b.Vhost)

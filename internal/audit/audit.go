@@ -26,8 +26,8 @@ type Known struct {
 	Unserved map[string]int64
 }
 
-// Inboxes is the suffix of the names of all inboxes.
-const Inboxes = ".inbox"
+// Inboxes is the suffix of the names of all inboxes, those of delayed exchanges included.
+var Inboxes = pipeline.Names("").Inbox()
 
 // Vhost returns every fault in a vhost's dead-letter graph, errors first.
 func Vhost(vhost topology.Vhost, known Known) []Finding {

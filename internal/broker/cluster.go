@@ -112,23 +112,22 @@ func (c *Client) askRelease(ctx context.Context) error {
 	if n, err := fmt.Sscanf(info.RabbitMQ, "%d.%d.%d", &version.Major, &version.Minor, &version.Patch); n < 2 { // a patch may be missing
 		return fmt.Errorf("the broker's version %q is not of the form 4.3.6: %w", info.RabbitMQ, err)
 	}
-	c.cluster = cluster{version: version, product: cmp.Or(info.Product, product.RabbitMQ), queues: info.Totals.Queues}
+	flags, err := c.featureFlags(ctx, version)
+	if err != nil {
+		return err
+	}
+	c.cluster = cluster{version: version, flags: flags, product: cmp.Or(info.Product, product.RabbitMQ), queues: info.Totals.Queues}
 	for _, of := range info.Types {
 		c.cluster.exchangeTypes = append(c.cluster.exchangeTypes, of.Name)
-	}
-	if !version.Before(3, 13) && version.Before(4, 0) {
-		flags, err := c.featureFlags(ctx)
-		if err != nil {
-			c.cluster = cluster{}
-			return err
-		}
-		c.cluster.flags = flags
 	}
 	return nil
 }
 
-// featureFlags are the broker's feature flags, nil if the user may not read them.
-func (c *Client) featureFlags(ctx context.Context) (map[string]bool, error) {
+// featureFlags are the broker's feature flags, nil if the user may not read them, or if the release has all that matter.
+func (c *Client) featureFlags(ctx context.Context, version topology.Version) (map[string]bool, error) {
+	if version.Before(3, 13) || !version.Before(4, 0) {
+		return nil, nil
+	}
 	var listed []struct{ Name, State string }
 	if err := c.get(ctx, path("feature-flags"), &listed); err != nil {
 		if IsUnauthorized(err) {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/test/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/test/terraformtest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // Every example can be planned with the provider that users get. Import blocks are removed, since they need existing objects.
@@ -275,11 +276,12 @@ func TestAcc_CheckBlock(t *testing.T) {
 		t.Errorf("after the repair: %s", output)
 	}
 
-	for name, arguments := range map[string]map[string]any{"orders.return": {"alternate-exchange": "orders.dlx"}, "orders.dlx": {}} {
-		b.Call(t, http.MethodPut, b.Path("exchanges", name), map[string]any{"type": "direct", "durable": true, "arguments": arguments}, nil)
-	}
-	b.DeclareQueue(t, "orders.inbox", "classic", nil)
-	b.DeclareQueue(t, "orders.failed", "classic", nil)
+	b.Create(t, topology.Topology{
+		Exchanges: map[string]topology.Exchange{
+			"orders.return": {Type: "direct", Arguments: topology.Arguments{"alternate-exchange": "orders.dlx"}}, "orders.dlx": {Type: "direct"},
+		},
+		Queues: map[string]topology.Queue{"orders.inbox": {Type: topology.Classic}, "orders.failed": {Type: topology.Classic}},
+	})
 	require.NotContains(t, plan(), "wait for a sidecar")
 	b.Publish(t, "", "orders.inbox", amqp.Publishing{Body: []byte("1")})
 	brokertest.Eventually(t, func() error {

@@ -20,7 +20,7 @@ func running() (options, *strings.Builder) {
 	return options{guarded: &operation.Run{Target: target}, target: target, terminal: terminal{err: &said}}, &said
 }
 
-// Where there is no terminal, a program often gets the null device. Nobody sees a question there.
+// A program without a terminal often reads the null device, which answers no question.
 func TestNoQuestionToTheNullDevice(t *testing.T) {
 	t.Parallel()
 	o, said := running()

@@ -130,10 +130,16 @@ func (o *statusOptions) run(cmd *cobra.Command, args []string) error {
 }
 
 func (o *statusOptions) count(ctx context.Context, args []string) ([]operation.Summary, error) {
-	counting := operation.Counting{}
+	var counting operation.Counting
 	defer counting.Close()
 	if o.managed() {
-		counting.Ask = o.ask
+		client, err := o.connection.Management(o.endpoint)
+		if err != nil {
+			return nil, err
+		}
+		counting.Ask = func(ctx context.Context, vhost, queue string) (transfer.Count, error) {
+			return countOf(ctx, client, vhost, queue)
+		}
 	}
 	subjects, err := o.subjects(ctx, &counting, args)
 	if err != nil {
@@ -146,12 +152,8 @@ func (o *statusOptions) count(ctx context.Context, args []string) ([]operation.S
 	return summaries, nil
 }
 
-// ask counts a queue by the statistics of the management API.
-func (o *statusOptions) ask(ctx context.Context, vhost, queue string) (count transfer.Count, err error) {
-	client, err := o.connection.Management(o.endpoint)
-	if err != nil {
-		return count, err
-	}
+// countOf counts a queue by the statistics of the management API.
+func countOf(ctx context.Context, client *broker.Client, vhost, queue string) (count transfer.Count, err error) {
 	info, err := client.Queue(ctx, vhost, queue)
 	switch {
 	case broker.IsNotFound(err):

@@ -204,6 +204,8 @@ func (t *targetFlags) advise(of *operation.Target, err error) error {
 		return fmt.Errorf("%w, and write --force", err)
 	case errors.Is(err, operation.ErrHeld):
 		return fmt.Errorf("%w; stop it, or write --allow-duplicates", err)
+	case errors.Is(err, operation.ErrUncounted):
+		return fmt.Errorf("%w; --allow-duplicates imports without a look", err)
 	case errors.Is(err, operation.ErrNoRun):
 		return fmt.Errorf("%w; rabbitmq-retry failed list %s --group-by run lists the runs", err, t.argument(of))
 	case !errors.As(err, &unreadable):

@@ -102,8 +102,7 @@ func (i *Import) count(ctx context.Context) error {
 		return false
 	})
 	if err == nil && look.Uncounted {
-		err = fmt.Errorf("it is not known whether %q has more of the file's messages (%w), or write --allow-duplicates",
-			i.Name, amqpconn.ErrNeedsConfigure)
+		err = fmt.Errorf("%w %q has more of the file's messages (%w)", ErrUncounted, i.Name, amqpconn.ErrNeedsConfigure)
 	}
 	if err == nil && look.Consumers > 0 {
 		err = fmt.Errorf("%w %q can hold messages that cannot be seen", ErrHeld, i.Name)
@@ -113,6 +112,9 @@ func (i *Import) count(ctx context.Context) error {
 
 // ErrHeld says that another consumer holds messages, so it is not known whether the file's messages are in the queue.
 var ErrHeld = errors.New("another consumer of")
+
+// ErrUncounted says that the broker told no counts, so it is not known whether the file's messages are in the queue.
+var ErrUncounted = errors.New("it is not known whether")
 
 // shownConflicts is how many conflicts are shown.
 const shownConflicts = 3
@@ -147,14 +149,16 @@ func (i *Import) conflicts() error {
 	if len(ids) == 0 {
 		return nil
 	}
-	unseen := func(id string) int { // the queue's first messages are kept, which need not be those of the first lines
+	// Only a few messages of the queue are kept, in its order. Ids that have one come first.
+	lacksMessage := func(id string) int {
 		if i.ids[id].queue == nil {
 			return 1
 		}
 		return 0
 	}
-	slices.SortFunc(ids, func(a, b string) int { return cmp.Compare(i.ids[a].line, i.ids[b].line) })
-	slices.SortStableFunc(ids, func(a, b string) int { return cmp.Compare(unseen(a), unseen(b)) })
+	slices.SortFunc(ids, func(a, b string) int {
+		return cmp.Or(cmp.Compare(lacksMessage(a), lacksMessage(b)), cmp.Compare(i.ids[a].line, i.ids[b].line))
+	})
 	found := &ConflictError{IDs: len(ids), Queue: i.Name}
 	for _, id := range ids[:min(shownConflicts, len(ids))] {
 		s := i.ids[id]

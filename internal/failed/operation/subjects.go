@@ -8,7 +8,6 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
@@ -170,9 +169,10 @@ func (s *Subject) Parking(queue string) {
 // ones exist, or else the exchanges that the user can see. Without a pipeline, the target's queue is the subject.
 func (c *Counting) Subjects(ctx context.Context, t *Target) (all []Subject) {
 	if t.Pipeline == "" {
-		of := failed.UnroutedOf(t.Name)
-		kept := of != "" && c.exists(ctx, t, of.UnroutedExchange())
-		return []Subject{{Target: t, Name: t.Name, queues: []QueueStatus{{Queue: t.Name, Role: Parks, kept: kept}}}}
+		if conn, err := c.connection(ctx, t); err == nil {
+			_ = t.recognize(ctx, conn) // after an error, looks count as harmful
+		}
+		return []Subject{{Target: t, Name: t.Name, queues: []QueueStatus{{Queue: t.Name, Role: Parks, kept: t.Delayed != ""}}}}
 	}
 	n, isPipeline, isDelayed := delayed.Names(t.Pipeline), t.Worker != nil, t.Delaying != nil
 	if !isPipeline && !isDelayed {

@@ -104,7 +104,7 @@ func (q Queue) holds(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	defer conn.Cut()
-	in, err := openReceiver(ctx, q, conn, mostOrdered*mostPerLane, false)
+	in, err := openReceiver(ctx, q, conn, mostHeld, false)
 	if err != nil {
 		return false, err
 	}

@@ -22,6 +22,8 @@ const (
 	// mostOrdered is the largest number of consumers on one channel that give back their messages in order. The broker keeps
 	// them in a map, and Erlang sorts maps of up to 32 keys.
 	mostOrdered = 32
+	// mostHeld is how many messages the consumers of one channel can hold, in order.
+	mostHeld = mostOrdered * mostPerLane
 	// closing is how long putting back can take.
 	closing = 2 * time.Minute
 )

@@ -82,7 +82,7 @@ func (r *run) begin(ctx context.Context) (err error) {
 	count, err := r.queue.settled(ctx, conn)
 	r.result.Uncounted = errors.Is(err, amqpconn.ErrNeedsConfigure)
 	if r.result.Uncounted {
-		return r.consumeFrom(ctx, conn, Count{Ready: mostOrdered * mostPerLane})
+		return r.consumeFrom(ctx, conn, Count{Ready: mostHeld})
 	}
 	r.result.Ready, r.result.Consumers = max(r.result.Ready, count.Ready), max(r.result.Consumers, count.Consumers)
 	if err != nil || count.Ready == 0 {
@@ -218,7 +218,7 @@ func (r *run) takeRest(ctx context.Context) (consumers int, cut func()) {
 	if err != nil {
 		return 0, func() {}
 	}
-	count := Count{Ready: mostOrdered * mostPerLane}
+	count := Count{Ready: mostHeld}
 	if !r.result.Uncounted {
 		count, err = r.queue.CountOver(ctx, conn)
 	}

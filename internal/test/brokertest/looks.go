@@ -91,7 +91,7 @@ func closeChannel(channel uint16, code int, text string, about uint32) []byte {
 	return append(append(frame, payload...), frameEnd)
 }
 
-// fromClient refuses a passive declaration. The broker closes the channel, too, but for the proxy.
+// fromClient refuses a passive declaration. It also has the broker close the channel, so that both sides agree.
 func (x *refuser) fromClient(frame []byte, broker io.Writer) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
