@@ -14,6 +14,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/audit"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // auditOptions are the options of "audit".
@@ -111,12 +112,9 @@ func (o auditOptions) run(ctx context.Context, client *broker.Client) (results, 
 		}
 	}
 	for _, vhost := range vhosts {
-		live, err := client.List(ctx, vhost)
-		if broker.IsNotFound(err) {
-			return all, fmt.Errorf("vhost %q does not exist, or the user has no permissions in it", vhost)
-		}
+		live, err := list(ctx, client, vhost)
 		if err != nil {
-			return all, fmt.Errorf("read vhost %q: %w", vhost, err)
+			return all, err
 		}
 		unserved, err := client.Unserved(ctx, vhost, audit.Inboxes)
 		if err != nil {
@@ -130,6 +128,18 @@ func (o auditOptions) run(ctx context.Context, client *broker.Client) (results, 
 		}
 	}
 	return all, nil
+}
+
+// list reads a vhost.
+func list(ctx context.Context, client *broker.Client, vhost string) (topology.Vhost, error) {
+	live, err := client.List(ctx, vhost)
+	switch {
+	case broker.IsNotFound(err):
+		return live, fmt.Errorf("vhost %q does not exist, or the user has no permissions in it", vhost)
+	case err != nil:
+		return live, fmt.Errorf("read vhost %q: %w", vhost, err)
+	}
+	return live, nil
 }
 
 // usersByVhost lists the users that are no administrators.

@@ -88,7 +88,7 @@ to the failed queue.`,
 	}
 	cli.ShowConnectionLast(root)
 	root.AddCommand(newWorkerCommand(getenv), command.NewFailed(getenv), command.NewStatus(getenv),
-		newAuditCommand(getenv), newConfigCommand(), newVersionCommand())
+		newAuditCommand(getenv), newAdoptCommand(getenv), newConfigCommand(), newVersionCommand())
 	root.Version = release.Version()
 	return root
 }

@@ -190,7 +190,7 @@ func TestHelpVersionAndCompletionExitWithZero(t *testing.T) {
 // Help shows the task's flags first and the connection flags last.
 func TestHelpShowsTheConnectionLast(t *testing.T) {
 	t.Parallel()
-	for command, task := range map[string]string{"failed list": "--reason", "failed replay": "--wait", "status": "--look", "worker": "--prefetch", "audit": "--ignore"} {
+	for command, task := range map[string]string{"failed list": "--reason", "failed replay": "--wait", "status": "--look", "worker": "--prefetch", "audit": "--ignore", "adopt": "--only"} {
 		_, help, _ := execute(t.Context(), nil, append(strings.Fields(command), "--help")...)
 		first, last, found := strings.Cut(help, "\nConnection flags:\n")
 		assert.Truef(t, found && strings.Contains(first, " "+task+" ") && !strings.Contains(first, " --cacert ") &&
@@ -221,7 +221,9 @@ func TestOtherBrokersAreNamed(t *testing.T) {
 		}
 	}
 	env := map[string]string{cli.EnvEndpoint: brokertest.LavinMQ(t), cli.EnvUsername: "guest", cli.EnvPassword: "guest"}
-	refuses(t, exitError, env, []string{"audit"}, "not RabbitMQ, but LavinMQ 2.4.0: "+needed)
+	for _, command := range []string{"audit", "adopt --to " + t.TempDir() + "/new"} {
+		refuses(t, exitError, env, strings.Fields(command), "not RabbitMQ, but LavinMQ 2.4.0: "+needed)
+	}
 }
 
 func TestCheckLooksForInboxesAndExchanges(t *testing.T) {

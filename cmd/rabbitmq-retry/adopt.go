@@ -1,0 +1,117 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/adopt"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+)
+
+// adoptOptions are the options of "adopt".
+type adoptOptions struct {
+	vhost, to, only string
+}
+
+func newAdoptCommand(getenv func(string) string) *cobra.Command {
+	endpoint, options := cli.Endpoint{Getenv: getenv}, adoptOptions{}
+	cmd := &cobra.Command{
+		Use:   "adopt",
+		Short: "Write Terraform configuration for what is on a broker",
+		Long: `Writes Terraform configuration for what a vhost has. Each exchange, queue, binding, policy, operator
+policy, pipeline, attachment and delayed exchange gets a resource and an import block, which
+Terraform takes from 1.5 on. The first plan then has imports, and no changes.
+
+It changes nothing on the broker. Its user needs the tag "management" and any permission in the
+vhost. Without the tag "policymaker", RabbitMQ can hide operator policies. It leaves out users,
+permissions, shovels and federation upstreams, and says which objects no resource can hold. Delete
+what another Terraform state has already from the files, since an object must be in one state only.
+
+The password comes from $RABBITMQ_PASSWORD or a file, never from the command line.`,
+		Example: `  RABBITMQ_ENDPOINT=http://localhost:15672 RABBITMQ_USERNAME=audit RABBITMQ_PASSWORD=secret \
+    rabbitmq-retry adopt --vhost / --to adopted
+  terraform -chdir=adopted/now init
+  terraform -chdir=adopted/now plan`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			only, err := options.check()
+			if err != nil {
+				return err
+			}
+			client, err := endpoint.Client()
+			if err != nil {
+				return err
+			}
+			if err := options.run(cmd, client, only); err != nil {
+				return cli.RuntimeError{Err: err}
+			}
+			return nil
+		},
+	}
+	endpoint.AddFlags(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&options.vhost, "vhost", "/", "`vhost` to read")
+	flags.StringVar(&options.to, "to", "", "`folder` to create")
+	flags.StringVar(&options.only, "only", "", "only objects whose name matches this regular `expression`, and bindings from or to them")
+	return cmd
+}
+
+func (o adoptOptions) check() (only *regexp.Regexp, err error) {
+	switch _, err := os.Lstat(o.to); {
+	case o.to == "":
+		return nil, errors.New("--to: name a folder, which must not exist yet")
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("--to %q: it exists already: name another folder, or remove it", o.to)
+	case o.vhost == "":
+		return nil, errors.New("--vhost: must not be empty; the default vhost is /")
+	case o.only == "":
+		return nil, nil
+	}
+	if only, err = regexp.Compile(o.only); err != nil {
+		return nil, fmt.Errorf("--only: %w", err)
+	}
+	return only, nil
+}
+
+func (o adoptOptions) run(cmd *cobra.Command, client *broker.Client, only *regexp.Regexp) error {
+	if _, err := client.User(cmd.Context()); err != nil { // its error tells best why the endpoint does not work
+		return err
+	}
+	live, err := list(cmd.Context(), client, o.vhost)
+	if err != nil {
+		return err
+	}
+	return o.write(cmd.OutOrStdout(), adopt.Now(live, only))
+}
+
+// write writes the files and a summary.
+func (o adoptOptions) write(out io.Writer, adopted adopt.Adopted) error {
+	folder := filepath.Join(o.to, "now")
+	if err := os.MkdirAll(folder, 0o750); err != nil {
+		return err
+	}
+	for name, text := range adopted.Files {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	_, _ = fmt.Fprintf(out, "wrote %s\n", folder)
+	for _, kind := range slices.Sorted(maps.Keys(adopted.Resources)) {
+		_, _ = fmt.Fprintf(out, "  %d %s\n", adopted.Resources[kind], kind)
+	}
+	for _, left := range adopted.Left {
+		_, _ = fmt.Fprintln(out, failed.Printable("left out: "+left))
+	}
+	return nil
+}

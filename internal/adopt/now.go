@@ -1,0 +1,357 @@
+// Package adopt writes the objects of a vhost as Terraform configuration, with an import block for each.
+//
+// It is pure.
+package adopt
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/registry"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// Adopted is the configuration of a vhost.
+type Adopted struct {
+	// Files are the texts of the files by name.
+	Files map[string]string
+	// Resources counts the resources by type.
+	Resources map[string]int
+	// Left says which objects no resource can hold, and why.
+	Left []string
+}
+
+// Now writes a vhost as it is. If a pattern is given, it takes only the objects whose name matches, and bindings from or to a name that
+// matches.
+func Now(vhost topology.Vhost, only *regexp.Regexp) Adopted {
+	w := writer{vhost: vhost, only: only, owned: topology.New(), refs: map[string]string{}, bound: map[string]bool{}, gone: map[string]bool{}}
+	w.labels = map[string]bool{}
+	w.findOwners()
+	w.addExchanges()
+	w.addQueues()
+	w.addOwners()
+	w.addBindings()
+	w.addPolicies("rabbitmq_policy", vhost.Policies)
+	w.addPolicies("rabbitmq_operator_policy", vhost.OperatorPolicies)
+	return w.adopted()
+}
+
+// writer collects the resources of a vhost.
+type writer struct {
+	configuration
+	vhost topology.Vhost
+	only  *regexp.Regexp
+	left  []string
+
+	pipelines   []pipeline.Pipeline
+	attachments []pipeline.Attachment
+	delayed     []delayed.Exchange
+	// owned are the objects of these.
+	owned topology.Topology
+	// refs has the expression for the name of an exchange or queue, by kind and name.
+	refs map[string]string
+	// bound has the owned bindings, and gone what has no resource, by kind and name.
+	bound, gone map[string]bool
+}
+
+func (w *writer) wants(names ...string) bool {
+	return w.only == nil || slices.ContainsFunc(names, w.only.MatchString)
+}
+
+// ref is the name of an exchange or queue: a reference, if the configuration has it.
+func (w *writer) ref(kind, name string) any {
+	if reference, has := w.refs[kind+name]; has {
+		return expression(reference)
+	}
+	return name
+}
+
+func (w *writer) leave(format string, arguments ...any) {
+	w.left = append(w.left, fmt.Sprintf(format, arguments...))
+}
+
+// bindingKey identifies a binding of the vhost.
+func bindingKey(b topology.Binding) string {
+	return strings.Join([]string{b.Source, fmt.Sprint(b.ToExchange), b.Destination, b.PropertiesKey}, "\x00")
+}
+
+// own notes the objects of a pipeline, an attachment or a delayed exchange, which are not resources by themselves.
+func (w *writer) own(objects topology.Topology) {
+	maps.Copy(w.owned.Exchanges, objects.Exchanges)
+	maps.Copy(w.owned.Queues, objects.Queues)
+	maps.Copy(w.owned.Policies, objects.Policies)
+	for _, b := range objects.Bindings {
+		w.bound[bindingKey(b)] = true
+	}
+}
+
+func (w *writer) findOwners() {
+	all := w.vhost.Topology
+	for _, name := range pipeline.Pipelines(all) {
+		p, err := pipeline.Recover(name, w.vhost.Name, all)
+		if err != nil {
+			w.leave("pipeline %q: %s", name, err)
+		} else {
+			w.pipelines = append(w.pipelines, p)
+		}
+		w.own(p.Owned(all))
+		for _, queue := range pipeline.Attached(p.Names(), all) {
+			if a, err := pipeline.RecoverAttachment(name, w.vhost.Name, queue, all); err == nil {
+				w.attachments = append(w.attachments, a)
+				w.own(a.Owned(all))
+			}
+		}
+	}
+	for _, name := range delayed.Found(all) {
+		e, err := delayed.Recover(name, w.vhost.Name, all)
+		if err != nil {
+			w.leave("delayed exchange %q: %s", name, err)
+			e.MaxDelay.Wait, e.Precision.Wait = time.Second, time.Second // its objects are found by their names
+		} else {
+			w.delayed = append(w.delayed, e)
+		}
+		w.own(e.Owned(all))
+	}
+}
+
+// madeByOthers matches queues and exchanges that the broker, a plugin or a client makes for itself.
+var madeByOthers = regexp.MustCompile(`^(amq\.gen-|federation: |mqtt-subscription-|stomp-subscription-)`)
+
+// names are the objects that become resources of one kind, in order. Those that are not kept are left out.
+func names[T any](w *writer, kind string, all, owned map[string]T, kept func(name string) bool) []string {
+	var found []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		_, isOwned := owned[name]
+		switch {
+		case isOwned:
+		case !kept(name):
+			w.gone[kind+name] = true
+			if w.wants(name) {
+				w.leave("%s %q: it goes with its connection, or a plugin or client made it", kind, name)
+			}
+		case w.wants(name):
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+// inVhost adds a resource that is known by its name in the vhost.
+func (w *writer) inVhost(kind, name string) *resource {
+	r := w.add(kind, name, w.vhost.Name, name)
+	r.set("name", name, false)
+	r.set("vhost", w.vhost.Name, false)
+	return r
+}
+
+func (w *writer) addExchanges() {
+	declared := maps.Clone(w.vhost.Exchanges)
+	maps.DeleteFunc(declared, func(name string, _ topology.Exchange) bool { return name == "" || strings.HasPrefix(name, "amq.") })
+	kept := func(name string) bool { return !madeByOthers.MatchString(name) }
+	for _, name := range names(w, "exchange", declared, w.owned.Exchanges, kept) {
+		e, r := w.vhost.Exchanges[name], w.inVhost("rabbitmq_exchange", name)
+		r.set("type", e.Type, false)
+		r.set("durable", false, !e.Transient)
+		r.set("auto_delete", true, !e.AutoDelete)
+		r.set("internal", true, !e.Internal)
+		r.set("arguments", map[string]any(e.Arguments), len(e.Arguments) == 0)
+		w.refs["exchange"+name] = r.address() + ".name"
+	}
+}
+
+func (w *writer) addQueues() {
+	kept := func(name string) bool { return !madeByOthers.MatchString(name) && !w.vhost.Queues[name].Exclusive }
+	for _, name := range names(w, "queue", w.vhost.Queues, w.owned.Queues, kept) {
+		q, r := w.vhost.Queues[name], w.inVhost("rabbitmq_queue", name)
+		r.set("type", q.Type, false)
+		r.set("durable", false, !q.Transient)
+		r.set("auto_delete", true, !q.AutoDelete)
+		r.set("arguments", map[string]any(q.Arguments), len(q.Arguments) == 0)
+		w.refs["queue"+name] = r.address() + ".name"
+	}
+}
+
+func (w *writer) addBindings() {
+	bindings := slices.Clone(w.vhost.Bindings)
+	topology.SortByText(bindings)
+	for _, b := range bindings {
+		kind := "queue"
+		if b.ToExchange {
+			kind = "exchange"
+		}
+		if b.Source == "" || w.bound[bindingKey(b)] || !w.wants(b.Source, b.Destination) || w.gone[kind+b.Destination] {
+			continue
+		}
+		label := b.Source + "_" + b.Destination
+		if b.RoutingKey != "" && b.RoutingKey != b.Destination {
+			label += "_" + b.RoutingKey
+		}
+		r := w.add("rabbitmq_binding", label, w.vhost.Name, b.Source, kind, b.Destination, b.PropertiesKey)
+		r.set("vhost", w.vhost.Name, false)
+		r.set("source", w.ref("exchange", b.Source), false)
+		r.set("destination_type", kind, !b.ToExchange)
+		r.set("destination", w.ref(kind, b.Destination), false)
+		r.set("routing_key", b.RoutingKey, b.RoutingKey == "")
+		r.set("arguments", map[string]any(b.Arguments), len(b.Arguments) == 0)
+	}
+}
+
+func (w *writer) addPolicies(kind string, policies map[string]topology.Policy) {
+	owned, defaultTarget := w.owned.Policies, "all"
+	if kind == "rabbitmq_operator_policy" {
+		owned, defaultTarget = nil, "queues"
+	}
+	for _, name := range names(w, "policy", policies, owned, func(string) bool { return true }) {
+		p, r := policies[name], w.inVhost(kind, name)
+		r.set("pattern", p.Pattern, false)
+		r.set("apply_to", p.ApplyTo, p.ApplyTo == defaultTarget)
+		r.set("priority", p.Priority, p.Priority == 0)
+		r.set("definition", map[string]any(p.Definition), false)
+	}
+}
+
+func (w *writer) addOwners() {
+	for _, p := range w.pipelines {
+		if w.wants(p.Name) {
+			w.addPipeline(p)
+		}
+	}
+	for _, a := range w.attachments {
+		if w.wants(a.Pipeline, a.Queue) {
+			w.addAttachment(a)
+		}
+	}
+	for _, e := range w.delayed {
+		if w.wants(e.Name) {
+			w.addDelayed(e)
+		}
+	}
+}
+
+func (w *writer) addPipeline(p pipeline.Pipeline) {
+	r := w.inVhost("rabbitmq_retry_pipeline", p.Name)
+	r.set("engine", p.EngineName(), p.EngineName() == pipeline.EngineWorker)
+	var delays []any
+	for _, delay := range p.Delays {
+		delays = append(delays, delay.Spelling)
+	}
+	r.set("delays", delays, false)
+	r.set("max_attempts", p.MaxAttempts, p.MaxAttempts == len(p.Delays)+1)
+	r.set("max_age", p.MaxAge.Spelling, p.MaxAge.Spelling == "")
+	r.set("retry_on", texts(p.RetryOn), len(p.RetryOn) == 1)
+	r.set("queue_type", p.QueueType, p.QueueType == topology.Quorum)
+	r.set("policy_priority", p.PolicyPriority, p.PolicyPriority == pipeline.DefaultPolicyPriority)
+	r.set("policy_definition_json", asJSON(p.PolicyDefinition), len(p.PolicyDefinition) == 0)
+	var queues []attribute
+	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
+		key := quoted(name)
+		if reference, has := w.refs["queue"+name]; has {
+			key = "(" + reference + ")"
+		}
+		queue := resource{attributes: []attribute{}}
+		queue.addWorkQueue(p.WorkQueues[name], w)
+		queues = append(queues, attribute{key, queue.attributes})
+	}
+	r.set("work_queues", queues, len(queues) == 0)
+	w.refs["exchange"+p.DeadLetterExchange()] = r.address() + ".dead_letter_exchange"
+	w.refs["queue"+p.Names().FailedQueue()] = r.address() + ".failed_queue_name"
+}
+
+func (w *writer) addAttachment(a pipeline.Attachment) {
+	r := w.add("rabbitmq_retry_attachment", a.Queue, w.vhost.Name, a.Pipeline, a.Queue)
+	r.set("pipeline", w.pipelineName(a.Pipeline), false)
+	r.set("vhost", w.vhost.Name, false)
+	r.set("queue", w.ref("queue", a.Queue), false)
+	engine := a.AsPipeline().EngineName()
+	r.set("engine", engine, engine == pipeline.EngineWorker)
+	r.addWorkQueue(a.WorkQueue, w)
+	r.set("policy_priority", a.PolicyPriority, a.PolicyPriority == pipeline.DefaultPolicyPriority)
+}
+
+// pipelineName is the name of a pipeline, by reference if the configuration has it.
+func (w *writer) pipelineName(name string) any {
+	for _, r := range w.resources {
+		if r.kind == "rabbitmq_retry_pipeline" && r.id[1] == name {
+			return expression(r.address() + ".name")
+		}
+	}
+	return name
+}
+
+// addWorkQueue adds the attributes of a work queue.
+func (r *resource) addWorkQueue(q pipeline.WorkQueue, w *writer) {
+	r.set("type", q.Type, q.Type == topology.Quorum)
+	r.set("declare", true, !q.Declare)
+	r.set("arguments_json", asJSON(q.Arguments), len(q.Arguments) == 0)
+	r.set("attach", q.Attach, q.Attach == pipeline.AttachPolicy)
+	r.set("dead_letter_strategy", q.DeadLetterStrategy, q.DeadLetterStrategy == "")
+	r.set("max_attempts", q.MaxAttempts, q.MaxAttempts == 0)
+	r.set("take_over_from", q.TakeOverFrom, q.TakeOverFrom == "")
+	r.set("policy_definition_json", asJSON(q.PolicyDefinition), len(q.PolicyDefinition) == 0)
+	failed := []attribute{{"name", q.FailedQueue}}
+	if q.ForeignFailedQueue {
+		failed = []attribute{{"name", w.ref("queue", q.FailedQueue)}, {"declare", false}}
+	}
+	r.set("failed_queue", failed, q.FailedQueue == "")
+}
+
+func (w *writer) addDelayed(e delayed.Exchange) {
+	r := w.inVhost("rabbitmq_delayed_exchange", e.Name)
+	r.set("type", e.Type, e.Type == delayed.Types()[0])
+	r.set("max_delay", e.MaxDelay.Spelling, false)
+	r.set("precision", e.Precision.Spelling, e.Precision.Spelling == delayed.DefaultPrecision)
+	r.set("policy_priority", e.PolicyPriority, e.PolicyPriority == delayed.DefaultPolicyPriority)
+	w.refs["exchange"+e.Name] = r.address() + ".name"
+	w.refs["exchange"+e.Names().DeliverExchange()] = r.address() + ".deliver_exchange"
+}
+
+func texts(of []string) []any {
+	var values []any
+	for _, text := range of {
+		values = append(values, text)
+	}
+	return values
+}
+
+// files says which file a resource is written to.
+var files = map[string]string{
+	"rabbitmq_exchange": "exchanges.tf", "rabbitmq_queue": "queues.tf", "rabbitmq_binding": "bindings.tf",
+	"rabbitmq_policy": "policies.tf", "rabbitmq_operator_policy": "policies.tf",
+}
+
+// adopted writes the files.
+func (w *writer) adopted() Adopted {
+	a := Adopted{Files: map[string]string{"versions.tf": versions}, Resources: map[string]int{}, Left: w.left}
+	blocks := map[string][]string{}
+	for _, r := range w.resources {
+		file := cmp.Or(files[r.kind], "retries.tf")
+		blocks[file] = append(blocks[file], r.text())
+		blocks["imports.tf"] = append(blocks["imports.tf"], r.imported())
+		a.Resources[r.kind]++
+	}
+	for file, texts := range blocks {
+		a.Files[file] = strings.Join(texts, "\n")
+	}
+	return a
+}
+
+// versions names the provider. Terraform has import blocks from 1.5 on.
+const versions = `terraform {
+  required_version = ">= 1.5"
+
+  required_providers {
+    rabbitmq = {
+      source = "` + registry.Source + `"
+    }
+  }
+}
+
+provider "rabbitmq" {}
+`
