@@ -1,6 +1,7 @@
 package delayedexchange_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -211,12 +212,29 @@ func TestAcc_BoundDelayedExchangeStays(t *testing.T) {
 	)
 }
 
-// A destroy names the levels with waiting messages and the counts, and deletes nothing. It is also refused while the inbox
-// has messages.
+// The plan of a destroy or a replacement names the levels with waiting messages and the counts, and fails. So the bindings that would
+// go first stay. It also fails while the inbox has messages.
 func TestAccEveryRelease_DestroyWithWaitingMessagesIsRefused(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	config := exchangeHCL(b, "events", `max_delay = "3h"`, `precision = "1h"`)
+	config := exchangeHCL(b, "events", `max_delay = "3h"`, `precision = "1h"`) + fmt.Sprintf(`
+resource "rabbitmq_queue" "mails" {
+  name  = "mails"
+  vhost = %[1]q
+}
+resource "rabbitmq_binding" "due" {
+  vhost       = %[1]q
+  source      = rabbitmq_delayed_exchange.events.deliver_exchange
+  destination = rabbitmq_queue.mails.name
+  routing_key = "mail"
+}
+`, b.Vhost)
+	refused := `Destroying the delayed exchange would lose messages.*events.delay.1h.0: 1 message.*events.delay.1h.1: 3 messages.*events.delay.inbox: 1 message`
+	bound := func() {
+		bindings, err := acctest.Client(t, b).BindingsFrom(t.Context(), b.Vhost, "events.deliver")
+		require.NoError(t, err)
+		require.Len(t, bindings, 1, "due messages have no route")
+	}
 	empty := func(queue string, count int) {
 		for range count {
 			if _, ok := b.Get(t, queue); !ok {
@@ -225,7 +243,7 @@ func TestAccEveryRelease_DestroyWithWaitingMessagesIsRefused(t *testing.T) {
 		}
 		eventuallyReported(t, b, queue, 0)
 	}
-	accept(t, b, acctest.Times(),
+	acctest.RunTerraform(t, acctest.Times(),
 		resource.TestStep{Config: config},
 		resource.TestStep{
 			PreConfig: func() {
@@ -239,10 +257,12 @@ func TestAccEveryRelease_DestroyWithWaitingMessagesIsRefused(t *testing.T) {
 				eventuallyReported(t, b, "events.delay.inbox", 1)
 			},
 			Config: config, Destroy: true,
-			ExpectError: says(`Destroying the delayed exchange would lose messages.*events.delay.1h.0: 1 message.*events.delay.1h.1: 3 messages.*events.delay.inbox: 1 message`),
+			ExpectError: says(refused),
 		},
+		resource.TestStep{PreConfig: bound, Config: strings.Replace(config, `name = "events"`, `name = "moved"`, 1), ExpectError: says(refused)},
 		resource.TestStep{
 			PreConfig: func() {
+				bound()
 				empty("events.delay.1h.1", 3)
 				empty("events.delay.1h.0", 1)
 				empty("events.delay.inbox", 1)

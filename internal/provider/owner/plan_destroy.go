@@ -22,7 +22,7 @@ func (o owned[M, S, P]) PlanDestroy(ctx context.Context, state M) diag.Diagnosti
 	return diags
 }
 
-// warnOfEnd warns if a destroy will fail or lose messages.
+// warnOfEnd warns if a destroy will fail or lose messages. Where the failure itself does harm, it is an error.
 func (o owned[M, S, P]) warnOfEnd(ctx context.Context, goes M) diag.Diagnostics {
 	spec, lifecycle, diags := o.going(ctx, goes)
 	vhost, err := o.run.Near(ctx, o.vhost(goes), o.center(goes))
@@ -38,7 +38,11 @@ func (o owned[M, S, P]) warnOfEnd(ctx context.Context, goes M) diag.Diagnostics 
 	if change.Forced {
 		diags.Append(o.warnOfForce(ctx, change)...)
 	} else if contents, err := o.run.Applier.RefusedRemoval(ctx, change); err == nil && len(contents) > 0 {
-		diags.AddWarning(o.destroyLosesMessages(spec, contents))
+		add := diags.AddWarning
+		if spec.Owner().Entrance != "" && lifecycle.Delete == 0 {
+			add = diags.AddError // the destroy would first take the bindings behind the entrance, and due messages would lose their route
+		}
+		add(o.destroyLosesMessages(spec, contents))
 	}
 	return append(diags, o.warnOfLost(change, spec, nil)...)
 }
