@@ -136,6 +136,18 @@ func TestWrongFilesAreRefusedOnce(t *testing.T) {
 	}
 }
 
+// `terraform output -raw worker_config > worker.json` takes a second in which the file is empty.
+func TestFileThatIsEmptyForAWhile(t *testing.T) {
+	t.Parallel()
+	f := follow(t, newFile(t))
+	write(t, f.path, "")
+	outcome, came := brokertest.Within(f.outcomes, time.Second)
+	require.Falsef(t, came, "%+v", outcome)
+	write(t, f.path, config("second"))
+	f.expectConfig(t, "second", 2)
+	require.Zero(t, f.refusals())
+}
+
 func TestFileThatIsGoneForAWhile(t *testing.T) {
 	t.Parallel()
 	f := follow(t, newFile(t))

@@ -92,8 +92,11 @@ func (f *File) look(ctx context.Context, asked bool) {
 	f.Report(Outcome{Generation: f.generation, Err: err})
 }
 
-// writeGrace gives a writer time to finish the file.
-const writeGrace = 250 * time.Millisecond
+// writeGrace gives a writer time to finish the file, and emptyGrace to begin: `terraform output >` first empties it.
+const (
+	writeGrace = 250 * time.Millisecond
+	emptyGrace = 3 * time.Second
+)
 
 // lookEvery is for changes that a watch does not see: on a network file system, behind a link, or in a re-created
 // folder. Tests shorten it.
@@ -105,7 +108,7 @@ func (f *File) run(ctx context.Context, asked <-chan os.Signal) {
 	defer stop()
 	regularly := time.NewTicker(lookEvery)
 	defer regularly.Stop()
-	var settled <-chan time.Time
+	var settled, filled <-chan time.Time
 
 	f.look(ctx, false)
 	for {
@@ -118,6 +121,12 @@ func (f *File) run(ctx context.Context, asked <-chan os.Signal) {
 			settled = time.After(writeGrace)
 		case <-settled:
 			settled = nil
+			if info, err := os.Stat(f.Path); err == nil && info.Size() == 0 {
+				filled = time.After(emptyGrace)
+				continue
+			}
+			f.look(ctx, false)
+		case <-filled:
 			f.look(ctx, false)
 		case <-regularly.C:
 			f.look(ctx, false)
