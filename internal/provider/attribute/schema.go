@@ -2,7 +2,9 @@ package attribute
 
 import (
 	"context"
+	"fmt"
 	"regexp"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
@@ -52,7 +54,14 @@ func ComputedString(description string) schema.StringAttribute {
 
 // OneOf accepts only these values.
 func OneOf(values ...string) []validator.String {
-	return []validator.String{stringvalidator.OneOf(values...)}
+	return []validator.String{Explained{
+		stringvalidator.OneOf(values...), fmt.Sprintf("this is none of the possible values. Write one of these: %q.", values),
+	}}
+}
+
+// NotEmpty refuses an empty text.
+func NotEmpty(remedy string) []validator.String {
+	return []validator.String{Explained{stringvalidator.LengthAtLeast(1), remedy}}
 }
 
 // TextOneOf describes a text that is one of several, with a default.
@@ -79,14 +88,15 @@ func PolicyPriority(preset int64, description string) schema.Attribute {
 	priority := Number(preset, description+
 		"A queue gets only the policy of the highest priority. Minimum: `1`. Default: `1000`.")
 	// 0 is the priority of a policy without a chosen one.
-	priority.Validators = []validator.Int64{int64validator.AtLeast(1)}
+	priority.Validators = []validator.Int64{Explained{int64validator.AtLeast(1), "write a number of 1 or more."}}
 	return priority
 }
 
 // Limit describes a limit, null for none.
 func Limit(description string) schema.Attribute {
 	return schema.Int64Attribute{
-		Optional: true, Validators: []validator.Int64{int64validator.AtLeast(0)}, MarkdownDescription: description,
+		Optional: true, MarkdownDescription: description,
+		Validators: []validator.Int64{Explained{int64validator.AtLeast(0), "write a number of 0 or more. For no limit, leave it out."}},
 	}
 }
 
@@ -126,7 +136,10 @@ func Timeouts(ctx context.Context, options timeouts.Opts) schema.Attribute {
 	nested.MarkdownDescription = "How long operations wait, as Go durations such as `10m`. Default: no wait."
 	for name, element := range nested.Attributes {
 		if text, is := element.(schema.StringAttribute); is {
-			text.Validators = append(text.Validators, stringvalidator.RegexMatches(notNegative, "must not be negative"))
+			text.Validators = []validator.String{Explained{
+				stringvalidator.All(append(text.Validators, stringvalidator.RegexMatches(notNegative, ""))...),
+				"write a duration of 0 or more, such as \"10m\" or \"1h30m\".",
+			}}
 			nested.Attributes[name] = text
 		}
 	}
@@ -142,7 +155,11 @@ func Block(description string, attributes map[string]schema.Attribute, inPlaceOf
 	return schema.ListNestedBlock{
 		MarkdownDescription: description,
 		NestedObject:        schema.NestedBlockObject{Attributes: attributes},
-		Validators:          []validator.List{listvalidator.SizeAtMost(1), listvalidator.ConflictsWith(others...)},
+		Validators: []validator.List{
+			Explained{listvalidator.SizeAtMost(1), "there are several of these blocks. Keep one."},
+			Explained{listvalidator.ConflictsWith(others...), fmt.Sprintf(
+				"the block cannot be beside attributes in whose place it is. Remove the block, or these attributes: %s.", strings.Join(inPlaceOf, ", "))},
+		},
 	}
 }
 
@@ -151,7 +168,9 @@ func RequiredBlock(description string, attributes map[string]schema.Attribute) s
 	return schema.ListNestedBlock{
 		MarkdownDescription: description,
 		NestedObject:        schema.NestedBlockObject{Attributes: attributes},
-		Validators:          []validator.List{listvalidator.IsRequired(), listvalidator.SizeBetween(1, 1)},
+		Validators: []validator.List{Explained{
+			listvalidator.All(listvalidator.IsRequired(), listvalidator.SizeBetween(1, 1)), "write this block once.",
+		}},
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
-	"github.com/hashicorp/terraform-plugin-framework-validators/dynamicvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -225,8 +224,7 @@ func bindingSchema(context.Context) schema.Schema {
 				"queue", toExchange),
 			"routing_key": attribute.TextOr("",
 				"Routing key. Default: the empty text. A change makes the new binding first, and then deletes the old one."),
-			"arguments": attribute.Table("Arguments, such as `{ x-match = \"all\", type = \"order\" }`.", attribute.UntypedArguments,
-				dynamicvalidator.ConflictsWith(path.MatchRoot("arguments_json"))),
+			"arguments":      attribute.Table("Arguments, such as `{ x-match = \"all\", type = \"order\" }`.", attribute.UntypedArguments),
 			"arguments_json": attribute.JSON("Arguments as JSON."),
 			"properties_key": attribute.ComputedString("The broker's identifier of the routing key and arguments."),
 			"id": attribute.ComputedString(
@@ -256,6 +254,9 @@ func (m model) Identity() []types.String {
 
 func (m model) Validate(context.Context) diag.Diagnostics {
 	_, diags := attribute.ParseObject(m.ArgumentsJSON, path.Root("arguments_json"))
+	if attribute.Known(m.ArgumentsJSON) && attribute.Known(m.Arguments) {
+		diags.AddAttributeError(path.Root("arguments"), "Arguments are set twice", "Keep one of arguments and arguments_json.")
+	}
 	if strings.Contains(m.RoutingKey.ValueString(), "~") && len(m.Object().Arguments) > 0 {
 		diags.Append(unlistable())
 	}

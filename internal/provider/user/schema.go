@@ -24,25 +24,33 @@ func userSchema(context.Context) schema.Schema {
 		for _, other := range others {
 			paths = append(paths, path.MatchRoot(other))
 		}
-		return []validator.String{stringvalidator.ConflictsWith(paths...)}
+		return append(attribute.NotEmpty("RabbitMQ refuses to log in with an empty password. For a user who logs in without a password, such as "+
+			"with a certificate, leave it out."), attribute.Explained{
+			Describer: stringvalidator.ConflictsWith(paths...),
+			Remedy:    "the password is set twice. Keep one of password, password_wo and password_hash.",
+		})
 	}
-	notEmpty := stringvalidator.LengthAtLeast(1) // the broker stores an empty password, but refuses to log in with it
 	return schema.Schema{
 		MarkdownDescription: "A user, with its permissions and limits.",
 		Attributes: map[string]schema.Attribute{
 			"name": attribute.Name("user"),
 			"password": schema.StringAttribute{
-				Optional: true, Sensitive: true, Validators: append(without("password_wo", "password_hash"), notEmpty),
+				Optional: true, Sensitive: true, Validators: without("password_wo", "password_hash"),
 				MarkdownDescription: "Password, which the state contains." + oneOf,
 			},
 			"password_wo": schema.StringAttribute{
 				Optional: true, WriteOnly: true,
-				Validators: append(without("password", "password_hash"), notEmpty,
-					stringvalidator.AlsoRequires(path.MatchRoot("password_wo_version"))),
+				Validators: append(without("password", "password_hash"), attribute.Explained{
+					Describer: stringvalidator.AlsoRequires(path.MatchRoot("password_wo_version")),
+					Remedy:    "Terraform does not remember it. Set password_wo_version, and increase it with each change of the password.",
+				}),
 				MarkdownDescription: "Password, which neither plans nor the state contain. Needs Terraform 1.11 or later." + oneOf,
 			},
 			"password_wo_version": schema.Int64Attribute{
-				Optional: true, Validators: []validator.Int64{int64validator.AlsoRequires(path.MatchRoot("password_wo"))},
+				Optional: true,
+				Validators: []validator.Int64{attribute.Explained{
+					Describer: int64validator.AlsoRequires(path.MatchRoot("password_wo")), Remedy: "it has no meaning without password_wo. Set both.",
+				}},
 				MarkdownDescription: "Number that you increase to send a changed `password_wo`.",
 			},
 			"password_hash": schema.StringAttribute{
@@ -51,8 +59,10 @@ func userSchema(context.Context) schema.Schema {
 			},
 			"tags": schema.SetAttribute{
 				Optional: true, Computed: true, ElementType: types.StringType,
-				Validators: []validator.Set{setvalidator.ValueStringsAre(
-					stringvalidator.RegexMatches(regexp.MustCompile(`^[^,]+$`), "must not contain a comma, which separates tags"))},
+				Validators: []validator.Set{setvalidator.ValueStringsAre(attribute.Explained{
+					Describer: stringvalidator.RegexMatches(regexp.MustCompile(`^[^,]+$`), ""),
+					Remedy:    "a tag must not be empty, or have a comma. Write a text for each tag.",
+				})},
 				Default:             setdefault.StaticValue(types.SetValueMust(types.StringType, nil)),
 				MarkdownDescription: "Tags, such as `monitoring`. Default: none. Changing them keeps the password.",
 			},
