@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
@@ -60,7 +61,6 @@ func (e *execution) tryOne(ctx context.Context, o object) error {
 			return fmt.Errorf("%q names the exchange %q, so it is tried before it is deleted: the user needs configure and read on %q, "+
 				"and write on %q: %w", o.name, exchange, trial.name, exchange, err)
 		}
-		err = fmt.Errorf("the user needs read on %q and write on %q: %w", o.name, exchange, err)
 	}
 	if err == nil && o.kind == anExchange && o.alone.Exchanges[o.name].Type != e.All.Exchanges[o.name].Type {
 		err = e.tryBindings(ctx, o.name, trial.name)
@@ -70,6 +70,26 @@ func (e *execution) tryOne(ctx context.Context, o object) error {
 	}
 	if err = errors.Join(err, e.insist(ctx, remove)); err != nil {
 		return fmt.Errorf("re-create %q: %w", o.name, err)
+	}
+	return nil
+}
+
+// rehearse fails if the user may not create a queue, or bind one to a direct exchange. Brokers check that first, and then refuse the queue
+// for a wrong argument. A binding to a missing queue is refused, too. A binding to another queue has a key of its own, and goes at once.
+func (e *execution) rehearse(ctx context.Context, o object) error {
+	queue, wrong := o.alone.Queues[o.name], topology.Arguments{}
+	maps.Copy(wrong, queue.Arguments)
+	queue.Arguments, wrong["x-max-length"] = wrong, int64(-1)
+	trial := queueOf(o.name, queue)
+	for _, b := range o.alone.Bindings {
+		trial = bindingOf(topology.Binding{Source: b.Source, Destination: b.Destination, RoutingKey: trialSuffix})
+	}
+	err := e.declare(trial)(ctx)
+	if broker.IsUnauthorized(err) {
+		return err
+	}
+	if err == nil {
+		return e.insist(ctx, func(ctx context.Context) error { return e.remove(ctx, trial) })
 	}
 	return nil
 }
@@ -108,12 +128,8 @@ func named(err error) error {
 // permissions as to delete it (seen on 3.10.8, 4.0.5 and 4.3.6).
 func (e *execution) requireRights(ctx context.Context, t topology.Topology) error {
 	return forEachParallel(ctx, objectsOf(t), func(ctx context.Context, o object) error {
-		rights := "configure on " + o.String()
-		for _, b := range o.alone.Bindings {
-			rights = fmt.Sprintf("read on %q and write on %q", b.Source, b.Destination)
-		}
 		if _, err := e.put(ctx, o); broker.IsUnauthorized(err) {
-			return fmt.Errorf("the user needs %s: %w", rights, err)
+			return err
 		}
 		return nil
 	})

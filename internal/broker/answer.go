@@ -35,6 +35,8 @@ type answer struct {
 	content []byte
 	// read says that the request reads, so the answer must have content.
 	read bool
+	// rights are what the request takes, "" for those of its path.
+	rights string
 	// secrets are parts of the request that no error can repeat.
 	secrets []string
 }
@@ -67,9 +69,17 @@ func (a answer) remedy(reason string) string {
 	case reason == "User not authorised to access virtual host":
 		return ". " + grantVhost
 	case reason == "Access refused.", strings.HasPrefix(reason, "ACCESS_REFUSED - "):
-		return ". " + lacking(a.method, a.path)
+		return ". " + lacking(a.method, a.path, a.rights)
+	case lackedTags[reason] != "":
+		return fmt.Sprintf(lacksTag, lackedTags[reason])
 	}
 	return ". " + grantAccess
+}
+
+// lackedTags are the tags that a user lacks, by the broker's reason (3.10.8 to 4.3.6).
+var lackedTags = map[string]string{
+	"Not management user": "management", "User not authorised to access object": "policymaker",
+	"Not monitor user": "monitoring", "Not administrator user": "administrator",
 }
 
 // failedRequest tells RabbitMQ's refusals from a proxy's. RabbitMQ usually gives a reason, but sends some 400, 401, 405

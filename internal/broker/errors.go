@@ -147,6 +147,8 @@ const (
 		"management.tcp.idle_timeout in rabbitmq.conf, 60000 ms by default: raise it. " + lessBusy
 	lessBusy    = "Try again when the node is less busy. Lists take less time if the vhost has fewer queues, or the node more processors"
 	writeHTTPS  = "this port uses TLS: begin the endpoint with https://"
+	closed      = "earlier requests got answers, so a proxy in between closes connections: have it keep them for more requests, " +
+		"or set the endpoint to RabbitMQ's management API itself. Otherwise "
 	maybeHTTPS  = "if this port uses TLS, as 15671 does, begin the endpoint with https://; otherwise "
 	writeHTTP   = "this port does not use TLS: begin the endpoint with http://, or name the port that uses TLS, such as 15671"
 	notAMQP     = "this is the AMQP port: name the port of the management API in the endpoint, such as 15672, or 15671 with TLS"
@@ -190,6 +192,9 @@ func (c *Client) unreached(ctx context.Context, err error) *unreachedError {
 		remedy = writeHTTP
 	case plain && (errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
 		remedy = maybeHTTPS + lookAtNetwork
+		if c.answered.Load() {
+			remedy = closed + lookAtNetwork
+		}
 	}
 	return &unreachedError{err, remedy, false}
 }
@@ -225,19 +230,20 @@ func IsProxys(err error) bool {
 const grantAccess = "The user is known, but lacks a tag, or a permission in the vhost. " +
 	"See rabbitmqctl set_user_tags and set_permissions, which replace the present tags and permissions"
 
+// lacksTag names the tag that a user lacks.
+const lacksTag = ". The user needs the tag %s: see rabbitmqctl set_user_tags, which replaces the present tags"
+
 // grantVhost is for users without any permission in the vhost.
 const grantVhost = "The user has no permissions in the vhost: see rabbitmqctl set_permissions"
 
 // lacking names the permission that a known user lacks for a request.
-func lacking(method, path string) string {
+func lacking(method, path, rights string) string {
 	parts := pathParts(path)
 	switch {
 	case len(parts) < 2:
 		return grantAccess
 	case method == http.MethodGet:
 		return fmt.Sprintf("The user needs the tag management, and any permission in the vhost %q, to see what is in it", parts[1])
-	case parts[0] == "policies":
-		return fmt.Sprintf("The user needs the tag policymaker, and any permission in the vhost %q", parts[1])
 	case parts[0] == "bindings" && len(parts) >= 6:
 		return fmt.Sprintf("The user needs the permission read on %q and write on %q in the vhost %q; %s",
 			parts[3], parts[5], parts[1], setPermissions)
@@ -245,14 +251,9 @@ func lacking(method, path string) string {
 		return grantAccess
 	case parts[len(parts)-1] == "contents", parts[len(parts)-1] == "get":
 		return fmt.Sprintf("The user needs the permission read on %q in the vhost %q; %s", parts[2], parts[1], setPermissions)
-	case parts[0] == "queues" && method == http.MethodPut:
-		return fmt.Sprintf("The user needs the permission configure on %q in the vhost %q. If the queue names a dead-letter exchange, "+
-			"the user also needs read on the queue and write on that exchange; %s", parts[2], parts[1], setPermissions)
-	case parts[0] == "exchanges" && method == http.MethodPut:
-		return fmt.Sprintf("The user needs the permission configure on %q in the vhost %q. If the exchange names an alternate exchange, "+
-			"the user also needs read on the exchange and write on that one; %s", parts[2], parts[1], setPermissions)
 	default:
-		return fmt.Sprintf("The user needs the permission configure on %q in the vhost %q; %s", parts[2], parts[1], setPermissions)
+		rights = cmp.Or(rights, fmt.Sprintf("configure on %q", parts[2]))
+		return fmt.Sprintf("The user needs the permission %s in the vhost %q; %s", rights, parts[1], setPermissions)
 	}
 }
 

@@ -56,6 +56,14 @@ func Refused(attribute, answer, remedy string) Refusal {
 	return Refusal{attribute, remedy, regexp.MustCompile(answer)}
 }
 
+// RefusedPermissions are the refusals of permissions.
+func RefusedPermissions(attribute, refer string) []Refusal {
+	return []Refusal{
+		Refused(attribute, `^vhost_or_user_not_found`, "If this configuration creates the user or the vhost, refer to it, as in "+refer+"."),
+		Refused("permissions", `invalid_regexp`, "Correct the regular expressions in configure, write and read."),
+	}
+}
+
 // RefusedArgument is the refusal of an argument's value, or of an argument that the type of a queue does not have.
 func RefusedArgument() Refusal {
 	return Refused("arguments", `^invalid (?:type '.*' for )?arg '([^']*)'`, "Correct $1 in arguments, or remove it.")

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -349,15 +350,22 @@ func (r Resource[M, O, P]) Failed(action string, m M, err error) diag.Diagnostic
 				return diag.Diagnostics{diag.WithPath(path.Root(refusal.attribute), r.Cannot(action, detail+"\n\n"+string(remedy)))}
 			}
 		}
+		if action == "create" && r.InVhost() && noVhost.MatchString(answer.Reason) {
+			return diag.Diagnostics{entity.VhostToCreate(m.Identity()[0].ValueString())}
+		}
 	}
 	return diag.Diagnostics{r.Cannot(action, detail)}
 }
 
+// noVhost matches the broker's answers about a vhost that does not exist, or is hidden from the user.
+var noVhost = regexp.MustCompile(`^(vhost_not_found|(Object )?Not Found)$`)
+
 // Exists is the error if the object to create is there already.
 func (r Resource[M, O, P]) Exists(m M) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(r.LastPath(), r.Title()+" exists already", fmt.Sprintf(
-		"%s is on the broker already, and was not changed. To manage it here, import it: %s. If it had another address in this state, "+
-			"write a moved block instead. Otherwise choose another name.", r.Describe(m.Identity()), r.Importing(m)))
+		"%s is on the broker already, and was not changed. If another resource of this configuration makes it, too, remove one of the two. "+
+			"Otherwise import it, to manage it here: %s. If it had another address in this state, write a moved block instead. "+
+			"Or choose another name.", r.Describe(m.Identity()), r.Importing(m)))
 }
 
 // Importing is the command that imports the object.

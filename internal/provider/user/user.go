@@ -29,7 +29,8 @@ var Resource = plain.Define(plain.ResourceType[user]{
 		Shown:  []string{"tags"},
 		Schema: userSchema,
 	},
-	Equal: equal,
+	Equal:    equal,
+	Refusals: plain.RefusedPermissions("permissions", "(rabbitmq_vhost.NAME.name) = { configure = ... }"),
 	Existed: func(ctx context.Context, run *configured.Provider, id []string) (bool, error) {
 		_, exists, err := run.Client.Account(ctx, id[0])
 		return exists, err
