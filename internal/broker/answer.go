@@ -35,8 +35,6 @@ type answer struct {
 	content []byte
 	// read says that the request reads, so the answer must have content.
 	read bool
-	// rights are what the request takes, "" for those of its path.
-	rights string
 	// secrets are parts of the request that no error can repeat.
 	secrets []string
 }
@@ -68,10 +66,10 @@ func (a answer) remedy(reason string) string {
 		return ". " + setCredentials
 	case reason == "User not authorised to access virtual host":
 		return ". " + grantVhost
-	case reason == "Access refused.", strings.HasPrefix(reason, "ACCESS_REFUSED - "):
-		return ". " + lacking(a.method, a.path, a.rights)
+	case reason == noAccess, strings.HasPrefix(reason, "ACCESS_REFUSED - "):
+		return ". " + lacking(a.path)
 	case lackedTags[reason] != "":
-		return fmt.Sprintf(lacksTag, lackedTags[reason])
+		return ". The user needs the tag " + lackedTags[reason] + ": see rabbitmqctl set_user_tags, which replaces the present tags"
 	}
 	return ". " + grantAccess
 }

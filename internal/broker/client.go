@@ -254,7 +254,6 @@ func (c *Client) send(ctx context.Context, method, path string, body, into any) 
 		content: slices.Clone(content), read: into != nil,
 	}
 	a.secrets, _ = ctx.Value(secretsKey{}).([]string)
-	a.rights, _ = ctx.Value(rightsKey{}).(string)
 	if err := a.failure(); err != nil || !decoded {
 		return a, err
 	}

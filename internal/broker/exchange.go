@@ -3,8 +3,10 @@ package broker
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"strings"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -12,7 +14,7 @@ import (
 // PutExchange declares an exchange and reports whether it is new.
 func (c *Client) PutExchange(ctx context.Context, vhost, name string, exchange topology.Exchange) (bool, error) {
 	values := maps.Clone(orNone(exchange.Arguments))
-	return c.declare(ctx, path("exchanges", vhost, name), name, map[string]any{
+	return c.declare(ctx, vhost, "exchanges", name, map[string]any{
 		"type":        exchange.Type,
 		"durable":     !exchange.Transient,
 		"auto_delete": exchange.AutoDelete,
@@ -21,24 +23,18 @@ func (c *Client) PutExchange(ctx context.Context, vhost, name string, exchange t
 	}, values, "alternate-exchange")
 }
 
-// rightsKey marks the context of a request that takes other rights than configure on its object, which are its value.
-type rightsKey struct{}
-
-// declare writes a queue or an exchange. An argument that names an exchange takes further rights. The broker does not say which one is
+// declare writes a queue or an exchange. An argument that names an exchange takes further rights, and the broker does not say which one is
 // missing. But it refuses for want of configure before it reads the argument, and otherwise creates nothing if that is wrong.
-func (c *Client) declare(ctx context.Context, path, name string, body, arguments map[string]any, reference string) (bool, error) {
-	to, refers := arguments[reference].(string)
-	if !refers {
-		return c.put(ctx, path, body)
-	}
-	further := fmt.Sprintf("read on %q and write on %q", name, cmp.Or(to, "amq.default"))
-	isNew, err := c.put(context.WithValue(ctx, rightsKey{}, further), path, body)
-	if IsUnauthorized(err) {
+func (c *Client) declare(ctx context.Context, vhost, kind, name string, body, arguments map[string]any, reference string) (bool, error) {
+	isNew, err := c.put(ctx, path(kind, vhost, name), body)
+	answer, is := errors.AsType[*Error](err)
+	if to, refers := arguments[reference].(string); refers && is && strings.HasPrefix(answer.Reason, noAccess) {
+		rights := fmt.Sprintf("read on %q and write on %q", name, cmp.Or(to, "amq.default"))
 		arguments[reference] = 0
-		all := fmt.Sprintf("configure on %q, and %s for its %s,", name, further, reference)
-		if _, wrong := c.put(context.WithValue(ctx, rightsKey{}, all), path, body); IsUnauthorized(wrong) {
-			return false, wrong
+		if _, wrong := c.put(ctx, path(kind, vhost, name), body); IsUnauthorized(wrong) {
+			rights = fmt.Sprintf("configure on %q, and %s for its %s,", name, rights, reference)
 		}
+		answer.Reason = noAccess + " " + needs(rights, vhost)
 	}
 	return isNew, err
 }

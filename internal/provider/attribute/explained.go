@@ -23,24 +23,14 @@ func (e Explained) explain(at path.Path, diags *diag.Diagnostics) {
 
 // ValidateString checks a text.
 func (e Explained) ValidateString(ctx context.Context, req validator.StringRequest, resp *validator.StringResponse) {
-	if of, is := e.Describer.(validator.String); is {
-		of.ValidateString(ctx, req, resp)
-	}
-	e.explain(req.Path, &resp.Diagnostics)
-}
-
-// ValidateInt64 checks a number.
-func (e Explained) ValidateInt64(ctx context.Context, req validator.Int64Request, resp *validator.Int64Response) {
-	if of, is := e.Describer.(validator.Int64); is {
-		of.ValidateInt64(ctx, req, resp)
-	}
+	of, _ := e.Describer.(validator.String)
+	of.ValidateString(ctx, req, resp)
 	e.explain(req.Path, &resp.Diagnostics)
 }
 
 // ValidateList checks blocks.
 func (e Explained) ValidateList(ctx context.Context, req validator.ListRequest, resp *validator.ListResponse) {
-	if of, is := e.Describer.(validator.List); is {
-		of.ValidateList(ctx, req, resp)
-	}
+	of, _ := e.Describer.(validator.List)
+	of.ValidateList(ctx, req, resp)
 	e.explain(req.Path, &resp.Diagnostics)
 }

@@ -54,9 +54,7 @@ func ComputedString(description string) schema.StringAttribute {
 
 // OneOf accepts only these values.
 func OneOf(values ...string) []validator.String {
-	return []validator.String{Explained{
-		stringvalidator.OneOf(values...), fmt.Sprintf("this is none of the possible values. Write one of these: %q.", values),
-	}}
+	return []validator.String{Explained{stringvalidator.OneOf(values...), fmt.Sprintf("write one of these: %q.", values)}}
 }
 
 // NotEmpty refuses an empty text.
@@ -88,15 +86,14 @@ func PolicyPriority(preset int64, description string) schema.Attribute {
 	priority := Number(preset, description+
 		"A queue gets only the policy of the highest priority. Minimum: `1`. Default: `1000`.")
 	// 0 is the priority of a policy without a chosen one.
-	priority.Validators = []validator.Int64{Explained{int64validator.AtLeast(1), "write a number of 1 or more."}}
+	priority.Validators = []validator.Int64{int64validator.AtLeast(1)}
 	return priority
 }
 
 // Limit describes a limit, null for none.
 func Limit(description string) schema.Attribute {
 	return schema.Int64Attribute{
-		Optional: true, MarkdownDescription: description,
-		Validators: []validator.Int64{Explained{int64validator.AtLeast(0), "write a number of 0 or more. For no limit, leave it out."}},
+		Optional: true, Validators: []validator.Int64{int64validator.AtLeast(0)}, MarkdownDescription: description,
 	}
 }
 
@@ -136,10 +133,8 @@ func Timeouts(ctx context.Context, options timeouts.Opts) schema.Attribute {
 	nested.MarkdownDescription = "How long operations wait, as Go durations such as `10m`. Default: no wait."
 	for name, element := range nested.Attributes {
 		if text, is := element.(schema.StringAttribute); is {
-			text.Validators = []validator.String{Explained{
-				stringvalidator.All(append(text.Validators, stringvalidator.RegexMatches(notNegative, ""))...),
-				"write a duration of 0 or more, such as \"10m\" or \"1h30m\".",
-			}}
+			all := stringvalidator.All(append(text.Validators, stringvalidator.RegexMatches(notNegative, ""))...)
+			text.Validators = []validator.String{Explained{all, `write a duration of 0 or more, such as "10m" or "1h30m".`}}
 			nested.Attributes[name] = text
 		}
 	}
@@ -155,22 +150,19 @@ func Block(description string, attributes map[string]schema.Attribute, inPlaceOf
 	return schema.ListNestedBlock{
 		MarkdownDescription: description,
 		NestedObject:        schema.NestedBlockObject{Attributes: attributes},
-		Validators: []validator.List{
-			Explained{listvalidator.SizeAtMost(1), "there are several of these blocks. Keep one."},
-			Explained{listvalidator.ConflictsWith(others...), fmt.Sprintf(
-				"the block cannot be beside attributes in whose place it is. Remove the block, or these attributes: %s.", strings.Join(inPlaceOf, ", "))},
-		},
+		Validators: []validator.List{Explained{listvalidator.All(listvalidator.SizeAtMost(1), listvalidator.ConflictsWith(others...)),
+			fmt.Sprintf("write this block once, or in its place these attributes: %s.", strings.Join(inPlaceOf, ", "))}},
 	}
 }
+
+const once = "write this block once."
 
 // RequiredBlock describes a block that must be there once.
 func RequiredBlock(description string, attributes map[string]schema.Attribute) schema.Block {
 	return schema.ListNestedBlock{
 		MarkdownDescription: description,
 		NestedObject:        schema.NestedBlockObject{Attributes: attributes},
-		Validators: []validator.List{Explained{
-			listvalidator.All(listvalidator.IsRequired(), listvalidator.SizeBetween(1, 1)), "write this block once.",
-		}},
+		Validators:          []validator.List{Explained{listvalidator.All(listvalidator.IsRequired(), listvalidator.SizeBetween(1, 1)), once}},
 	}
 }
 

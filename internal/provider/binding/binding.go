@@ -3,7 +3,6 @@ package binding
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
@@ -42,6 +41,10 @@ var Resource = plain.Define(plain.ResourceType[topology.Binding]{
 		Schema:          bindingSchema,
 	},
 	Equal: topology.Binding.Equal,
+	Refusals: []plain.Refusal{
+		plain.Refused("destination", `^no queue`, "If this configuration creates it, refer to it, as in destination = rabbitmq_queue.NAME.name."),
+		plain.Refused("source", `^no exchange`, "If this configuration creates it, refer to it, as in source = rabbitmq_exchange.NAME.name."),
+	},
 	Owned: func(_ []string, b topology.Binding, all topology.Vhost) preflight.Findings {
 		return preflight.CheckBinding(b, all)
 	},
@@ -187,22 +190,6 @@ func (b bindings) Update(ctx context.Context, plan, state *model) diag.Diagnosti
 	if diags.HasError() {
 		diags.Append(b.Cannot("change", b.Describe(plan.Identity())+" was made, but the old binding can still be there: apply again. "+
 			"To keep the old binding instead, import the new one and destroy it: "+b.Importing(*plan)+"."))
-	}
-	return diags
-}
-
-// Failed also says what to do if the broker does not have an end of the binding.
-func (b bindings) Failed(action string, m model, err error) diag.Diagnostics {
-	diags := b.Resource.Failed(action, m, err)
-	for _, end := range []struct {
-		attribute, kind string
-		name            types.String
-	}{{"source", toExchange, m.Source}, {"destination", m.DestinationType.ValueString(), m.Destination}} {
-		if strings.Contains(err.Error(), fmt.Sprintf("no %s '%s' in vhost", end.kind, end.name.ValueString())) {
-			return diag.Diagnostics{diag.WithPath(path.Root(end.attribute), b.Cannot(action, fmt.Sprintf(
-				"%[1]s\n\nIf this configuration creates the %[2]s, refer to it, as in %[3]s = rabbitmq_%[2]s.NAME.name.",
-				diags[0].Detail(), end.kind, end.attribute)))}
-		}
 	}
 	return diags
 }

@@ -74,7 +74,7 @@ func Fresh(ctx context.Context, run *configured.Provider, vhost string) (topolog
 	all, err := run.Fresh(ctx, vhost)
 	switch {
 	case broker.IsNotFound(err):
-		return all, diag.Diagnostics{VhostToCreate(vhost)}
+		return all, diag.Diagnostics{vhostNotThere(vhost, refersToVhost)}
 	case err != nil:
 		return all, diag.Diagnostics{CannotList(vhost, SoNothingChanged, err)}
 	}

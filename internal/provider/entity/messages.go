@@ -80,15 +80,13 @@ func missingVhost(vhost string) string {
 }
 
 // refersToVhost is the consequence if nothing was created in a vhost.
-const refersToVhost = " Nothing of this resource was changed. If this configuration creates the vhost, refer to it, as in vhost = rabbitmq_vhost.NAME.name."
+const refersToVhost = " Nothing of this resource was changed. " +
+	"If this configuration creates the vhost, refer to it, as in vhost = rabbitmq_vhost.NAME.name."
 
 // vhostNotThere is the error if the vhost does not exist. The text consequence follows.
 func vhostNotThere(vhost, consequence string) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(vhostPath, "Vhost does not exist", missingVhost(vhost)+consequence)
 }
-
-// VhostToCreate is the error of a change in a vhost that does not exist.
-func VhostToCreate(vhost string) diag.Diagnostic { return vhostNotThere(vhost, refersToVhost) }
 
 // VhostNotThereYet is a plan's warning that the vhost does not exist. It comes once, and not if the same plan creates the vhost.
 func VhostNotThereYet(ctx context.Context, run *configured.Provider, vhost string) diag.Diagnostics {

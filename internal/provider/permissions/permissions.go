@@ -23,7 +23,6 @@ var Resource = plain.Define(plain.ResourceType[broker.Permission]{
 	ResourceType: entity.ResourceType{
 		Type: "permissions", Name: configured.Permissions, Common: true, Parts: parts, Schema: permissionsSchema,
 	},
-	Refusals: refusals,
 	Existed: func(ctx context.Context, run *configured.Provider, id []string) (bool, error) {
 		_, exists, err := run.Client.Permission(ctx, grant(id))
 		return exists, err
@@ -31,8 +30,6 @@ var Resource = plain.Define(plain.ResourceType[broker.Permission]{
 	Equal: func(wanted, live broker.Permission) bool { return wanted == live },
 	Store: func(run *configured.Provider) plain.Store[broker.Permission] { return store{run} },
 }, func(r plain.Resource[model, broker.Permission, *model]) entity.Resource[model] { return resources{r} })
-
-var refusals = plain.RefusedPermissions("user", "user = rabbitmq_user.NAME.name and vhost = rabbitmq_vhost.NAME.name")
 
 var parts = []entity.Part{entity.VhostPart, {Name: "user", Description: "Name of the user."}}
 

@@ -28,7 +28,6 @@ var Topic = plain.Define(plain.ResourceType[byExchange]{
 	ResourceType: entity.ResourceType{
 		Type: "topic_permissions", Name: configured.TopicPermissions, Common: true, Parts: parts, Schema: topicSchema,
 	},
-	Refusals: refusals,
 	Existed: func(ctx context.Context, run *configured.Provider, id []string) (bool, error) {
 		live, err := run.Client.TopicPermissionsOf(ctx, grant(id))
 		return len(live) > 0, err

@@ -56,12 +56,13 @@ func Refused(attribute, answer, remedy string) Refusal {
 	return Refusal{attribute, remedy, regexp.MustCompile(answer)}
 }
 
-// RefusedPermissions are the refusals of permissions.
-func RefusedPermissions(attribute, refer string) []Refusal {
-	return []Refusal{
-		Refused(attribute, `^vhost_or_user_not_found`, "If this configuration creates the user or the vhost, refer to it, as in "+refer+"."),
-		Refused("permissions", `invalid_regexp`, "Correct the regular expressions in configure, write and read."),
-	}
+// common are the refusals of objects of any kind.
+var common = []Refusal{
+	Refused("vhost", `^(vhost_not_found|Not Found)$`, "If this configuration creates the vhost, refer to it, as in "+
+		"vhost = rabbitmq_vhost.NAME.name. If the vhost exists, give the provider's user permissions in it."),
+	Refused("user", `^vhost_or_user_not_found`, "If this configuration creates the user or the vhost, refer to it, as in "+
+		"user = rabbitmq_user.NAME.name or vhost = rabbitmq_vhost.NAME.name."),
+	Refused("permissions", `invalid_regexp`, "Correct the regular expressions in configure, write and read."),
 }
 
 // RefusedArgument is the refusal of an argument's value, or of an argument that the type of a queue does not have.

@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -344,21 +343,15 @@ func (r Resource[M, O, P]) ID(m M) []string {
 func (r Resource[M, O, P]) Failed(action string, m M, err error) diag.Diagnostics {
 	detail := r.Describe(m.Identity()) + ": " + err.Error() + "."
 	if answer, is := errors.AsType[*broker.Error](err); is {
-		for _, refusal := range r.Refusals {
-			if found := refusal.answer.FindStringSubmatchIndex(answer.Reason); found != nil {
+		for _, refusal := range slices.Concat(r.Refusals, common) {
+			if found := refusal.answer.FindStringSubmatchIndex(answer.Reason); found != nil && action != "delete" {
 				remedy := refusal.answer.ExpandString(nil, refusal.remedy, answer.Reason, found)
 				return diag.Diagnostics{diag.WithPath(path.Root(refusal.attribute), r.Cannot(action, detail+"\n\n"+string(remedy)))}
 			}
 		}
-		if action == "create" && r.InVhost() && noVhost.MatchString(answer.Reason) {
-			return diag.Diagnostics{entity.VhostToCreate(m.Identity()[0].ValueString())}
-		}
 	}
 	return diag.Diagnostics{r.Cannot(action, detail)}
 }
-
-// noVhost matches the broker's answers about a vhost that does not exist, or is hidden from the user.
-var noVhost = regexp.MustCompile(`^(vhost_not_found|(Object )?Not Found)$`)
 
 // Exists is the error if the object to create is there already.
 func (r Resource[M, O, P]) Exists(m M) diag.Diagnostic {

@@ -4,10 +4,8 @@ import (
 	"context"
 	"regexp"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/setdefault"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
@@ -19,42 +17,25 @@ import (
 // userSchema describes the resource.
 func userSchema(context.Context) schema.Schema {
 	const oneOf = " Set at most one of `password_wo`, `password_hash` and `password`."
-	without := func(others ...string) []validator.String {
-		var paths []path.Expression
-		for _, other := range others {
-			paths = append(paths, path.MatchRoot(other))
-		}
-		return append(attribute.NotEmpty("RabbitMQ refuses to log in with an empty password. For a user who logs in without a password, such as "+
-			"with a certificate, leave it out."), attribute.Explained{
-			Describer: stringvalidator.ConflictsWith(paths...),
-			Remedy:    "the password is set twice. Keep one of password, password_wo and password_hash.",
-		})
-	}
+	notEmpty := attribute.NotEmpty("RabbitMQ refuses to log in with an empty password. For a user who logs in without a password, such as " +
+		"with a certificate, leave it out.")
 	return schema.Schema{
 		MarkdownDescription: "A user, with its permissions and limits.",
 		Attributes: map[string]schema.Attribute{
 			"name": attribute.Name("user"),
 			"password": schema.StringAttribute{
-				Optional: true, Sensitive: true, Validators: without("password_wo", "password_hash"),
+				Optional: true, Sensitive: true, Validators: notEmpty,
 				MarkdownDescription: "Password, which the state contains." + oneOf,
 			},
 			"password_wo": schema.StringAttribute{
-				Optional: true, WriteOnly: true,
-				Validators: append(without("password", "password_hash"), attribute.Explained{
-					Describer: stringvalidator.AlsoRequires(path.MatchRoot("password_wo_version")),
-					Remedy:    "Terraform does not remember it. Set password_wo_version, and increase it with each change of the password.",
-				}),
+				Optional: true, WriteOnly: true, Validators: notEmpty,
 				MarkdownDescription: "Password, which neither plans nor the state contain. Needs Terraform 1.11 or later." + oneOf,
 			},
 			"password_wo_version": schema.Int64Attribute{
-				Optional: true,
-				Validators: []validator.Int64{attribute.Explained{
-					Describer: int64validator.AlsoRequires(path.MatchRoot("password_wo")), Remedy: "it has no meaning without password_wo. Set both.",
-				}},
-				MarkdownDescription: "Number that you increase to send a changed `password_wo`.",
+				Optional: true, MarkdownDescription: "Number that you increase to send a changed `password_wo`.",
 			},
 			"password_hash": schema.StringAttribute{
-				Optional: true, Sensitive: true, Validators: without("password", "password_wo"),
+				Optional: true, Sensitive: true,
 				MarkdownDescription: "Salted hash of the password, as `rabbitmqctl hash_password` prints it." + oneOf,
 			},
 			"tags": schema.SetAttribute{
