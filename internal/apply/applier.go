@@ -102,7 +102,7 @@ func (a *Applier) requireAbandoned(ctx context.Context, change Change) error {
 	}
 	of := func(vhost topology.Vhost) topology.Topology { return vhost.Without(vhost.Without(change.Wanted)) }
 	if changes := topology.Diff(of(now), of(change.All)); !changes.Empty() {
-		return errors.New("another process is creating these objects now, so nothing was changed: apply again once it is done")
+		return errors.New("another process is creating these objects now, so nothing of them was changed: apply again once it is done")
 	}
 	return nil
 }

@@ -65,14 +65,12 @@ func (o object) argumentsIn(all topology.Topology) topology.Arguments {
 	return all.Queues[o.name].Arguments
 }
 
-// like returns an exchange or queue with another name, and without some arguments.
-func (o object) like(name string, dropped map[string]bool) object {
-	exchange, queue := o.alone.Exchanges[o.name], o.alone.Queues[o.name]
-	exchange.Arguments, queue.Arguments = without(exchange.Arguments, dropped), without(queue.Arguments, dropped)
+// like returns an exchange or queue with another name.
+func (o object) like(name string) object {
 	if o.kind == anExchange {
-		return exchangeOf(name, exchange)
+		return exchangeOf(name, o.alone.Exchanges[o.name])
 	}
-	return queueOf(name, queue)
+	return queueOf(name, o.alone.Queues[o.name])
 }
 
 // in reports whether a vhost has an object of this name, and whether it is this one.

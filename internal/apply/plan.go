@@ -17,7 +17,8 @@ func planCreate(c Change) []step {
 	missing := d.Create
 	identity := c.Identity.Without(c.Live)
 	attach := step{do: put, policies: c.writeOrder(topology.Merge(missing, d.Update).Policies)}
-	steps := slices.Concat([]step{attach}, putSteps(missing), []step{c.attaching(missing.Bindings)})
+	first := []step{{do: rehearse, queues: missing.Queues, bindings: missing.Bindings}, attach}
+	steps := slices.Concat(first, putSteps(missing), []step{c.attaching(missing.Bindings)})
 	if len(c.Identity.Exchanges) > 0 {
 		steps = slices.Concat(
 			[]step{{do: put, exchanges: identity.Exchanges}, {do: put, policies: c.guardFirst(missing)}},

@@ -146,7 +146,8 @@ func TestPlanCreateWithoutExchange(t *testing.T) {
 	t.Parallel()
 	wanted := topology.New()
 	wanted.Policies["own"], wanted.Bindings = atLeastOnce("^other$"), []topology.Binding{binding("dlx", "other")}
-	assertSteps(t, planCreate(change(topology.New(), wanted)), "put: policy own ^other$", "put: binding dlx -> other")
+	assertSteps(t, planCreate(change(topology.New(), wanted)),
+		"rehearse: binding dlx -> other", "put: policy own ^other$", "put: binding dlx -> other")
 }
 
 // If a policy covered the queue with another dead-letter exchange, dead letters can be pending.

@@ -168,6 +168,49 @@ func TestRecreationThatIsRefusedPutsBackTheOldObject(t *testing.T) {
 	requireAsItWasOrWanted(t, a, before)
 }
 
+// Who lacks a right learns of all that is missing before a policy leads messages to the new objects.
+func TestRehearsal(t *testing.T) {
+	t.Parallel()
+	b := brokertest.WithQueues(t, "work")
+	b.Call(t, http.MethodPut, b.Path("exchanges", "return"), map[string]any{"type": "direct", "durable": true}, nil)
+	written := false
+	endpoint := b.Behind(t, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
+		written = written || strings.Contains(r.URL.Path, "/policies/")
+		api.ServeHTTP(w, r)
+	})
+	admin := newApplier(t, b, b.Endpoint)
+	create := func(write, read string) error {
+		user, password := b.User(t, "policymaker", ".*", write, read)
+		c := Change{Vhost: b.Vhost, All: list(t, admin, b.Vhost), Live: topology.New(), Wanted: topology.New()}
+		c.Wanted.Policies["p"] = atLeastOnce("^work$")
+		c.Wanted.Queues["failed"] = topology.Queue{Type: topology.Quorum, Arguments: topology.Arguments{"x-dead-letter-exchange": ""}}
+		c.Wanted.Bindings = []topology.Binding{
+			{Source: "return", Destination: "work", RoutingKey: "a"}, {Source: "return", Destination: "failed", RoutingKey: "b"},
+		}
+		return withoutLag(applierAs(t, endpoint, user, password)).Create(t.Context(), c)
+	}
+	err := create("^$", "^$")
+	for _, missing := range []string{
+		`read on "failed" and write on "amq.default"`, `read on "return" and write on "work"`, `read on "return" and write on "failed"`,
+	} {
+		require.ErrorContains(t, err, missing)
+	}
+	err = create("^(work|amq.default)$", ".*")
+	require.ErrorContains(t, err, `read on "return" and write on "failed"`)
+	require.False(t, written)
+	now := list(t, admin, b.Vhost)
+	require.NotContains(t, now.Queues, "failed")
+	require.NoError(t, create(".*", ".*"))
+	require.True(t, written)
+	var keys []string
+	for _, binding := range list(t, admin, b.Vhost).Bindings {
+		if binding.Source != "" {
+			keys = append(keys, binding.RoutingKey)
+		}
+	}
+	require.ElementsMatch(t, []string{"a", "b"}, keys)
+}
+
 // A trial shows what the broker refuses before anything is deleted. The error names the object itself, and what the user lacks.
 func TestTrial(t *testing.T) {
 	t.Parallel()

@@ -74,6 +74,7 @@ var (
 		return e.deleteAll(ctx, s)
 	}}
 	removeIfEmpty    = &action{"delete if empty", (*execution).removeIfEmpty}
+	rehearse         = &action{"rehearse", (*execution).rehearse}
 	try              = &action{"try", (*execution).try}
 	replaceQueues    = &action{"replace", (*execution).replaceQueues}
 	replaceExchanges = &action{"replace", func(e *execution, ctx context.Context, s step) error {

@@ -66,10 +66,18 @@ func (a answer) remedy(reason string) string {
 		return ". " + setCredentials
 	case reason == "User not authorised to access virtual host":
 		return ". " + grantVhost
-	case reason == "Access refused.", strings.HasPrefix(reason, "ACCESS_REFUSED - "):
-		return ". " + lacking(a.method, a.path)
+	case reason == noAccess, strings.HasPrefix(reason, "ACCESS_REFUSED - "):
+		return ". " + lacking(a.path)
+	case lackedTags[reason] != "":
+		return ". The user needs the tag " + lackedTags[reason] + ": see rabbitmqctl set_user_tags, which replaces the present tags"
 	}
 	return ". " + grantAccess
+}
+
+// lackedTags are the tags that a user lacks, by the broker's reason (3.10.8 to 4.3.6).
+var lackedTags = map[string]string{
+	"Not management user": "management", "User not authorised to access object": "policymaker",
+	"Not monitor user": "monitoring", "Not administrator user": "administrator",
 }
 
 // failedRequest tells RabbitMQ's refusals from a proxy's. RabbitMQ usually gives a reason, but sends some 400, 401, 405

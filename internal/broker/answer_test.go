@@ -81,7 +81,7 @@ func TestRefusalsSayWhatIsMissing(t *testing.T) {
 	}{
 		"wrong password": {b.Username, "wrong", IsUnauthorized, "set username and password"},
 		"unknown user":   {"nobody of that name", "wrong", IsUnauthorized, "set username and password"},
-		"no tag":         {withoutTags, password, IsUnauthorized, "lacks a tag, or a permission"},
+		"no tag":         {withoutTags, password, IsUnauthorized, "The user needs the tag management: see rabbitmqctl set_user_tags"},
 		"no vhost":       {elsewhere, anotherPassword, hidden, wantHidden},
 		"no permission":  {mayNotConfigure, itsPassword, IsUnauthorized, `configure on "x" in the vhost`},
 	} {

@@ -51,6 +51,8 @@ type Client struct {
 	clusterTurn limiter
 	cluster     cluster
 
+	// answered is set when a request got an answer.
+	answered atomic.Bool
 	// pathsKept is set when paths are known to arrive unchanged.
 	pathsKept atomic.Bool
 }
@@ -236,6 +238,7 @@ func (c *Client) send(ctx context.Context, method, path string, body, into any) 
 	if err != nil {
 		return answer{}, fmt.Errorf("%s %s: %w", method, path, c.unreached(ctx, withoutURL(err)))
 	}
+	c.answered.Store(true)
 	defer func() { _ = response.Body.Close() }()
 	reader := bufio.NewReader(response.Body)
 	decoded := into != nil && response.StatusCode < http.StatusMultipleChoices

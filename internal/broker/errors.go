@@ -147,6 +147,7 @@ const (
 		"management.tcp.idle_timeout in rabbitmq.conf, 60000 ms by default: raise it. " + lessBusy
 	lessBusy    = "Try again when the node is less busy. Lists take less time if the vhost has fewer queues, or the node more processors"
 	writeHTTPS  = "this port uses TLS: begin the endpoint with https://"
+	closed      = "earlier requests got answers, so a proxy in between closes connections: have it keep them, or go past it. Otherwise "
 	maybeHTTPS  = "if this port uses TLS, as 15671 does, begin the endpoint with https://; otherwise "
 	writeHTTP   = "this port does not use TLS: begin the endpoint with http://, or name the port that uses TLS, such as 15671"
 	notAMQP     = "this is the AMQP port: name the port of the management API in the endpoint, such as 15672, or 15671 with TLS"
@@ -190,6 +191,9 @@ func (c *Client) unreached(ctx context.Context, err error) *unreachedError {
 		remedy = writeHTTP
 	case plain && (errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
 		remedy = maybeHTTPS + lookAtNetwork
+		if c.answered.Load() {
+			remedy = closed + lookAtNetwork
+		}
 	}
 	return &unreachedError{err, remedy, false}
 }
@@ -229,35 +233,30 @@ const grantAccess = "The user is known, but lacks a tag, or a permission in the 
 const grantVhost = "The user has no permissions in the vhost: see rabbitmqctl set_permissions"
 
 // lacking names the permission that a known user lacks for a request.
-func lacking(method, path string) string {
+func lacking(path string) string {
 	parts := pathParts(path)
 	switch {
-	case len(parts) < 2:
-		return grantAccess
-	case method == http.MethodGet:
-		return fmt.Sprintf("The user needs the tag management, and any permission in the vhost %q, to see what is in it", parts[1])
-	case parts[0] == "policies":
-		return fmt.Sprintf("The user needs the tag policymaker, and any permission in the vhost %q", parts[1])
 	case parts[0] == "bindings" && len(parts) >= 6:
-		return fmt.Sprintf("The user needs the permission read on %q and write on %q in the vhost %q; %s",
-			parts[3], parts[5], parts[1], setPermissions)
+		return needs(fmt.Sprintf("read on %q and write on %q", parts[3], parts[5]), parts[1])
 	case len(parts) < 3:
 		return grantAccess
 	case parts[len(parts)-1] == "contents", parts[len(parts)-1] == "get":
-		return fmt.Sprintf("The user needs the permission read on %q in the vhost %q; %s", parts[2], parts[1], setPermissions)
-	case parts[0] == "queues" && method == http.MethodPut:
-		return fmt.Sprintf("The user needs the permission configure on %q in the vhost %q. If the queue names a dead-letter exchange, "+
-			"the user also needs read on the queue and write on that exchange; %s", parts[2], parts[1], setPermissions)
-	case parts[0] == "exchanges" && method == http.MethodPut:
-		return fmt.Sprintf("The user needs the permission configure on %q in the vhost %q. If the exchange names an alternate exchange, "+
-			"the user also needs read on the exchange and write on that one; %s", parts[2], parts[1], setPermissions)
+		return needs(fmt.Sprintf("read on %q", parts[2]), parts[1])
 	default:
-		return fmt.Sprintf("The user needs the permission configure on %q in the vhost %q; %s", parts[2], parts[1], setPermissions)
+		return needs(fmt.Sprintf("configure on %q", parts[2]), parts[1])
 	}
+}
+
+// needs names rights that a user lacks in a vhost.
+func needs(rights, vhost string) string {
+	return fmt.Sprintf("The user needs the permission %s in the vhost %q; %s", rights, vhost, setPermissions)
 }
 
 const setPermissions = "rabbitmqctl set_permissions replaces all three patterns of a user, " +
 	"so repeat the present ones (rabbitmqctl list_user_permissions)"
+
+// noAccess is the broker's reason if a permission is missing.
+const noAccess = "Access refused."
 
 // pathParts splits a path below /api into its names.
 func pathParts(path string) []string {

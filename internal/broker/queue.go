@@ -67,7 +67,7 @@ func (c *Client) PutQueue(ctx context.Context, vhost, name string, queue topolog
 		values[queueTypeArgument] = queue.Type
 	}
 	body := map[string]any{"durable": !queue.Transient, "auto_delete": queue.AutoDelete, "arguments": values}
-	return c.put(ctx, path("queues", vhost, name), body)
+	return c.declare(ctx, vhost, "queues", name, body, values, "x-dead-letter-exchange")
 }
 
 // DeleteQueue deletes a queue that is proved empty. Classic queues check that again, and quorum queues cannot in any

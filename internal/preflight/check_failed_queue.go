@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -104,16 +105,19 @@ func (q liveWorkQueue) checkParkedIn(f *Findings) {
 }
 
 // checkFailedQueuesExist finds newly declared failed queues that already exist with other properties.
-func checkFailedQueuesExist(f *Findings, at Path, p, before pipeline.Pipeline, wanted, live map[string]topology.Queue) {
-	had := before.DeclaredFailedQueues()
-	const ifMeant = "\n\nIf you mean these queues, write declare = false in failed_queue: they keep their owner. Otherwise choose other names."
+func checkFailedQueuesExist(f *Findings, at Path, p, before pipeline.Pipeline, wanted map[string]topology.Queue, vhost topology.Topology) {
+	had, pipelines := before.DeclaredFailedQueues(), pipeline.Pipelines(vhost)
+	const ifMeant = "\n\nIf you mean these queues, write declare = false in failed_queue: then they stay. Otherwise choose other names."
 	all := Finding{
 		problem(at, "Failed queues exist already", "These failed queues would be created, but exist already:"),
 		InTheWay, ifMeant + "\n\nApply fails unless they are deleted first.", ifMeant + nothingChanged,
 	}
 	for _, name := range p.DeclaredFailedQueues() {
-		is, exists := live[name]
+		is, exists := vhost.Queues[name]
 		if _, stays := slices.BinarySearch(had, name); exists && !stays && !wanted[name].Equal(is) {
+			if by, _ := is.Arguments[pipeline.DeclaredByArgument].(string); by != "" && !slices.Contains(pipelines, by) {
+				name += fmt.Sprintf(", left by the pipeline %q, which no longer exists", by)
+			}
 			f.list(all, "- "+name)
 		}
 	}

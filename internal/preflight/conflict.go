@@ -21,11 +21,11 @@ func CheckLive(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vho
 	all := newLiveVhost(p.Names(), vhost)
 	checkRelease(&f, p, vhost)
 	checkMissing(&f, p, vhost.Topology)
-	checkDeclared(&f, p, before, vhost.Topology)
+	checkDeclared(&f, p, before, all)
 	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
 		newLiveWorkQueue(p, before, name, all).check(&f)
 	}
-	checkFailedQueuesExist(&f, Path{"work_queues"}, p, before, p.Expand().Queues, vhost.Queues)
+	checkFailedQueuesExist(&f, Path{"work_queues"}, p, before, p.Expand().Queues, vhost.Topology)
 	own := ownerOf(p, all)
 	checkOwnQueues(&f, own, vhost)
 	checkCoveredQueues(&f, own, vhost)
@@ -62,7 +62,7 @@ func CheckLiveAttachment(a pipeline.Attachment, prior *pipeline.Attachment, vhos
 	}
 	q.check(&f)
 	wanted := a.Expand()
-	checkFailedQueuesExist(&f, q.at(), p, before, wanted.Queues, vhost.Queues)
+	checkFailedQueuesExist(&f, q.at(), p, before, wanted.Queues, vhost.Topology)
 	if prior == nil {
 		objects := appendCommon(nil, "policy", wanted.Policies, vhost.Policies)
 		if slices.Contains(all.attached, a.Queue) {
@@ -161,11 +161,11 @@ func checkMissing(f *Findings, p pipeline.Pipeline, vhost topology.Topology) {
 // checkDeclared finds newly declared work queues that already exist. It accepts a queue that this pipeline created with
 // the same arguments, including the mark. An interrupted creation leaves such queues without a return binding, so an
 // import would not find them.
-func checkDeclared(f *Findings, p, before pipeline.Pipeline, vhost topology.Topology) {
+func checkDeclared(f *Findings, p, before pipeline.Pipeline, vhost liveVhost) {
 	wanted := p.Expand().Queues
 	declared := Finding{
 		problem(Path{"work_queues"}, "Work queues exist already", "With declare = true, the pipeline creates and owns a work queue, "+
-			"but these exist already. Leave declare out, so that the pipeline attaches the queue as it is, with its messages.\n"),
+			"but these exist already. Leave declare out, so that the pipeline attaches the queue as it is, with its messages:\n"),
 		InTheWay, "\n\nApply fails with declare = true.", nothingChanged,
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
@@ -175,6 +175,15 @@ func checkDeclared(f *Findings, p, before pipeline.Pipeline, vhost topology.Topo
 		if exists && isNew && !wanted[name].Equal(live) {
 			w.Declare, w.Arguments = false, nil
 			f.list(declared, writeWorkQueue(name, withType(w, live.Type)))
+			attached, asItIs := newLiveWorkQueue(p, before, name, vhost), Findings{}
+			attached.WorkQueue, attached.live = withType(w, live.Type), live
+			if attached.checkKind(&asItIs) {
+				attached.checkOwnArguments(&asItIs)
+			}
+			for _, found := range asItIs {
+				found.Cause, found.OnlyPlan = InTheWay, "\n\nThis prevents that the pipeline attaches the queue as it is."
+				*f = append(*f, found)
+			}
 		}
 	}
 }
@@ -193,7 +202,7 @@ func checkDefinition(f *Findings, err error, exists bool) {
 	switch {
 	case release.IsNewer(err):
 		f.refuse(Path{"name"}, NewerDefinition,
-			ManagedByNewer+" This release would drop the settings that it does not know, so nothing was changed.", err)
+			ManagedByNewer+" This release would drop the settings that it does not know, so nothing of this resource was changed.", err)
 	case err != nil && exists:
 		f.warn(Path{"name"}, "Damaged definition", "The definition on the broker differs from the applied one: %s. "+
 			"Apply restores it from the configuration, and deletes nothing else.", err)

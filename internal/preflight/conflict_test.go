@@ -553,3 +553,40 @@ func TestPriorityOverWhoTakesOver(t *testing.T) {
 		expectSaid(t, "refused", CheckLive(next, &prior, vhost).Of(Wrong), refused)
 	}
 }
+
+// What would prevent the attachment of a queue that is there already is said with the advice to attach it.
+func TestQueueInTheWayCannotBeAttached(t *testing.T) {
+	t.Parallel()
+	declared := one(pipeline.WorkQueue{Type: topology.Quorum, Declare: true})
+	vhost := with(topology.Queue{Type: topology.Quorum, Arguments: topology.Arguments{
+		"x-dead-letter-exchange": "elsewhere", "x-dead-letter-routing-key": "k",
+	}}, nil)
+	found := CheckLive(declared, nil, vhost).Of(InTheWay)
+	expectSaid(t, "in the way", found, `"work" = {}`)
+	expectSaid(t, "in the way", found, `x-dead-letter-exchange = "elsewhere"`)
+	expectSaid(t, "in the way", found, `x-dead-letter-routing-key = "k"`)
+	vhost.Queues["work"] = topology.Queue{Type: "stream"}
+	expectSaid(t, "in the way", CheckLive(declared, nil, vhost).Of(InTheWay), "Streams cannot be retried")
+	vhost.Queues["work"] = topology.Queue{Type: topology.Quorum}
+	require.Len(t, CheckLive(declared, nil, vhost).Of(InTheWay, Wrong), 1)
+}
+
+// A failed queue names the pipeline that has left it, unless that is still there.
+func TestFailedQueueThatAPipelineHasLeft(t *testing.T) {
+	t.Parallel()
+	p := one(pipeline.WorkQueue{Type: topology.Quorum, FailedQueue: "failed"})
+	vhost := with(topology.Queue{Type: topology.Quorum}, nil)
+	vhost.Queues["failed"] = topology.Queue{Type: topology.Quorum, Arguments: topology.Arguments{pipeline.DeclaredByArgument: "bills"}}
+	const gone = `failed, left by the pipeline "bills", which no longer exists`
+	expectSaid(t, "left", CheckLive(p, nil, vhost).Of(InTheWay), gone)
+	vhost.Bindings = []topology.Binding{{Source: "bills.failed", Destination: "bills.failed", Arguments: topology.Arguments{pipeline.DefinitionArgument: "{}"}}}
+	require.Equal(t, []string{"failed"}, CheckLive(p, nil, vhost).listed(failedQueuesExist))
+}
+
+// A bullet has the same literal as the line to copy.
+func TestLostKeysAreLiterals(t *testing.T) {
+	t.Parallel()
+	found := CheckLive(one(pipeline.WorkQueue{Type: topology.Quorum}), nil,
+		with(topology.Queue{Type: topology.Quorum}, everything(topology.Arguments{"max-length": int64(50000)})))
+	expectSaid(t, "bullet", found, "max-length = 50000\n")
+}

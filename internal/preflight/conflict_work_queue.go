@@ -253,7 +253,7 @@ func withType(w pipeline.WorkQueue, queueType string) pipeline.WorkQueue {
 func assignments(arguments topology.Arguments) []string {
 	var lines []string
 	for _, key := range slices.Sorted(maps.Keys(arguments)) {
-		lines = append(lines, fmt.Sprintf("%s = %q", key, topology.ValueText(arguments[key])))
+		lines = append(lines, key+" = "+literal(arguments[key]))
 	}
 	return lines
 }

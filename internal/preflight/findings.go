@@ -57,7 +57,7 @@ var endings = map[Cause]string{
 }
 
 const (
-	nothingChanged = "\n\nNothing was changed."
+	nothingChanged = "\n\nNothing of this resource was changed."
 
 	// IfMoved is the advice for a plan of a resource that only seems new.
 	IfMoved = "If only the resource's address or for_each key changed, write a moved block before the apply. "
@@ -111,7 +111,7 @@ func (f *Findings) exist(at Path, objects []string, notImportable error) {
 		problem(at, "Objects exist already", "These objects would be created, but they are on the broker already:\n%s", Bullets(objects)),
 		InTheWay,
 		"\n\nIf nothing deletes them first, as a replacement does, apply fails. " + plan,
-		"\n\nThis resource changed nothing. " + apply,
+		nothingChanged + " " + apply,
 	})
 }
 

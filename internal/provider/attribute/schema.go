@@ -2,7 +2,9 @@ package attribute
 
 import (
 	"context"
+	"fmt"
 	"regexp"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
@@ -52,7 +54,12 @@ func ComputedString(description string) schema.StringAttribute {
 
 // OneOf accepts only these values.
 func OneOf(values ...string) []validator.String {
-	return []validator.String{stringvalidator.OneOf(values...)}
+	return []validator.String{Explained{stringvalidator.OneOf(values...), fmt.Sprintf("write one of these: %q.", values)}}
+}
+
+// NotEmpty refuses an empty text.
+func NotEmpty(remedy string) []validator.String {
+	return []validator.String{Explained{stringvalidator.LengthAtLeast(1), remedy}}
 }
 
 // TextOneOf describes a text that is one of several, with a default.
@@ -126,7 +133,8 @@ func Timeouts(ctx context.Context, options timeouts.Opts) schema.Attribute {
 	nested.MarkdownDescription = "How long operations wait, as Go durations such as `10m`. Default: no wait."
 	for name, element := range nested.Attributes {
 		if text, is := element.(schema.StringAttribute); is {
-			text.Validators = append(text.Validators, stringvalidator.RegexMatches(notNegative, "must not be negative"))
+			all := stringvalidator.All(append(text.Validators, stringvalidator.RegexMatches(notNegative, ""))...)
+			text.Validators = []validator.String{Explained{all, `write a duration of 0 or more, such as "10m" or "1h30m".`}}
 			nested.Attributes[name] = text
 		}
 	}
@@ -142,16 +150,19 @@ func Block(description string, attributes map[string]schema.Attribute, inPlaceOf
 	return schema.ListNestedBlock{
 		MarkdownDescription: description,
 		NestedObject:        schema.NestedBlockObject{Attributes: attributes},
-		Validators:          []validator.List{listvalidator.SizeAtMost(1), listvalidator.ConflictsWith(others...)},
+		Validators: []validator.List{Explained{listvalidator.All(listvalidator.SizeAtMost(1), listvalidator.ConflictsWith(others...)),
+			fmt.Sprintf("write this block once, or in its place these attributes: %s.", strings.Join(inPlaceOf, ", "))}},
 	}
 }
+
+const once = "write this block once."
 
 // RequiredBlock describes a block that must be there once.
 func RequiredBlock(description string, attributes map[string]schema.Attribute) schema.Block {
 	return schema.ListNestedBlock{
 		MarkdownDescription: description,
 		NestedObject:        schema.NestedBlockObject{Attributes: attributes},
-		Validators:          []validator.List{listvalidator.IsRequired(), listvalidator.SizeBetween(1, 1)},
+		Validators:          []validator.List{Explained{listvalidator.All(listvalidator.IsRequired(), listvalidator.SizeBetween(1, 1)), once}},
 	}
 }
 

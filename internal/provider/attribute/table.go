@@ -15,9 +15,9 @@ import (
 )
 
 // Table describes an attribute that has a value of any type for each key. Arguments that the function reads equal are the same to a broker.
-func Table(description string, read func(types.Dynamic) topology.Arguments, also ...validator.Dynamic) schema.Attribute {
+func Table(description string, read func(types.Dynamic) topology.Arguments) schema.Attribute {
 	return schema.DynamicAttribute{
-		Optional: true, MarkdownDescription: description, Validators: append(also, isTable{}),
+		Optional: true, MarkdownDescription: description, Validators: []validator.Dynamic{isTable{}},
 		PlanModifiers: []planmodifier.Dynamic{keepsForm{read}},
 	}
 }

@@ -1,10 +1,8 @@
 package attribute
 
 import (
-	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -64,7 +62,7 @@ func FailedQueueAttribute(queueType string) schema.Attribute {
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{
 				Required:            true,
-				Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
+				Validators:          NotEmpty("the name is empty. Write one, or remove failed_queue."),
 				MarkdownDescription: "Name of the queue.",
 			},
 			"declare": Flag(true, "Whether this resource creates and owns the queue, "+queueType+". "+

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
-	"github.com/hashicorp/terraform-plugin-framework-validators/dynamicvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -42,6 +41,10 @@ var Resource = plain.Define(plain.ResourceType[topology.Binding]{
 		Schema:          bindingSchema,
 	},
 	Equal: topology.Binding.Equal,
+	Refusals: []plain.Refusal{
+		plain.Refused("destination", `^no queue`, "If this configuration creates it, refer to it, as in destination = rabbitmq_queue.NAME.name."),
+		plain.Refused("source", `^no exchange`, "If this configuration creates it, refer to it, as in source = rabbitmq_exchange.NAME.name."),
+	},
 	Owned: func(_ []string, b topology.Binding, all topology.Vhost) preflight.Findings {
 		return preflight.CheckBinding(b, all)
 	},
@@ -225,8 +228,7 @@ func bindingSchema(context.Context) schema.Schema {
 				"queue", toExchange),
 			"routing_key": attribute.TextOr("",
 				"Routing key. Default: the empty text. A change makes the new binding first, and then deletes the old one."),
-			"arguments": attribute.Table("Arguments, such as `{ x-match = \"all\", type = \"order\" }`.", attribute.UntypedArguments,
-				dynamicvalidator.ConflictsWith(path.MatchRoot("arguments_json"))),
+			"arguments":      attribute.Table("Arguments, such as `{ x-match = \"all\", type = \"order\" }`.", attribute.UntypedArguments),
 			"arguments_json": attribute.JSON("Arguments as JSON."),
 			"properties_key": attribute.ComputedString("The broker's identifier of the routing key and arguments."),
 			"id": attribute.ComputedString(
@@ -256,6 +258,9 @@ func (m model) Identity() []types.String {
 
 func (m model) Validate(context.Context) diag.Diagnostics {
 	_, diags := attribute.ParseObject(m.ArgumentsJSON, path.Root("arguments_json"))
+	if attribute.Known(m.ArgumentsJSON) && attribute.Known(m.Arguments) {
+		diags.AddAttributeError(path.Root("arguments"), "Arguments are set twice", "Keep one of arguments and arguments_json.")
+	}
 	if strings.Contains(m.RoutingKey.ValueString(), "~") && len(m.Object().Arguments) > 0 {
 		diags.Append(unlistable())
 	}

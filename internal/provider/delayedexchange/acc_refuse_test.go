@@ -24,7 +24,7 @@ func TestAcc_BadInputs(t *testing.T) {
 		config, says string
 	}{
 		{exchangeHCL(b, "a/b", `max_delay = "1s"`), "Reserved character in the delayed exchange's name.*name = "},
-		{`resource "rabbitmq_delayed_exchange" "e" {` + "\n" + `name = "a"` + "\n" + `vhost = ""` + "\n" + `max_delay = "1s"` + "\n}\n", "vhost = .*must be at least 1"},
+		{`resource "rabbitmq_delayed_exchange" "e" {` + "\n" + `name = "a"` + "\n" + `vhost = ""` + "\n" + `max_delay = "1s"` + "\n}\n", "vhost = .*vhost: the name is empty"},
 		{exchangeHCL(b, "amq.a", `max_delay = "1s"`), "Reserved delayed exchange name"},
 		{`resource "rabbitmq_delayed_exchange" "e" {` + "\n" + `name = ""` + "\n" + `max_delay = "1s"` + "\n}\n", "Empty delayed exchange name"},
 		{`resource "rabbitmq_delayed_exchange" "e" {` + "\n" + `name = "a\nb"` + "\n" + `max_delay = "1s"` + "\n}\n", "Line break in the delayed exchange's name"},
@@ -38,10 +38,10 @@ func TestAcc_BadInputs(t *testing.T) {
 		{exchangeHCL(b, "events", `max_delay = "87600h"`, `precision = "70000h"`), "Precision out of range.*precision = "},
 		{exchangeHCL(b, "events", `max_delay = "1s"`, `precision = "2s"`), "longer than max_delay"},
 		{exchangeHCL(b, "events", `max_delay = "1s"`, `precision = "1.5ms"`), "finer than a millisecond"},
-		{exchangeHCL(b, "events", `max_delay = "1s"`, `type = "x-delayed-message"`), "type = .*must be one of: \\[\"topic\" \"direct\" \"fanout\" \"headers\"\\]"},
-		{exchangeHCL(b, "events", `max_delay = "1s"`, `type = "random"`), "type = .*must be one of"},
+		{exchangeHCL(b, "events", `max_delay = "1s"`, `type = "x-delayed-message"`), "type = .*write one of these: \\[\"topic\" \"direct\" \"fanout\" \"headers\"\\]"},
+		{exchangeHCL(b, "events", `max_delay = "1s"`, `type = "random"`), "type = .*write one of these"},
 		{exchangeHCL(b, "events", `max_delay = "1s"`, `policy_priority = 0`), "must be at least 1"},
-		{exchangeHCL(b, "events", `max_delay = "1s"`, `timeouts = { delete = "-1s" }`), "must not be negative"},
+		{exchangeHCL(b, "events", `max_delay = "1s"`, `timeouts = { delete = "-1s" }`), "timeouts.delete: write a duration of 0 or more"},
 	} {
 		steps = append(steps, resource.TestStep{Config: c.config, PlanOnly: true, ExpectError: says(c.says)})
 	}
@@ -203,7 +203,7 @@ func TestAcc_BoundDelayedExchangeStays(t *testing.T) {
 			PreConfig: func() { bind(t, b, "events.deliver", "work", "mail.#", nil) },
 			Config:    direct, ExpectError: says(`Bindings would mean something else.*events.deliver -> work \[mail.#\]`),
 		},
-		resource.TestStep{Config: config, Destroy: true, ExpectError: says(`Queues are bound to the delayed exchange.*events.deliver -> work \[mail.#\].*Nothing was deleted`)},
+		resource.TestStep{Config: config, Destroy: true, ExpectError: says(`Queues are bound to the delayed exchange.*events.deliver -> work \[mail.#\].*The delayed exchange was not deleted`)},
 		resource.TestStep{Config: config, ConfigPlanChecks: empty},
 		resource.TestStep{
 			PreConfig: func() { b.Unbind(t, "events.deliver", "q", "work") },

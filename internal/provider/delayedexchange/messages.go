@@ -47,8 +47,8 @@ func bound(n delayed.Names, bindings []topology.Binding) *owner.InUse {
 		Planned: fmt.Sprintf("If these bindings from %q, which routes due messages, are still there, the destroy fails, even with "+
 			"force_destroy:\n%s\n\nRemove them first, unless the same apply does.", n.DeliverExchange(), listed),
 		Applied: fmt.Sprintf("Others are bound to %q, which routes due messages:\n%s\n\n"+
-			"Nothing was deleted. Remove these bindings first.", n.DeliverExchange(), listed),
-		Waited: fmt.Sprintf("others were bound to %q while the destroy waited: %s. Nothing was deleted",
+			"The delayed exchange was not deleted. Remove these bindings first.", n.DeliverExchange(), listed),
+		Waited: fmt.Sprintf("others were bound to %q while the destroy waited: %s. The delayed exchange was not deleted",
 			n.DeliverExchange(), strings.Join(destinations, ", ")),
 	}
 }

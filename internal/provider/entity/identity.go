@@ -6,16 +6,15 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringdefault"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 )
@@ -31,7 +30,7 @@ func Vhost(kind string) schema.Attribute {
 	return schema.StringAttribute{
 		Optional: true, Computed: true,
 		Default:             stringdefault.StaticString(defaultVhost),
-		Validators:          []validator.String{stringvalidator.LengthAtLeast(1)},
+		Validators:          attribute.NotEmpty("the name is empty. Write the name of a virtual host, or leave it out for \"/\"."),
 		MarkdownDescription: "Virtual host. Default: `/`. Changing it replaces the " + kind + ".",
 	}
 }

@@ -25,7 +25,8 @@ func unexpectedProviderData(data any) diag.Diagnostic {
 
 func notConnected() diag.Diagnostic {
 	return diag.NewErrorDiagnostic("The provider is not configured",
-		"Its endpoint or credentials are still unknown at apply, so nothing was changed.")
+		"Its endpoint or credentials are still unknown at apply, so nothing of this resource was changed. "+
+			"Create what they come from first, with terraform apply -target.")
 }
 
 func notConnectedForData() diag.Diagnostic {
@@ -48,7 +49,7 @@ func unreached(_ broker.User, err error) (diags diag.Diagnostics) {
 			err.Error()+".\n\nThe user also needs one of the tags management, policymaker, monitoring or administrator.")
 	case product.IsOtherError(err):
 		diags.AddError("The broker is not RabbitMQ",
-			"The provider block, or RABBITMQ_ENDPOINT, names another broker. Nothing was changed: "+err.Error()+".")
+			"The provider block, or RABBITMQ_ENDPOINT, names another broker. Set it to RabbitMQ's management API: "+err.Error()+".")
 	case broker.IsProxys(err):
 		diags.AddError("The proxy does not lead to RabbitMQ", err.Error()+".")
 	default:
@@ -79,7 +80,8 @@ func missingVhost(vhost string) string {
 }
 
 // refersToVhost is the consequence if nothing was created in a vhost.
-const refersToVhost = " Nothing was changed. If this configuration creates the vhost, refer to it, as in vhost = rabbitmq_vhost.NAME.name."
+const refersToVhost = " Nothing of this resource was changed. " +
+	"If this configuration creates the vhost, refer to it, as in vhost = rabbitmq_vhost.NAME.name."
 
 // vhostNotThere is the error if the vhost does not exist. The text consequence follows.
 func vhostNotThere(vhost, consequence string) diag.Diagnostic {
@@ -104,7 +106,7 @@ func vhostNotAccessible(vhost string) diag.Diagnostic {
 }
 
 // SoNothingChanged ends the error of a change whose vhost could not be listed.
-const SoNothingChanged = ", so nothing was changed"
+const SoNothingChanged = ", so nothing of this resource was changed"
 
 // CannotList is the error if the vhost could not be listed. The text consequence follows.
 func CannotList(vhost, consequence string, err error) diag.Diagnostic {

@@ -76,7 +76,7 @@ func queuesBound(bound *apply.BoundError) diag.Diagnostic {
 }
 
 func stillBound(bound *apply.BoundError) diag.Diagnostic {
-	return diag.NewErrorDiagnostic("Exchanges or queues are bound by others", "Nothing was changed.\n\n"+bound.Error())
+	return diag.NewErrorDiagnostic("Exchanges or queues are bound by others", "Nothing of this resource was changed.\n\n"+bound.Error())
 }
 
 // notEmpty names the queues that prevent a change, and a remedy for each.
@@ -171,7 +171,7 @@ func Unreadable(kind configured.Kind, definition error, garbled []topology.Bindi
 	default:
 		return nil
 	}
-	return &InUse{Summary: summary, Planned: why, Applied: why + "\n\nNothing was deleted.", Waited: why}
+	return &InUse{Summary: summary, Planned: why, Applied: why + "\n\nNothing of this resource was deleted.", Waited: why}
 }
 
 // Leftovers of a failure.

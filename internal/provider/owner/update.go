@@ -58,7 +58,7 @@ func (o owned[M, S, P]) update(ctx context.Context, vhost string, next S, prior 
 	case errors.As(err, &bound) && o.asBefore(ctx, prior, next, change):
 		diags.Append(stillBound(bound))
 	case !broker.IsUnanswered(err) && o.asBefore(ctx, prior, next, change):
-		diags.Append(o.Cannot("update", "Nothing was changed.\n\n"+err.Error()))
+		diags.Append(o.Cannot("update", "Nothing of this resource was changed.\n\n"+err.Error()))
 	default:
 		diags.Append(o.Cannot("update",
 			"The change was begun but not finished. The next plan shows what is left to do.\n\n"+err.Error()))

@@ -8,11 +8,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
@@ -50,7 +48,6 @@ func topicSchema(context.Context) schema.Schema {
 		Blocks: map[string]schema.Block{
 			"permissions": schema.SetNestedBlock{
 				MarkdownDescription: "The permissions at one topic exchange.",
-				Validators:          []validator.Set{setvalidator.IsRequired(), setvalidator.SizeAtLeast(1)},
 				NestedObject: schema.NestedBlockObject{Attributes: map[string]schema.Attribute{
 					"exchange": attribute.Text("Name of the exchange."),
 					"write":    attribute.Text("Regular expression for the routing keys that the user can publish with."),
@@ -77,6 +74,10 @@ type atExchange struct {
 func (m topicModel) Validate(ctx context.Context) diag.Diagnostics {
 	var blocks []atExchange
 	_ = m.Permissions.ElementsAs(ctx, &blocks, false)
+	if !m.Permissions.IsUnknown() && len(m.Permissions.Elements()) == 0 {
+		return diag.Diagnostics{diag.NewAttributeErrorDiagnostic(path.Root("permissions"), "Missing permissions",
+			"Write a block permissions for each topic exchange. For a user without topic permissions, remove the resource.")}
+	}
 	seen := map[string]bool{}
 	for _, b := range blocks {
 		if name := b.Exchange.ValueString(); seen[name] {

@@ -56,6 +56,15 @@ func Refused(attribute, answer, remedy string) Refusal {
 	return Refusal{attribute, remedy, regexp.MustCompile(answer)}
 }
 
+// common are the refusals of objects of any kind.
+var common = []Refusal{
+	Refused("vhost", `^(vhost_not_found|Not Found)$`, "If this configuration creates the vhost, refer to it, as in "+
+		"vhost = rabbitmq_vhost.NAME.name. If the vhost exists, give the provider's user permissions in it."),
+	Refused("user", `^vhost_or_user_not_found`, "If this configuration creates the user or the vhost, refer to it, as in "+
+		"user = rabbitmq_user.NAME.name or vhost = rabbitmq_vhost.NAME.name."),
+	Refused("permissions", `invalid_regexp`, "Correct the regular expressions in configure, write and read."),
+}
+
 // RefusedArgument is the refusal of an argument's value, or of an argument that the type of a queue does not have.
 func RefusedArgument() Refusal {
 	return Refused("arguments", `^invalid (?:type '.*' for )?arg '([^']*)'`, "Correct $1 in arguments, or remove it.")

@@ -343,8 +343,8 @@ func (r Resource[M, O, P]) ID(m M) []string {
 func (r Resource[M, O, P]) Failed(action string, m M, err error) diag.Diagnostics {
 	detail := r.Describe(m.Identity()) + ": " + err.Error() + "."
 	if answer, is := errors.AsType[*broker.Error](err); is {
-		for _, refusal := range r.Refusals {
-			if found := refusal.answer.FindStringSubmatchIndex(answer.Reason); found != nil {
+		for _, refusal := range slices.Concat(r.Refusals, common) {
+			if found := refusal.answer.FindStringSubmatchIndex(answer.Reason); found != nil && action != "delete" {
 				remedy := refusal.answer.ExpandString(nil, refusal.remedy, answer.Reason, found)
 				return diag.Diagnostics{diag.WithPath(path.Root(refusal.attribute), r.Cannot(action, detail+"\n\n"+string(remedy)))}
 			}
@@ -356,8 +356,9 @@ func (r Resource[M, O, P]) Failed(action string, m M, err error) diag.Diagnostic
 // Exists is the error if the object to create is there already.
 func (r Resource[M, O, P]) Exists(m M) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(r.LastPath(), r.Title()+" exists already", fmt.Sprintf(
-		"%s is on the broker already, and was not changed. To manage it here, import it: %s. If it had another address in this state, "+
-			"write a moved block instead. Otherwise choose another name.", r.Describe(m.Identity()), r.Importing(m)))
+		"%s is on the broker already, and was not changed. If another resource of this configuration makes it, too, remove one of the two. "+
+			"Otherwise import it, to manage it here: %s. If it had another address in this state, write a moved block instead. "+
+			"Or choose another name.", r.Describe(m.Identity()), r.Importing(m)))
 }
 
 // Importing is the command that imports the object.

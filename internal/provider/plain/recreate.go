@@ -188,7 +188,7 @@ func (r Recreated[M, O, P]) KeepUnrestored(m M, vhost topology.Vhost) diag.Diagn
 		return nil
 	}
 	return diag.Diagnostics{diag.NewErrorDiagnostic("Bindings are missing", fmt.Sprintf(
-		"%s was re-created by an apply that was killed. These bindings are still missing:\n%s\n\nNothing was deleted. Apply with the "+
+		"%s was re-created by an apply that was killed. These bindings are still missing:\n%s\n\nIt was not deleted. Apply with the "+
 			"resource in the configuration, which restores them. Then delete the bindings first.",
 		r.Describe(m.Identity()), preflight.BulletsOf(unrestored)))}
 }

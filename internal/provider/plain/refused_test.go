@@ -259,7 +259,7 @@ func TestAcc_RefusedByValidation(t *testing.T) {
 		`whose name is ""`:              core("rabbitmq_user", map[string]any{"name": ""}),
 		`whose name is ".."`:            core("rabbitmq_queue", map[string]any{"name": ".."}),
 		`whose vhost is "."`:            core("rabbitmq_shovel", map[string]any{"name": "a", "vhost": ".", "info": []any{map[string]any{}}}),
-		"must not contain a comma":      core("rabbitmq_user", map[string]any{"name": "a", "tags": []any{"a,administrator"}}),
+		"or have a comma":               core("rabbitmq_user", map[string]any{"name": "a", "tags": []any{"a,administrator"}}),
 		"Write a value for each key":    core("rabbitmq_queue", map[string]any{"name": "a", "arguments": "x-max-length=10"}),
 		"leave out jsonencode":          core("rabbitmq_policy", map[string]any{"name": "a", "pattern": "", "definition": `{"max-length":10}`}),
 		"of 0 or more for x-max-length": core("rabbitmq_queue", map[string]any{"name": "a", "arguments": map[string]any{"x-max-length": -1}}),

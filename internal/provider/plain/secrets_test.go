@@ -251,7 +251,7 @@ func TestAcc_BadPasswords(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
 	for attribute, value := range map[string]string{"password": "", "password_wo": "", "password_hash": secret} {
-		want := "length must be at least 1"
+		want := "RabbitMQ refuses to log in with an empty password"
 		if value != "" {
 			want = "rabbitmqctl hash_password"
 		}

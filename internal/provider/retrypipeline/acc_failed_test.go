@@ -35,7 +35,7 @@ func TestAcc_FailedUpdateIsFinishedByTheNextOne(t *testing.T) {
 		resource.TestStep{Config: withUser + before},
 		resource.TestStep{
 			Config:      withUser + after,
-			ExpectError: regexp.MustCompile(`(?s)(begun but not finished|Nothing was changed).*orders\.retry\.2m`),
+			ExpectError: regexp.MustCompile(`(?s)(begun but not finished|Nothing of this resource was changed).*orders\.retry\.2m`),
 		},
 		resource.TestStep{
 			Config:           after,

@@ -134,7 +134,7 @@ func TestAcc_PlansNameTheBindingsOfOthersThatGo(t *testing.T) {
 	mentions(t, going, "from an exchange")
 	tf.refuses(t, []string{"-destroy"}, "amq.topic -> work ['to a declared queue']", "set declare = false", "Or remove these bindings first")
 	tf.configure(t, pipelineHCL(tf.Broker, `delays = ["5s"]`))
-	tf.refuses(t, nil, "Nothing was changed", "amq.topic -> work ['to a declared queue']")
+	tf.refuses(t, nil, "Nothing of this resource was changed", "amq.topic -> work ['to a declared queue']")
 }
 
 // If the binding is a separate resource, Terraform destroys it first. The plan warns, and one run destroys both.

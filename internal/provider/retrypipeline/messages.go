@@ -131,11 +131,11 @@ func queuesAttached(p pipeline.Pipeline, queues []string) *owner.InUse {
 		Planned: "The destroy fails unless the rabbitmq_retry_attachment of each of these queues is destroyed first:\n" + listed,
 		Applied: fmt.Sprintf(
 			"A rabbitmq_retry_attachment attaches each of these queues:\n%s\n\n"+
-				"Nothing was deleted, since their rejected messages would be lost. "+
+				"The pipeline was not deleted, since their rejected messages would be lost. "+
 				"Destroy the attachments first. "+
 				"If no state has an attachment, delete what is left of it: the policy retry/%s/attachment/QUEUE, "+
 				"or a binding from %s with the argument %s.",
 			listed, p.Name, p.Names().ReturnExchange(), pipeline.AttachmentArgument),
-		Waited: fmt.Sprintf("queues were attached while the destroy waited: %s. Nothing was deleted", strings.Join(queues, ", ")),
+		Waited: fmt.Sprintf("queues were attached while the destroy waited: %s. The pipeline was not deleted", strings.Join(queues, ", ")),
 	}
 }

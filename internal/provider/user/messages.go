@@ -18,7 +18,7 @@ func planned(m model) diag.Diagnostic {
 
 func applied(m model) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(path.Root("name"), "Terraform runs as this user", fmt.Sprintf(
-		wouldLockOut+" Nothing was changed. Run Terraform as another administrator.", m.Name.ValueString()))
+		wouldLockOut+" Nothing of this resource was changed. Run Terraform as another administrator.", m.Name.ValueString()))
 }
 
 // noHash does not repeat the value, which is a secret.

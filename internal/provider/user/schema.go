@@ -4,10 +4,8 @@ import (
 	"context"
 	"regexp"
 
-	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/setvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/setdefault"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
@@ -19,40 +17,33 @@ import (
 // userSchema describes the resource.
 func userSchema(context.Context) schema.Schema {
 	const oneOf = " Set at most one of `password_wo`, `password_hash` and `password`."
-	without := func(others ...string) []validator.String {
-		var paths []path.Expression
-		for _, other := range others {
-			paths = append(paths, path.MatchRoot(other))
-		}
-		return []validator.String{stringvalidator.ConflictsWith(paths...)}
-	}
-	notEmpty := stringvalidator.LengthAtLeast(1) // the broker stores an empty password, but refuses to log in with it
+	notEmpty := attribute.NotEmpty("RabbitMQ refuses to log in with an empty password. For a user who logs in without a password, such as " +
+		"with a certificate, leave it out.")
 	return schema.Schema{
 		MarkdownDescription: "A user, with its permissions and limits.",
 		Attributes: map[string]schema.Attribute{
 			"name": attribute.Name("user"),
 			"password": schema.StringAttribute{
-				Optional: true, Sensitive: true, Validators: append(without("password_wo", "password_hash"), notEmpty),
+				Optional: true, Sensitive: true, Validators: notEmpty,
 				MarkdownDescription: "Password, which the state contains." + oneOf,
 			},
 			"password_wo": schema.StringAttribute{
-				Optional: true, WriteOnly: true,
-				Validators: append(without("password", "password_hash"), notEmpty,
-					stringvalidator.AlsoRequires(path.MatchRoot("password_wo_version"))),
+				Optional: true, WriteOnly: true, Validators: notEmpty,
 				MarkdownDescription: "Password, which neither plans nor the state contain. Needs Terraform 1.11 or later." + oneOf,
 			},
 			"password_wo_version": schema.Int64Attribute{
-				Optional: true, Validators: []validator.Int64{int64validator.AlsoRequires(path.MatchRoot("password_wo"))},
-				MarkdownDescription: "Number that you increase to send a changed `password_wo`.",
+				Optional: true, MarkdownDescription: "Number that you increase to send a changed `password_wo`.",
 			},
 			"password_hash": schema.StringAttribute{
-				Optional: true, Sensitive: true, Validators: without("password", "password_wo"),
+				Optional: true, Sensitive: true,
 				MarkdownDescription: "Salted hash of the password, as `rabbitmqctl hash_password` prints it." + oneOf,
 			},
 			"tags": schema.SetAttribute{
 				Optional: true, Computed: true, ElementType: types.StringType,
-				Validators: []validator.Set{setvalidator.ValueStringsAre(
-					stringvalidator.RegexMatches(regexp.MustCompile(`^[^,]+$`), "must not contain a comma, which separates tags"))},
+				Validators: []validator.Set{setvalidator.ValueStringsAre(attribute.Explained{
+					Describer: stringvalidator.RegexMatches(regexp.MustCompile(`^[^,]+$`), ""),
+					Remedy:    "a tag must not be empty, or have a comma. Write a text for each tag.",
+				})},
 				Default:             setdefault.StaticValue(types.SetValueMust(types.StringType, nil)),
 				MarkdownDescription: "Tags, such as `monitoring`. Default: none. Changing them keeps the password.",
 			},

@@ -332,10 +332,19 @@ type model struct {
 }
 
 func (m model) Validate(context.Context) diag.Diagnostics {
+	var diags diag.Diagnostics
 	if attribute.Known(m.PasswordHash) && !isHash(m.PasswordHash.ValueString()) {
-		return diag.Diagnostics{noHash()}
+		diags.Append(noHash())
 	}
-	return nil
+	if m.PasswordWO.IsNull() != m.PasswordWOVersion.IsNull() {
+		diags.AddAttributeError(path.Root("password_wo_version"), "Missing password_wo or password_wo_version",
+			"Terraform does not remember password_wo. Set both, and increase password_wo_version with each change of the password.")
+	}
+	passwords := []types.String{m.Password, m.PasswordWO, m.PasswordHash}
+	if len(slices.DeleteFunc(passwords, func(p types.String) bool { return !attribute.Known(p) })) > 1 {
+		diags.AddAttributeError(path.Root("password"), "Password is set twice", "Keep one of password, password_wo and password_hash.")
+	}
+	return diags
 }
 
 func (m *model) Object() user {

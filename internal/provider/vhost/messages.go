@@ -22,7 +22,7 @@ func willBeRefused(m model, queues int) diag.Diagnostic {
 
 func hasQueues(m model, queues []string) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(path.Root("force_destroy"), "Virtual host has queues", fmt.Sprintf(
-		"Virtual host %q has these queues:\n%s\n\nNothing was deleted: %s", m.Name.ValueString(), preflight.Bullets(queues), remedy))
+		"Virtual host %q has these queues:\n%s\n\nThe virtual host was not deleted: %s", m.Name.ValueString(), preflight.Bullets(queues), remedy))
 }
 
 const remedy = "the destroy fails. Delete the queues first, or set force_destroy = true and apply: " +
