@@ -27,10 +27,10 @@ var Resource = plain.Define(plain.ResourceType[topology.Binding]{
 		Type: "binding", Name: configured.Binding, Common: true,
 		Parts: []entity.Part{
 			entity.VhostPart,
-			{Name: "source", Description: "Name of the exchange that the binding leads from."},
-			{Name: "destination_type", Description: "\"queue\" or \"exchange\"."},
-			{Name: "destination", Description: "Name of the queue or exchange that the binding leads to."},
-			{Name: "properties_key", Description: "The broker's identifier of the routing key and arguments."},
+			{Name: "source", Description: "Name of the exchange that the binding leads from.", Example: "orders"},
+			{Name: "destination_type", Description: "\"queue\" or \"exchange\".", Example: "queue", Check: checkType},
+			{Name: "destination", Description: "Name of the queue or exchange that the binding leads to.", Example: "orders.created"},
+			{Name: "properties_key", Description: "The broker's identifier of the routing key and arguments.", Example: "order.created"},
 		},
 		Named: func(id []types.String) string {
 			return topology.Binding{
