@@ -230,7 +230,8 @@ func bindingSchema(context.Context) schema.Schema {
 			"arguments_json": attribute.JSON("Arguments as JSON."),
 			"properties_key": attribute.ComputedString("The broker's identifier of the routing key and arguments."),
 			"id": attribute.ComputedString(
-				"`<vhost>/<source>/<destination_type>/<destination>/<properties_key>`, percent-encoded, as an import takes it."),
+				"`<vhost>/<source>/<destination_type>/<destination>/<properties_key>`, percent-encoded. "+
+					"An import also takes the routing key in place of the properties key."),
 		},
 	}
 }

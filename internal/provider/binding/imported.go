@@ -47,8 +47,8 @@ func (b bindings) FindImport(ctx context.Context, id []string) (string, diag.Dia
 	}
 }
 
-// meant are the bindings that the end of an import id means. Fully encoded, a properties key always means its binding. Percent-encoded as in
-// the attribute id, it does so unless another binding has that routing key. All else is compared with all keys, encoded or not.
+// meant are the bindings that the end of an import id means. A fully encoded properties key always means its binding. A percent-encoded
+// one, as in the attribute id, does so unless another binding has that routing key. All else is compared with all keys, encoded or not.
 func meant(end string, between []topology.Binding) []topology.Binding {
 	decoded := unescaped(end)
 	isKey := slices.ContainsFunc(between, func(b topology.Binding) bool { return b.RoutingKey == end })

@@ -115,7 +115,7 @@ func CannotList(vhost, consequence string, err error) diag.Diagnostic {
 // Imports.
 
 func (k ResourceType) invalidID(id string) diag.Diagnostic {
-	return diag.NewErrorDiagnostic("Invalid import id", fmt.Sprintf("%q cannot be an id of a %s. %s", id, k.TypeName(), k.idForm()))
+	return diag.NewErrorDiagnostic("Invalid import id", fmt.Sprintf("%q is not an import id of %s. %s", id, k.TypeName(), k.idForm()))
 }
 
 // idForm says which import ids the type has.
@@ -133,6 +133,6 @@ func (k ResourceType) idForm() string {
 
 // nothingToImport is the error if there is no such object.
 func (k ResourceType) nothingToImport(identity []types.String) diag.Diagnostic {
-	return diag.NewErrorDiagnostic(k.Title()+" does not exist",
-		k.Describe(identity)+" is not on the broker. To create it, apply without the import. "+k.idForm())
+	return diag.NewErrorDiagnostic("Nothing to import",
+		"Not found on the broker: "+k.Describe(identity)+". To create what is missing, apply without the import. "+k.idForm())
 }
