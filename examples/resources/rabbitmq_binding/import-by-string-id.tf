@@ -1,4 +1,4 @@
 import {
   to = rabbitmq_binding.created
-  id = "%2F/orders/queue/orders.created/order.created" # <vhost>/<source>/<destination_type>/<destination>/<properties_key>, percent-encoded. Without arguments, the properties key is the routing key, or ~ if that is empty
+  id = "%2F/orders/queue/orders.created/order.created" # <vhost>/<source>/<destination_type>/<destination>/<routing key>
 }

@@ -26,10 +26,10 @@ var Resource = plain.Define(plain.ResourceType[topology.Binding]{
 		Type: "binding", Name: configured.Binding, Common: true,
 		Parts: []entity.Part{
 			entity.VhostPart,
-			{Name: "source", Description: "Name of the exchange that the binding leads from."},
-			{Name: "destination_type", Description: "\"queue\" or \"exchange\"."},
-			{Name: "destination", Description: "Name of the queue or exchange that the binding leads to."},
-			{Name: "properties_key", Description: "The broker's identifier of the routing key and arguments."},
+			{Name: "source", Description: "Name of the exchange that the binding leads from.", Example: "orders"},
+			{Name: "destination_type", Description: "\"queue\" or \"exchange\".", Example: "queue", Check: checkType},
+			{Name: "destination", Description: "Name of the queue or exchange that the binding leads to.", Example: "orders.created"},
+			{Name: "properties_key", Description: "The broker's identifier of the routing key and arguments.", Example: "order.created"},
 		},
 		Named: func(id []types.String) string {
 			return topology.Binding{
@@ -232,7 +232,8 @@ func bindingSchema(context.Context) schema.Schema {
 			"arguments_json": attribute.JSON("Arguments as JSON."),
 			"properties_key": attribute.ComputedString("The broker's identifier of the routing key and arguments."),
 			"id": attribute.ComputedString(
-				"`<vhost>/<source>/<destination_type>/<destination>/<properties_key>`, percent-encoded, as an import takes it."),
+				"`<vhost>/<source>/<destination_type>/<destination>/<properties_key>`, percent-encoded. "+
+					"An import also takes the routing key in place of the properties key."),
 		},
 	}
 }

@@ -25,7 +25,7 @@ func kind() owner.ResourceType[delayed.Exchange] {
 			Name: configured.DelayedExchange,
 			Parts: []entity.Part{
 				entity.VhostPart,
-				{Name: "name", Description: "Name of the delayed exchange.", Check: rules.DelayedExchange.CheckName},
+				{Name: "name", Description: "Name of the delayed exchange.", Example: "events", Check: rules.DelayedExchange.CheckName},
 			},
 			Schema: exchangeSchema,
 		},

@@ -30,7 +30,7 @@ func boxType() ResourceType {
 	return ResourceType{
 		Type:  "box",
 		Name:  "box",
-		Parts: []Part{VhostPart, {Name: "shelf"}, {Name: "name", Check: refusing("a/b", "Slash")}},
+		Parts: []Part{VhostPart, {Name: "shelf", Example: "top"}, {Name: "name", Example: "tea/1", Check: refusing("a/b", "Slash")}},
 		Schema: func(context.Context) schema.Schema {
 			return schema.Schema{Attributes: map[string]schema.Attribute{"vhost": text, "shelf": text, "name": text, "label": text}}
 		},

@@ -2,7 +2,6 @@ package entity
 
 import (
 	"context"
-	"fmt"
 	"net/url"
 	"strings"
 
@@ -23,7 +22,7 @@ import (
 const defaultVhost = "/"
 
 // VhostPart is the first part of the identity of a resource in a virtual host.
-var VhostPart = Part{Name: "vhost", Description: "Virtual host. Default: \"/\"."}
+var VhostPart = Part{Name: "vhost", Description: "Virtual host. Default: \"/\".", Example: defaultVhost}
 
 // Vhost describes the attribute vhost. The text kind names the resource.
 func Vhost(kind string) schema.Attribute {
@@ -63,15 +62,26 @@ func (k ResourceType) setParts(ctx context.Context, to attributes, values []type
 // ImportState imports by identity, or by an id of the form <vhost>/<name> with percent-encoded parts. Read fetches all other
 // attributes from the broker.
 func (e *entity[M]) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
-	values, diags := e.imported(ctx, req)
+	of := e.of(e.provider)
+	finder, finds := of.(ImportFinder)
+	values, diags := e.imported(ctx, req, finds)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
 	for i, part := range e.Parts {
 		if part.Check != nil {
-			resp.Diagnostics.Append(report.Errors(part.Check(values[i].ValueString()))...)
+			problems := part.Check(values[i].ValueString())
+			for i := range problems {
+				problems[i].Detail += " " + e.idForm()
+			}
+			resp.Diagnostics.Append(report.Errors(problems)...)
 		}
+	}
+	if finds && req.ID != "" && !resp.Diagnostics.HasError() {
+		last, diags := finder.FindImport(ctx, Texts(values))
+		resp.Diagnostics.Append(diags...)
+		values[len(values)-1] = types.StringValue(last)
 	}
 	if resp.Diagnostics.HasError() {
 		return
@@ -79,32 +89,34 @@ func (e *entity[M]) ImportState(ctx context.Context, req resource.ImportStateReq
 	resp.Diagnostics.Append(e.claim(values, configured.Created)...)
 	resp.Diagnostics.Append(e.setParts(ctx, resp.Identity, values)...)
 	resp.Diagnostics.Append(e.setParts(ctx, &resp.State, values)...)
-	if of, checks := e.of(e.provider).(ImportChecker); checks && e.provider.Configured() {
+	if !e.provider.Configured() {
+		return
+	}
+	resp.Diagnostics.Append(resp.Private.SetKey(ctx, createdKey, importedValue)...)
+	if of, checks := of.(ImportChecker); checks {
 		resp.Diagnostics.Append(of.CheckImport(ctx, Texts(values))...)
 	}
 }
 
 // imported reads the parts from the id, or from the identity if there is no id.
-func (e *entity[M]) imported(ctx context.Context, req resource.ImportStateRequest) ([]types.String, diag.Diagnostics) {
+func (e *entity[M]) imported(ctx context.Context, req resource.ImportStateRequest, rest bool) ([]types.String, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	values := make([]types.String, len(e.Parts))
 	if req.ID != "" {
-		found, err := parseID(req.ID, e.partNames()...)
-		if err != nil {
-			diags.Append(invalidID(err))
-			return nil, diags
+		found, complete := e.parseID(req.ID, rest)
+		if !complete {
+			return nil, diag.Diagnostics{e.invalidID(req.ID)}
 		}
 		for i, value := range found {
 			values[i] = types.StringValue(value)
 		}
-		return values, diags
+		return values, nil
 	}
 	for i, part := range e.Parts {
 		diags.Append(req.Identity.GetAttribute(ctx, path.Root(part.Name), &values[i])...)
 	}
 	if values[len(values)-1].IsNull() { // the id is empty
-		_, err := parseID("", e.partNames()...)
-		diags.Append(invalidID(err))
+		diags.Append(e.invalidID(""))
 	}
 	if e.InVhost() && values[0].IsNull() {
 		values[0] = types.StringValue(defaultVhost)
@@ -141,20 +153,25 @@ func FormatID(parts ...string) string {
 	return strings.Join(escaped, "/")
 }
 
-// parseID splits an import id into its parts. The error shows the parts' names.
-func parseID(id string, names ...string) ([]string, error) {
-	if len(names) == 1 && id != "" {
-		return []string{id}, nil
+// parseID splits an import id into its parts. The vhost "/" can be written as it is. With rest, all that follows is the last part, as it
+// is.
+func (k ResourceType) parseID(id string, rest bool) (parts []string, complete bool) {
+	if len(k.Parts) == 1 {
+		return []string{id}, id != ""
 	}
-	parts := strings.Split(id, "/")
-	complete := len(parts) == len(names)
-	for i, part := range parts {
+	if k.InVhost() && strings.HasPrefix(id, "/") {
+		id = url.PathEscape(defaultVhost) + "/" + strings.TrimLeft(id, "/")
+	}
+	encoded, limit := len(k.Parts), -1
+	if rest {
+		encoded, limit = len(k.Parts)-1, len(k.Parts)
+	}
+	parts = strings.SplitN(id, "/", limit)
+	complete = len(parts) == len(k.Parts)
+	for i, part := range parts[:min(encoded, len(parts))] {
 		decoded, err := url.PathUnescape(part)
 		complete = complete && err == nil && decoded != ""
 		parts[i] = decoded
 	}
-	if !complete {
-		return nil, fmt.Errorf("%q is not of the form <%s>, all percent-encoded: the vhost \"/\" is %%2F", id, strings.Join(names, ">/<"))
-	}
-	return parts, nil
+	return parts, complete
 }

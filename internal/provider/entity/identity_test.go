@@ -74,21 +74,40 @@ func TestIdentityNeedsNoVhost(t *testing.T) {
 
 func TestParseID(t *testing.T) {
 	t.Parallel()
+	parse := func(id string, rest bool) ([]string, bool) {
+		return ResourceType{Parts: []Part{VhostPart, {Name: "name"}}}.parseID(id, rest)
+	}
 	for id, want := range map[string][]string{
 		"%2F/orders":            {"/", "orders"},
 		"a%2Fb/orders":          {"a/b", "orders"},
 		"v%20%25/or%20ders%2Eü": {"v %", "or ders.ü"},
+		"/orders":               {"/", "orders"},
+		"//orders":              {"/", "orders"},
+		FormatID("a/b %", "ü"):  {"a/b %", "ü"},
 	} {
-		if parts, err := parseID(id, "vhost", "name"); err != nil || !slices.Equal(parts, want) {
-			t.Errorf("%s: got %q, %v", id, parts, err)
+		if parts, complete := parse(id, false); !complete || !slices.Equal(parts, want) {
+			t.Errorf("%s: got %q, %t", id, parts, complete)
 		}
 	}
-	if parts, err := parseID(FormatID("a/b %", "ü"), "vhost", "name"); err != nil || !slices.Equal(parts, []string{"a/b %", "ü"}) {
-		t.Errorf("formatted: got %q, %v", parts, err)
+	for id, want := range map[string][]string{"v/": {"v", ""}, "//a/b%2F%": {"/", "a/b%2F%"}, "a%2Fb/%2F": {"a/b", "%2F"}} {
+		if parts, complete := parse(id, true); !complete || !slices.Equal(parts, want) {
+			t.Errorf("%s: got %q, %t", id, parts, complete)
+		}
 	}
-	for _, id := range []string{"", "orders", "/orders", "v/", "a/b/c", "%zz/orders", "//orders"} {
-		if parts, err := parseID(id, "vhost", "name"); err == nil {
+	for _, id := range []string{"", "orders", "v/", "a/b/c", "%zz/orders", "/", "v/%"} {
+		if parts, complete := parse(id, false); complete {
 			t.Errorf("%q was read as %q", id, parts)
 		}
+	}
+	if parts, complete := parse("v", true); complete {
+		t.Errorf("v was read as %q", parts)
+	}
+}
+
+func TestFormOfAnImportID(t *testing.T) {
+	t.Parallel()
+	const want = "An import id has the form <vhost>/<shelf>/<name>, such as %2F/top/tea%2F1. Within a part, / is %2F and % is %25."
+	if form := boxType().idForm(); form != want {
+		t.Error(form)
 	}
 }

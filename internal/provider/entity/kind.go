@@ -46,6 +46,8 @@ type ResourceType struct {
 type Part struct {
 	Name        string
 	Description string
+	// Example is a value, for the example of an import id.
+	Example string
 	// Check checks an imported value if Read would not notice a wrong one; it can be nil.
 	Check func(string) []problem.Problem
 }
@@ -81,6 +83,12 @@ type Resource[M Model] interface {
 type WriteOnly[M any] interface {
 	// TakeWriteOnly copies them from the configuration to a plan that is being applied.
 	TakeWriteOnly(plan *M, config M)
+}
+
+// ImportFinder is implemented by a resource whose import ids can end in another way than with the value of the last part. The id ends as
+// it was written.
+type ImportFinder interface {
+	FindImport(ctx context.Context, id []string) (last string, diags diag.Diagnostics)
 }
 
 // ImportChecker is implemented by a resource that refuses some imports. The id has the values of the kind's parts.

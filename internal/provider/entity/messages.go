@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/product"
@@ -115,6 +116,25 @@ func CannotList(vhost, consequence string, err error) diag.Diagnostic {
 
 // Imports.
 
-func invalidID(err error) diag.Diagnostic {
-	return diag.NewErrorDiagnostic("Invalid import id", err.Error())
+func (k ResourceType) invalidID(id string) diag.Diagnostic {
+	return diag.NewErrorDiagnostic("Invalid import id", fmt.Sprintf("%q is not an import id of %s. %s", id, k.TypeName(), k.idForm()))
+}
+
+// idForm says which import ids the type has.
+func (k ResourceType) idForm() string {
+	examples := make([]string, len(k.Parts))
+	for i, part := range k.Parts {
+		examples[i] = part.Example
+	}
+	form := fmt.Sprintf("An import id has the form <%s>, such as %s.", strings.Join(k.partNames(), ">/<"), FormatID(examples...))
+	if len(k.Parts) > 1 {
+		form += " Within a part, / is %2F and % is %25."
+	}
+	return form
+}
+
+// nothingToImport is the error if there is no such object.
+func (k ResourceType) nothingToImport(identity []types.String) diag.Diagnostic {
+	return diag.NewErrorDiagnostic("Nothing to import",
+		"Not found on the broker: "+k.Describe(identity)+". To create what is missing, apply without the import. "+k.idForm())
 }

@@ -1,6 +1,7 @@
 package entity
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"strings"
@@ -146,10 +147,10 @@ func Known(identity []types.String) bool {
 }
 
 // createdKey is set to createdValue in a resource's private state while the resource exists. If a plan has this key but no
-// prior state, it is the second half of a replacement.
+// prior state, it is the second half of a replacement. After an import it is set to importedValue until the first Read.
 const createdKey = "created"
 
-var createdValue = []byte("true")
+var createdValue, importedValue = []byte("true"), []byte(`"import"`)
 
 // Create creates the resource. If that fails, there is no state.
 func (e *entity[M]) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
@@ -216,8 +217,12 @@ func (e *entity[M]) Read(ctx context.Context, req resource.ReadRequest, resp *re
 	}
 	exists, diags := e.of(e.provider).Read(ctx, &state)
 	resp.Diagnostics.Append(diags...)
+	created, diags := req.Private.GetKey(ctx, createdKey)
+	resp.Diagnostics.Append(diags...)
 	switch {
 	case resp.Diagnostics.HasError():
+	case !exists && bytes.Equal(created, importedValue):
+		resp.Diagnostics.Append(e.nothingToImport(state.Identity()))
 	case !exists:
 		e.claim(state.Identity(), configured.Gone)
 		resp.State.RemoveResource(ctx)

@@ -24,7 +24,7 @@ import (
 var Resource = plain.Define(plain.ResourceType[topology.Exchange]{
 	ResourceType: entity.ResourceType{
 		Type: "exchange", Name: configured.Exchange, Common: true,
-		Parts:  []entity.Part{entity.VhostPart, {Name: "name", Description: "Name of the exchange."}},
+		Parts:  []entity.Part{entity.VhostPart, {Name: "name", Description: "Name of the exchange.", Example: "orders"}},
 		Shown:  []string{"type", "durable", "auto_delete", "internal", "arguments"},
 		Schema: exchangeSchema,
 	},

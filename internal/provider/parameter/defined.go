@@ -32,7 +32,7 @@ func define[M entity.Model, P definedModel[M]](
 ) entity.Definition[M] {
 	return plain.Define(kindOf(b.component, entity.ResourceType{
 		Type: name, Name: kind, Common: true, Schema: of,
-		Parts: []entity.Part{entity.VhostPart, {Name: "name", Description: "Name of the " + string(kind) + "."}},
+		Parts: []entity.Part{entity.VhostPart, {Name: "name", Description: "Name of the " + string(kind) + ".", Example: "orders"}},
 	}, b.equal), func(r plain.Resource[M, any, P]) entity.Resource[M] { return defined[M, P]{r, b} })
 }
 

@@ -25,8 +25,8 @@ var Resource = plain.Define(kindOf("", entity.ResourceType{
 	Type: "parameter", Name: configured.Parameter,
 	Parts: []entity.Part{
 		entity.VhostPart,
-		{Name: "component", Description: "Component of the parameter.", Check: ofOther},
-		{Name: "name", Description: "Name of the parameter."},
+		{Name: "component", Description: "Component of the parameter.", Example: "federation-upstream-set", Check: ofOther},
+		{Name: "name", Description: "Name of the parameter.", Example: "both"},
 	},
 	Schema: parameterSchema,
 }, func(wanted, live any) bool {

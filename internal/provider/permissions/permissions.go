@@ -31,7 +31,7 @@ var Resource = plain.Define(plain.ResourceType[broker.Permission]{
 	Store: func(run *configured.Provider) plain.Store[broker.Permission] { return store{run} },
 }, func(r plain.Resource[model, broker.Permission, *model]) entity.Resource[model] { return resources{r} })
 
-var parts = []entity.Part{entity.VhostPart, {Name: "user", Description: "Name of the user."}}
+var parts = []entity.Part{entity.VhostPart, {Name: "user", Description: "Name of the user.", Example: "shop"}}
 
 // resources is the resource during one call from Terraform.
 type resources struct {

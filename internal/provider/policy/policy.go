@@ -47,7 +47,7 @@ var Operator = define(plain.ResourceType[topology.Policy]{
 // define adds to a kind what both kinds have, and defines its resource.
 func define(kind plain.ResourceType[topology.Policy]) entity.Definition[model] {
 	kind.Common, kind.Equal, kind.Refusals = true, topology.Policy.Equal, refusals
-	kind.Parts = []entity.Part{entity.VhostPart, {Name: "name", Description: "Name of the " + string(kind.Name) + "."}}
+	kind.Parts = []entity.Part{entity.VhostPart, {Name: "name", Description: "Name of the " + string(kind.Name) + ".", Example: "size"}}
 	return plain.Define(kind, func(r plain.Resource[model, topology.Policy, *model]) entity.Resource[model] { return resources{r} })
 }
 

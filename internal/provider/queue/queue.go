@@ -28,7 +28,7 @@ import (
 var Resource = plain.Define(plain.ResourceType[topology.Queue]{
 	ResourceType: entity.ResourceType{
 		Type: "queue", Name: configured.Queue, Common: true,
-		Parts:  []entity.Part{entity.VhostPart, {Name: "name", Description: "Name of the queue."}},
+		Parts:  []entity.Part{entity.VhostPart, {Name: "name", Description: "Name of the queue.", Example: "orders.created"}},
 		Shown:  []string{"type", "durable", "auto_delete", "arguments"},
 		Schema: queueSchema,
 	},

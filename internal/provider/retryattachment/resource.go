@@ -26,8 +26,8 @@ func kind() owner.ResourceType[pipeline.Attachment] {
 			Name: configured.Attachment,
 			Parts: []entity.Part{
 				entity.VhostPart,
-				{Name: "pipeline", Description: "Name of the pipeline."},
-				{Name: "queue", Description: "Name of the attached queue."},
+				{Name: "pipeline", Description: "Name of the pipeline.", Example: "orders"},
+				{Name: "queue", Description: "Name of the attached queue.", Example: "invoices"},
 			},
 			Schema: attachmentSchema,
 		},

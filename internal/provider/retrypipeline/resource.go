@@ -26,7 +26,7 @@ func kind() owner.ResourceType[pipeline.Pipeline] {
 			Name: configured.Pipeline,
 			Parts: []entity.Part{
 				entity.VhostPart,
-				{Name: "name", Description: "Name of the pipeline.", Check: rules.Pipeline.CheckName},
+				{Name: "name", Description: "Name of the pipeline.", Example: "orders", Check: rules.Pipeline.CheckName},
 			},
 			Fixed:  attribute.Inputs{"queue_type", "engine"},
 			Schema: pipelineSchema,

@@ -25,7 +25,7 @@ import (
 var Resource = plain.Define(plain.ResourceType[user]{
 	ResourceType: entity.ResourceType{
 		Type: "user", Name: configured.User, Common: true,
-		Parts:  []entity.Part{{Name: "name", Description: "Name of the user."}},
+		Parts:  []entity.Part{{Name: "name", Description: "Name of the user.", Example: "retry"}},
 		Shown:  []string{"tags"},
 		Schema: userSchema,
 	},

@@ -25,7 +25,7 @@ import (
 var Resource = plain.Define(plain.ResourceType[broker.VhostSettings]{
 	ResourceType: entity.ResourceType{
 		Type: "vhost", Name: configured.Vhost, Common: true,
-		Parts:  []entity.Part{{Name: "name", Description: "Name of the virtual host."}},
+		Parts:  []entity.Part{{Name: "name", Description: "Name of the virtual host.", Example: "shop"}},
 		Shown:  []string{"description", "tags", "default_queue_type", "tracing", "max_connections", "max_queues"},
 		Schema: vhostSchema,
 	},
