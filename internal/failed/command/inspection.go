@@ -78,7 +78,7 @@ func (o *options) read(cmd *cobra.Command, args []string) (err error) {
 	case o.all && chosen:
 		return errors.New("--all: means all messages; remove it, or the filter and --limit")
 	case mustChoose && !o.all && !chosen:
-		return errors.New("which messages? Write a filter, --limit, or --all")
+		return errors.New("which messages? Write --all, --limit, or a filter other than --not-..., which only leaves messages out")
 	}
 	_, err = o.find(cmd, args, 0)
 	return err

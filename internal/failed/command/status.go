@@ -70,7 +70,7 @@ management. Its user is the user of AMQP, or $RABBITMQ_USERNAME with $RABBITMQ_P
 
   # What waits in each level of a delayed exchange, and when the last of it is due.
   rabbitmq-retry status events --config worker.json --levels`,
-		Args: cobra.MaximumNArgs(1),
+		Args: cli.Arguments(0, 1),
 		RunE: o.run,
 	}
 	o.addFlags(cmd)
@@ -220,6 +220,9 @@ func (o *statusOptions) listed(ctx context.Context, vhosts ...string) (all []ope
 	}
 	for _, vhost := range vhosts {
 		live, err := client.List(ctx, vhost)
+		if broker.IsNotFound(err) {
+			err = errors.New("it does not exist, or the user has no permissions in it")
+		}
 		if err != nil {
 			return nil, cli.RuntimeError{Err: fmt.Errorf("read vhost %q by the management API (--vhost, $%s): %w", vhost, cli.EnvEndpoint, err)}
 		}

@@ -162,7 +162,7 @@ func (c *Counting) status(ctx context.Context, s Subject, conn amqpconn.Raw, sta
 
 // missing is the status of a queue that does not exist.
 func (s Subject) missing(ctx context.Context, conn amqpconn.Raw, status QueueStatus) (QueueStatus, error) {
-	if status.Note = "does not exist"; !status.optional {
+	if status.Note = "does not exist: are name and vhost right?"; !status.optional {
 		return status, nil
 	}
 	exchange := s.Target.Pipeline.DeadLetterExchange()
@@ -267,7 +267,7 @@ func Trouble(summaries []Summary) error {
 	for _, s := range summaries {
 		for _, q := range s.Queues {
 			if q.Note != "" && !q.unknown {
-				return fmt.Errorf("queue %q: %s", q.Queue, q.Note)
+				return fmt.Errorf("queue %q in vhost %q: %s", q.Queue, s.Vhost, q.Note)
 			}
 		}
 	}
