@@ -153,7 +153,7 @@ func TestAuditThatCannotBeMade(t *testing.T) {
 		"empty vhost":          {with(nil), []string{"--vhost", ""}, exitUsage, "--vhost: must not be empty"},
 		"unknown rule":         {with(nil), []string{"--ignore", "x"}, exitUsage, `there is no such rule; the rules are dead-letter-exchange-missing, `},
 		"unknown format":       {with(nil), []string{"--output", "xml"}, exitUsage, `--output "xml": must be one of table, json`},
-		"vhost and all vhosts": {with(nil), []string{"--vhost", "a", "--all-vhosts"}, exitUsage, "[all-vhosts vhost]"},
+		"vhost and all vhosts": {with(nil), []string{"--vhost", "a", "--all-vhosts"}, exitUsage, "--all-vhosts and --vhost: write only one of them"},
 		"argument":             {with(nil), []string{"x"}, exitUsage, `"x" is one argument too many: write rabbitmq-retry audit [flags]`},
 		"wrong password":       {with(nil), nil, exitError, "401"},
 		"missing vhost":        {auditEnv(b), []string{"--vhost", "no such vhost"}, exitError, `vhost "no such vhost" does not exist`},

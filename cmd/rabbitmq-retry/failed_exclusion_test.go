@@ -82,7 +82,17 @@ func TestExclusionsOfAList(t *testing.T) {
 	} {
 		assert.Equal(t, want, o.listed(t, args), args)
 	}
-	o.prints(t, exitOK, "__complete failed list orders --not-reason expi", "expired\n")
+}
+
+// A shell completes the reasons to leave out like the reasons to choose.
+func TestCompletionOfReasons(t *testing.T) {
+	t.Parallel()
+	reasons := func(flag string) string {
+		_, stdout, _ := execute(t.Context(), nil, "__complete", "failed", "delete", "orders", flag, "")
+		return stdout
+	}
+	contains(t, reasons("--not-reason"), "exhausted\n", "expired\n")
+	assert.Equal(t, reasons("--reason"), reasons("--not-reason"))
 }
 
 // A message that is left out is never replayed, exported or deleted. An exclusion alone chooses no messages.

@@ -304,7 +304,7 @@ func (v value) members() (map[string]json.RawMessage, error) {
 		return nil, err
 	}
 	if key, found := v.repeatedKey(); found {
-		return nil, fmt.Errorf("%s: duplicate key", v.at(key, nil).path)
+		return nil, fmt.Errorf("%s: duplicate key; remove one of them", v.at(key, nil).path)
 	}
 	return members, nil
 }

@@ -47,7 +47,7 @@ func (f *filters) addFlags(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.plain.Not.Reasons, "not-reason", nil, "leave out messages that failed for one of these `reasons`")
 	flags.StringArrayVar(&f.plain.Not.FromQueues, "not-from-queue", nil, "leave out messages that failed in this `queue`; can be repeated")
 	flags.StringArrayVar(&f.notHeaders, "not-header", nil, "leave out messages with this header, `name=value`; can be repeated")
-	flags.StringArrayVar(&f.plain.Not.Errors, "not-error", nil, "leave out messages with this `text` in their error or exception; can be repeated")
+	flags.StringArrayVar(&f.plain.Not.Errors, "not-error", nil, "leave out messages with this `text` in error or exception; can be repeated")
 	flags.StringSliceVar(&f.plain.Not.Groups, "not-group", nil, "leave out messages of these `groups`")
 	flags.StringSliceVar(&f.plain.Runs, "run", nil, "only messages that one of these `runs` of import has put into the queue")
 	flags.StringVar(&f.ids, "ids", "",
@@ -82,10 +82,10 @@ func (f *filters) parse(stdin io.Reader, now time.Time) (filter failed.Filter, e
 	if !filter.Since.IsZero() && !filter.Until.IsZero() && filter.Since.After(filter.Until) {
 		return filter, fmt.Errorf("--since %s: must be earlier than the end, %s", f.since, cmp.Or(f.until, f.olderThan))
 	}
-	if filter.Headers, err = headerValues("--header", f.headers); err != nil {
-		return filter, err
-	}
-	if filter.Not.Headers, err = headerValues("--not-header", f.notHeaders); err != nil {
+	var wrong error
+	filter.Headers, err = headerValues("--header", f.headers)
+	filter.Not.Headers, wrong = headerValues("--not-header", f.notHeaders)
+	if err := cmp.Or(err, wrong); err != nil {
 		return filter, err
 	}
 	for _, id := range slices.Concat(filter.Groups, filter.Not.Groups) {
@@ -144,7 +144,7 @@ func readIDs(name string, stdin io.Reader) ([]string, error) {
 		}
 		defer func() { _ = file.Close() }()
 		if info, err := file.Stat(); err == nil && info.Mode()&os.ModeDevice != 0 {
-			return nil, fmt.Errorf("--ids: %s is a device, which can have no end", name)
+			return nil, fmt.Errorf("--ids: %s is a device, which can have no end; write - to read stdin", name)
 		}
 		from = file
 	}

@@ -158,7 +158,7 @@ func (o *options) sayNone(seen transfer.Result) error {
 	case seen.Seen == 0 && seen.Uncounted:
 		return cli.RuntimeError{Err: fmt.Errorf("nothing was done: no message of %q came. %w", o.target.Name, amqpconn.ErrNeedsConfigure)}
 	case seen.Seen == 0 && seen.Consumers > 0:
-		return cli.RuntimeError{Err: fmt.Errorf("nothing was done: no message was seen in %q, and %s can hold some",
+		return cli.RuntimeError{Err: fmt.Errorf("nothing was done: no message was seen in %q, and %s can hold some; stop them, or try again",
 			o.target.Name, failed.Count(seen.Consumers, "other consumer"))}
 	case seen.Seen == 0:
 		o.terminal.say("%s is empty", o.target.Name)

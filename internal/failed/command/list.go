@@ -56,8 +56,7 @@ Needs: read on <pipeline>.failed. With --queue: read on the queue.`,
 		Args: cli.Arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 && o.queue == "" && o.format == asHTML {
-				return errors.New("-o html: needs the name of a pipeline, or --queue; " +
-					"rabbitmq-retry status -o html --file FILE writes a page about all pipelines")
+				return errors.New("-o html: needs the name of a pipeline, or --queue; rabbitmq-retry status -o html --file FILE shows all")
 			}
 			if len(args) == 0 && o.queue == "" && o.fitsStatus(cmd) {
 				return (&statusOptions{targetFlags: o.targetFlags, format: o.format, file: o.page.file}).run(cmd, args)

@@ -132,8 +132,8 @@ func (p *pageFlags) words(f failed.Filter) (words []string) {
 // commands are shell commands for a group's messages. If the filter has masked headers or a file of ids, a page cannot repeat it,
 // and has no commands.
 func (o *listOptions) commands(g *failed.Group) []page.Command {
-	masked := slices.ContainsFunc(slices.Concat(o.filter.Headers, o.filter.Not.Headers), func(h failed.Header) bool { return page.Mask(o.page.mask).Has(h.Key) })
-	if masked || o.filter.IDs != nil {
+	masked := func(h failed.Header) bool { return page.Mask(o.page.mask).Has(h.Key) }
+	if slices.ContainsFunc(slices.Concat(o.filter.Headers, o.filter.Not.Headers), masked) || o.filter.IDs != nil {
 		return nil
 	}
 	named := o.targetFlags

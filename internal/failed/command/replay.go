@@ -137,7 +137,7 @@ func (o *replayOptions) replay(ctx context.Context) error {
 	switch {
 	case total == 0 && len(o.Skipped) > 0:
 		o.saySkipped()
-		return cli.RuntimeError{Err: errors.New("no message can be replayed")}
+		return cli.RuntimeError{Err: errors.New("no message can be replayed: the lines above say why")}
 	case total == 0:
 		return errors.Join(o.sayNone(look.Result), unfound)
 	}

@@ -199,7 +199,7 @@ func (o *statusOptions) subjects(ctx context.Context, c *operation.Counting, arg
 		}
 		all, err := o.listed(ctx, vhosts...)
 		if err == nil && len(all) == 0 {
-			err = fmt.Errorf("there is no pipeline or delayed exchange in the vhost %q (--vhost)", strings.Join(vhosts, ", "))
+			err = fmt.Errorf("there is no pipeline or delayed exchange in the vhost %q: write another --vhost", strings.Join(vhosts, ", "))
 		}
 		return all, err
 	case !o.source.Given():
@@ -207,7 +207,7 @@ func (o *statusOptions) subjects(ctx context.Context, c *operation.Counting, arg
 	}
 	all := operation.Configured(o.connection.Brokers, config, o.vhost)
 	if len(all) == 0 {
-		return nil, fmt.Errorf("--vhost: the configuration has no pipeline or delayed exchange in %q", o.vhost)
+		return nil, fmt.Errorf("--vhost: the configuration has no pipeline or delayed exchange in %q; without --vhost, all are counted", o.vhost)
 	}
 	return all, nil
 }
@@ -246,7 +246,7 @@ func (o *statusOptions) subjectsNamed(ctx context.Context, c *operation.Counting
 		}
 		named = slices.DeleteFunc(all, func(s operation.Subject) bool { return s.Name != string(p.Pipeline) })
 		if len(named) == 0 {
-			return nil, fmt.Errorf("there is no pipeline or delayed exchange %q in the vhost %q (--vhost)", p.Pipeline, p.Vhost)
+			return nil, fmt.Errorf("there is no pipeline or delayed exchange %q in the vhost %q: correct its name or --vhost", p.Pipeline, p.Vhost)
 		}
 	} else {
 		named = c.Subjects(ctx, p)

@@ -235,7 +235,7 @@ func (i *Import) Unfinished(p, removed transfer.Result) error {
 		return fmt.Errorf("not all messages were imported: %d returned, %d refused, %d too large, %d unconfirmed, %d not sent",
 			p.Returned, p.Refused, len(p.Oversized), p.Uncertain, unsent)
 	case removed.Dropped < i.ToReplace || removed.Unverified:
-		return errors.New("not all messages were replaced for good")
+		return errors.New("not all messages were replaced for good: the lines above say why")
 	}
 	return nil
 }

@@ -100,7 +100,7 @@ func (c *Counting) Count(ctx context.Context, subjects []Subject, look bool) ([]
 		conn, err := c.connection(ctx, s.Target)
 		if refused, is := errors.AsType[*amqp.Error](err); is && refused.Code == amqp.NotAllowed && len(subjects) > 1 {
 			for _, queue := range s.queues {
-				queue.Note = "this user cannot look at it"
+				queue.Note = "this user cannot look at it: does the vhost exist, and does the user have permissions in it?"
 				summary.add(queue)
 			}
 			summary.Note = refused.Reason
