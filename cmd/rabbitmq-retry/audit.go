@@ -45,7 +45,7 @@ found.`,
 
   rabbitmq-retry audit --endpoint https://rabbitmq:15671 --username audit --password-file /run/secrets/password \
     --all-vhosts --ignore parking-queue-ttl --output json`,
-		Args: cobra.NoArgs,
+		Args: cli.Arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := options.check(); err != nil {
 				return err

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
@@ -11,7 +12,7 @@ func newConfigCommand() *cobra.Command {
 		Use:   "config",
 		Short: "Describe the worker's configuration",
 		Long:  "Describes the file that \"rabbitmq-retry worker --config\" reads.",
-		Args:  cobra.NoArgs,
+		Args:  cli.Arguments(0, 0),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	config.AddCommand(&cobra.Command{
@@ -23,10 +24,10 @@ queues and exchanges on the broker.`,
 		Example: `  # Have an editor or a pipeline check a configuration.
   rabbitmq-retry config schema > rabbitmq-retry.schema.json
   check-jsonschema --schemafile rabbitmq-retry.schema.json worker.json`,
-		Args: cobra.NoArgs,
+		Args: cli.Arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := cmd.OutOrStdout().Write(workerconfig.Schema)
-			return err
+			return cli.Runtime(err)
 		},
 	})
 	return config

@@ -113,7 +113,7 @@ func TestReplayTexts(t *testing.T) {
 				o.DeclareQueue(t, "full", "classic", map[string]any{"x-max-length": 1, "x-overflow": "reject-publish"})
 			},
 			" --to full",
-			[]string{"2 messages refused by the broker: a queue is full, or has no leader", "replayed 1 of 3"},
+			[]string{"2 messages refused by the broker: a queue is full, or has no leader: add consumers or raise a limit", "replayed 1 of 3"},
 			2,
 		},
 	} {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -206,9 +207,9 @@ func TestFileTexts(t *testing.T) {
 		code       int
 		args, want string
 	}{
-		"delete what":     {exitUsage, "failed delete orders --discard --yes", "which messages? Write a filter, --limit, or --all"},
+		"delete what":     {exitUsage, "failed delete orders --discard --yes", "which messages? Write --all, --limit, or a filter other than --not-..."},
 		"delete all some": {exitUsage, "failed delete orders --discard --all --reason x", "remove it, or the filter"},
-		"replay what":     {exitUsage, "failed replay orders --yes", "which messages? Write a filter, --limit, or --all"},
+		"replay what":     {exitUsage, "failed replay orders --yes", "which messages? Write --all, --limit, or a filter other than --not-..."},
 		"replay all some": {exitUsage, "failed replay orders --yes --all --limit 1", "remove it, or the filter and --limit"},
 		"delete where":    {exitUsage, "failed delete orders --all --yes", "Write --export FILE to keep them there, or --discard"},
 		"unasked":         {exitUsage, "failed delete orders --all --discard", "write --yes"},
@@ -221,6 +222,22 @@ func TestFileTexts(t *testing.T) {
 		o.says(t, test.code, test.args, test.want)
 	}
 	assert.Len(t, o.contents(t), 1)
+}
+
+// If the copy of stdin does not fit the disk, no usage was wrong: another attempt can help.
+func TestImportOfMoreThanFits(t *testing.T) {
+	t.Parallel()
+	o := newOrders(t, "classic")
+	for i := range 9 {
+		o.park(t, "exhausted", fmt.Sprint(i))
+	}
+	program := exec.CommandContext(t.Context(), "bash", "-c", `ulimit -f 1; exec "$@" < `+exported(t, o), "-",
+		terraformtest.BuildSidecar(t), "failed", "import", "orders", "-", "--yes", "--vhost", o.Vhost)
+	program.Env = []string{cli.EnvURI + "=" + o.URI}
+	output, err := program.CombinedOutput()
+	require.Error(t, err)
+	assert.Equal(t, exitError, program.ProcessState.ExitCode(), string(output))
+	contains(t, string(output), "copy stdin: write ", "file too large; set TMPDIR to a folder with room for it")
 }
 
 // exported is a file with the messages of the failed queue.
@@ -243,7 +260,7 @@ func TestImportOfWhatIsTooLarge(t *testing.T) {
 	const tooLarge = "line 2 skipped: its body of 16777217 bytes is larger than the broker's max_message_size, 16777216"
 	o.says(t, exitError, "failed import orders "+file+" --yes", "imported 2 of 3 messages into orders.failed", tooLarge, `"too_large":1`,
 		"To continue, run the same command again. It skips messages that are in orders.failed",
-		"not all messages were imported: 0 returned, 0 refused, 1 too large, 0 unconfirmed")
+		"not all messages were imported: 0 returned, 0 refused, 1 too large, 0 unconfirmed, 0 not sent")
 	o.says(t, exitError, "failed import orders "+file+" --yes",
 		"imported 0 of 3 messages into orders.failed", tooLarge, "2 messages in the queue already")
 	o.holds(t, "orders.failed", 3)

@@ -168,7 +168,7 @@ func TestOperatorPermissionsOfStatus(t *testing.T) {
 			out, errs := o.as(t, permissions.Write, permissions.Read).run(t, code, "status orders")
 			if !alive {
 				contains(t, out, "orders.inbox            0      0          no consumer: is a worker running?")
-				contains(t, errs, `queue "orders.inbox": no consumer`)
+				contains(t, errs, `queue "orders.inbox" in vhost "`+o.Vhost+`": no consumer`)
 			}
 		})
 	}

@@ -247,7 +247,7 @@ func TestRunThatIsNotThere(t *testing.T) {
 		o.says(t, exitError, "failed "+command, `no message belongs to the run 0badcafe in "orders.failed"`,
 			"rabbitmq-retry failed list orders --vhost "+o.Vhost+" --group-by run lists the runs")
 	}
-	o.says(t, exitUsage, "failed delete orders --run "+run+" --dry-run --export file", "export dry-run")
+	o.says(t, exitUsage, "failed delete orders --run "+run+" --dry-run --export file", "--dry-run and --export: write only one of them")
 	o.says(t, exitOK, "failed delete orders --run "+run+" --dry-run", "would delete 1 message")
 	o.holds(t, "orders.failed", 1)
 	o.says(t, exitOK, "failed delete orders --run "+run+" --discard --yes", "deleted 1 of 1")

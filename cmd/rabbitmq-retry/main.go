@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -65,7 +66,11 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	if err == nil {
 		return exitOK
 	}
-	_, _ = fmt.Fprintln(stderr, "rabbitmq-retry:", failed.Printable(redact(err.Error(), args)))
+	text := err.Error()
+	if flags := together.FindStringSubmatch(text); flags != nil {
+		text = "--" + strings.ReplaceAll(flags[1], " ", " and --") + ": write only one of them"
+	}
+	_, _ = fmt.Fprintln(stderr, "rabbitmq-retry:", failed.Printable(redact(text, args)))
 	if _, is := errors.AsType[cli.FindingError](err); is {
 		return exitFound
 	}
@@ -75,6 +80,9 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	return exitUsage
 }
 
+// together matches cobra's error about flags that exclude each other.
+var together = regexp.MustCompile(`^if any flags in the group .*; \[(.+)\] were all set$`)
+
 func newRootCommand(getenv func(string) string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "rabbitmq-retry",
@@ -83,10 +91,13 @@ func newRootCommand(getenv func(string) string) *cobra.Command {
 rabbitmq_retry_pipeline creates. Consumers reject messages that they cannot process. The worker sends
 each message back to its work queue after a delay. If a message failed too often, the worker sends it
 to the failed queue.`,
+		Args:          cli.Arguments(0, 0),
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
 	cli.ShowConnectionLast(root)
+	root.SetFlagErrorFunc(cli.FlagError)
 	root.AddCommand(newWorkerCommand(getenv), command.NewFailed(getenv), command.NewStatus(getenv),
 		newAuditCommand(getenv), newAdoptCommand(getenv), newConfigCommand(), newVersionCommand())
 	root.Version = release.Version()
@@ -97,10 +108,10 @@ func newVersionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  cobra.NoArgs,
+		Args:  cli.Arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), release.Version())
-			return err
+			return cli.Runtime(err)
 		},
 	}
 }

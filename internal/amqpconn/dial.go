@@ -108,6 +108,9 @@ func explain(uri URI, err error, after time.Duration) error {
 			return fmt.Errorf("%w; %s", err, noAMQPWithTLS)
 		}
 	}
+	if errors.Is(err, amqp.ErrCredentials) {
+		return fmt.Errorf("%w; correct them. A URI without a user logs in as guest, which only the broker's own machine can do", err)
+	}
 	if remedy := certificates.Remedy(err); remedy != "" {
 		return fmt.Errorf("%w; %s", err, remedy)
 	}

@@ -92,7 +92,7 @@ func TestWrongPortSaysWhatToWrite(t *testing.T) {
 		"amqps to the management API":  {strings.Replace(b.Endpoint, "http", "amqps", 1), "there is no TLS at this port"},
 		"amqps to another's TLS port":  {"amqps://" + brokertest.ListenTLS(t, server, func(conn net.Conn) { _, _ = conn.Read(make([]byte, 8)); _ = conn.Close() }) + "?cacertfile=" + ca, "does not speak AMQP: use the AMQP port with TLS"},
 		"amqp to a port that hangs up": {"amqp://" + brokertest.ListenTLS(t, server, func(conn net.Conn) { _ = conn.Close() }), "the port does not speak AMQP without TLS"},
-		"the port, with a wrong user":  {"amqp://nobody:s3cret@" + plain.Host, "username or password not allowed"},
+		"the port, with a wrong user":  {"amqp://nobody:s3cret@" + plain.Host, `"username or password not allowed"; correct them. A URI without a user logs in as guest`},
 	} {
 		if err := connect(t, c.uri, b.Vhost); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "Exception (501)") {
 			t.Errorf("%s: %v", name, err)

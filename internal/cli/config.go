@@ -2,7 +2,9 @@ package cli
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -44,8 +46,6 @@ func (c *Config) Read() (workerconfig.Config, []byte, error) {
 		return readConfig("--config", c.file)
 	case c.Getenv(EnvConfig) != "" && text != "":
 		return workerconfig.Config{}, nil, fmt.Errorf("$%s and $%s are both set: unset one of them", EnvConfig, EnvConfigJSON)
-	case strings.HasPrefix(strings.TrimSpace(c.File()), "{"):
-		return workerconfig.Config{}, nil, fmt.Errorf("$%s: must be the name of a file, but is JSON; use $%s for JSON", EnvConfig, EnvConfigJSON)
 	case c.File() != "":
 		return readConfig("$"+EnvConfig, c.File())
 	case text == "":
@@ -64,11 +64,39 @@ func readConfig(by, name string) (workerconfig.Config, []byte, error) {
 	if err := MustBeFile(by, name); err != nil {
 		return workerconfig.Config{}, nil, err
 	}
+	if strings.ContainsAny(name[:1], "{\"<") {
+		return workerconfig.Config{}, nil, fmt.Errorf("%s: must be the name of a file, but is JSON; use $%s for JSON", by, EnvConfigJSON)
+	}
 	config, data, err := reload.Read(name)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", by, err)
 	}
 	return config, data, err
+}
+
+// Arguments accepts this many arguments. Its errors say how to write the command.
+func Arguments(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return fmt.Errorf("an argument is missing: write %s", cmd.UseLine())
+		case len(args) <= most, slices.Contains(cmd.ValidArgs, args[0]):
+			return nil
+		case cmd.HasSubCommands():
+			return fmt.Errorf("unknown command %q: %s --help lists all", args[0], cmd.CommandPath())
+		}
+		return fmt.Errorf("%q is one argument too many: write %s", args[most], cmd.UseLine())
+	}
+}
+
+// FlagError says what the value of a flag must be, or how to find the flags.
+func FlagError(cmd *cobra.Command, err error) error {
+	if wrong, is := errors.AsType[*pflag.InvalidValueError](err); is {
+		kinds := map[string]string{"int": "a whole number", "bool": "true or false", "duration": "a duration, such as 25s"}
+		kind := cmp.Or(kinds[wrong.GetFlag().Value.Type()], "texts between commas, with quotes only around a text")
+		return fmt.Errorf("--%s %q: must be %s", wrong.GetFlag().Name, wrong.GetValue(), kind)
+	}
+	return fmt.Errorf("%w; %s --help lists the flags", err, cmd.CommandPath())
 }
 
 // connection marks the flags for the brokers' addresses and credentials.

@@ -66,11 +66,11 @@ func (c *Connection) readURIs() ([]amqpconn.URI, error) {
 	case len(c.uris) > 0:
 		name, raw = "--uri", strings.Join(c.uris, "\n")
 	case c.uriFile != "":
-		data, err := readFile("--uri-file", c.uriFile)
+		uris, err := readSecret("--uri-file", c.uriFile)
 		if err != nil {
 			return nil, err
 		}
-		name, raw = c.uriFile, string(data)
+		name, raw = c.uriFile, uris
 	}
 	if raw == "" {
 		return nil, fmt.Errorf("no broker: set %s, or write --uri-file or --uri", EnvURI)

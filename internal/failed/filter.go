@@ -34,6 +34,17 @@ type Filter struct {
 	// IDs are ids or message-ids; nil selects any message. An id selects as many messages as it is listed, since equal messages
 	// share one id. A text that does not have the form of an id is a message-id, and selects all messages that have it.
 	IDs []string `json:"ids,omitempty"`
+	// Not leaves out messages that the fields above select.
+	Not Exclusion `json:"not,omitzero"`
+}
+
+// Exclusion has the elements of which a message must have none, with the meanings that they have in a [Filter].
+type Exclusion struct {
+	Reasons    []string `json:"reasons,omitempty"`
+	FromQueues []string `json:"from_queues,omitempty"`
+	Headers    []Header `json:"headers,omitempty"`
+	Errors     []string `json:"errors,omitempty"`
+	Groups     []string `json:"groups,omitempty"`
 }
 
 // Header is a header with its value as text.
@@ -80,7 +91,7 @@ func (f Filter) Selector() *Selector {
 }
 
 // Selects reports whether the filter selects the message. If the filter lists ids, it counts one occurrence of the message's
-// id as used.
+// id as used, even if the filter then leaves the message out.
 func (s *Selector) Selects(e *Entry) bool {
 	delete(s.absent, e.Run)
 	if s.routingKey != nil && !s.routingKey.MatchString(runes(e.FirstRoutingKey)) {
@@ -97,7 +108,7 @@ func (s *Selector) Selects(e *Entry) bool {
 		return false
 	}
 	delete(s.unseen, e.MessageID)
-	return true
+	return !s.filter.Not.has(e)
 }
 
 // Missing are the listed ids and message-ids without a message, sorted. An id is repeated for each missing message.
@@ -115,7 +126,7 @@ func (s *Selector) Missing() []string {
 // Absent are the listed runs without a message, sorted.
 func (s *Selector) Absent() []string { return slices.Sorted(maps.Keys(s.absent)) }
 
-// Selective reports whether the filter can exclude a message.
+// Selective reports whether the filter chooses messages. What it leaves out chooses none.
 func (f *Filter) Selective() bool {
 	return len(f.Reasons)+len(f.FromQueues)+len(f.Headers)+len(f.MessageIDs)+len(f.Errors)+len(f.Groups)+len(f.Runs) > 0 || f.IDs != nil ||
 		!f.Since.IsZero() || !f.Until.IsZero() || f.RoutingKey != ""
@@ -139,7 +150,13 @@ func (f *Filter) matches(e *Entry) bool {
 		among(f.Runs, e.Run) &&
 		(len(f.Errors) == 0 || slices.ContainsFunc(f.Errors, e.hasError)) &&
 		(len(f.Groups) == 0 || slices.ContainsFunc(f.Groups, e.isIn)) &&
-		(len(f.Headers) == 0 || f.matchesHeaders(e))
+		!slices.ContainsFunc(f.Headers, func(h Header) bool { return !e.hasHeader(h) })
+}
+
+// has reports whether the message has one of the elements.
+func (x *Exclusion) has(e *Entry) bool {
+	return slices.Contains(x.Reasons, e.Reason) || slices.Contains(x.FromQueues, e.WorkQueue) ||
+		slices.ContainsFunc(x.Errors, e.hasError) || slices.ContainsFunc(x.Groups, e.isIn) || slices.ContainsFunc(x.Headers, e.hasHeader)
 }
 
 // hasError also compares the text with [Entry.Failure], which a table shows and can cut off.
@@ -160,15 +177,11 @@ func contains(text, part string) bool {
 	return strings.Contains(strings.ToLower(text), strings.ToLower(part))
 }
 
-func (f *Filter) matchesHeaders(e *Entry) bool {
+func (e *Entry) hasHeader(wanted Header) bool {
 	properties, _ := content.Parse(e.Properties) // properties that cannot be read have no headers
-	for _, wanted := range f.Headers {
-		value, found := properties.Headers().Get(wanted.Key)
-		if text, ok := Text(value); !found || !ok || text != wanted.Value {
-			return false
-		}
-	}
-	return true
+	value, found := properties.Headers().Get(wanted.Key)
+	text, ok := Text(value)
+	return found && ok && text == wanted.Value
 }
 
 // Text is a value as people write it; false for a table, an array or a value that does not fit one line.

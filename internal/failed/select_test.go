@@ -19,35 +19,63 @@ func TestFilters(t *testing.T) {
 		filter failed.Filter
 		want   bool
 	}{
-		"none":                {failed.Filter{}, true},
-		"a reason":            {failed.Filter{Reasons: []string{"too_old", "exhausted"}}, true},
-		"another reason":      {failed.Filter{Reasons: []string{"exhaust"}}, false},
-		"a queue":             {failed.Filter{FromQueues: []string{"orders.created"}}, true},
-		"the failed queue":    {failed.Filter{FromQueues: []string{"orders.failed"}}, false},
-		"since":               {failed.Filter{Since: at}, true},
-		"since later":         {failed.Filter{Since: at.Add(1)}, false},
-		"until":               {failed.Filter{Until: at}, true},
-		"until earlier":       {failed.Filter{Until: at.Add(-1)}, false},
-		"headers":             {failed.Filter{Headers: []failed.Header{{"tenant", "a"}, {"n", "7"}, {"yes", "true"}}}, true},
-		"one other header":    {failed.Filter{Headers: []failed.Header{{"tenant", "a"}, {"n", "8"}}}, false},
-		"an absent header":    {failed.Filter{Headers: []failed.Header{{"absent", ""}}}, false},
-		"a list":              {failed.Filter{Headers: []failed.Header{{"list", "7"}}}, false},
-		"the original key":    {failed.Filter{RoutingKey: "order.*.eu"}, true},
-		"another key":         {failed.Filter{RoutingKey: "order.?.eu"}, false},
-		"the delivery's key":  {failed.Filter{RoutingKey: "order.created"}, false},
-		"a message id":        {failed.Filter{MessageIDs: []string{"order-1003"}}, true},
-		"another message id":  {failed.Filter{MessageIDs: []string{"order-100"}}, false},
-		"an error":            {failed.Filter{Errors: []string{"SUCH article"}}, true},
-		"a clipped error":     {failed.Filter{Errors: []string{"SUCH art…"}}, true},
-		"an exception":        {failed.Filter{Errors: []string{"noarticle"}}, true},
-		"another error":       {failed.Filter{Errors: []string{"timeout"}}, false},
-		"one of two errors":   {failed.Filter{Errors: []string{"timeout", "such"}}, true},
-		"the id":              {failed.Filter{IDs: []string{e.ID}}, true},
-		"no ids":              {failed.Filter{IDs: []string{}}, false},
+		"none":               {failed.Filter{}, true},
+		"a reason":           {failed.Filter{Reasons: []string{"too_old", "exhausted"}}, true},
+		"another reason":     {failed.Filter{Reasons: []string{"exhaust"}}, false},
+		"a queue":            {failed.Filter{FromQueues: []string{"orders.created"}}, true},
+		"the failed queue":   {failed.Filter{FromQueues: []string{"orders.failed"}}, false},
+		"since":              {failed.Filter{Since: at}, true},
+		"since later":        {failed.Filter{Since: at.Add(1)}, false},
+		"until":              {failed.Filter{Until: at}, true},
+		"until earlier":      {failed.Filter{Until: at.Add(-1)}, false},
+		"headers":            {failed.Filter{Headers: []failed.Header{{"tenant", "a"}, {"n", "7"}, {"yes", "true"}}}, true},
+		"one other header":   {failed.Filter{Headers: []failed.Header{{"tenant", "a"}, {"n", "8"}}}, false},
+		"an absent header":   {failed.Filter{Headers: []failed.Header{{"absent", ""}}}, false},
+		"a list":             {failed.Filter{Headers: []failed.Header{{"list", "7"}}}, false},
+		"the original key":   {failed.Filter{RoutingKey: "order.*.eu"}, true},
+		"another key":        {failed.Filter{RoutingKey: "order.?.eu"}, false},
+		"the delivery's key": {failed.Filter{RoutingKey: "order.created"}, false},
+		"a message id":       {failed.Filter{MessageIDs: []string{"order-1003"}}, true},
+		"another message id": {failed.Filter{MessageIDs: []string{"order-100"}}, false},
+		"an error":           {failed.Filter{Errors: []string{"SUCH article"}}, true},
+		"a clipped error":    {failed.Filter{Errors: []string{"SUCH art…"}}, true},
+		"an exception":       {failed.Filter{Errors: []string{"noarticle"}}, true},
+		"another error":      {failed.Filter{Errors: []string{"timeout"}}, false},
+		"one of two errors":  {failed.Filter{Errors: []string{"timeout", "such"}}, true},
+		"the id":             {failed.Filter{IDs: []string{e.ID}}, true},
+		"no ids":             {failed.Filter{IDs: []string{}}, false},
+		"other exclusions": {failed.Filter{Reasons: []string{"exhausted"}, Not: failed.Exclusion{
+			Reasons: []string{"exhaust"}, FromQueues: []string{"orders.failed"}, Errors: []string{"timeout"}, Groups: []string{"100000000000"},
+			Headers: []failed.Header{{"tenant", "b"}, {"absent", ""}, {"list", "7"}},
+		}}, true},
 		"all but one of them": {failed.Filter{Reasons: []string{"exhausted"}, Errors: []string{"timeout"}}, false},
 	} {
 		assert.Equal(t, c.want, c.filter.Selector().Selects(&e), name)
 		assert.Equal(t, name != "none", c.filter.Selective(), name)
+	}
+}
+
+// A message is left out if it has one element of one list, though the rest of the filter selects it. Exclusions choose nothing.
+func TestExclusions(t *testing.T) {
+	t.Parallel()
+	e := failed.Read(parkedByWorker())
+	groups, err := failed.NewGroups([]string{failed.ByReason})
+	require.NoError(t, err)
+	for name, not := range map[string]failed.Exclusion{
+		"a reason":         {Reasons: []string{"too_old", "exhausted"}},
+		"a queue":          {FromQueues: []string{"orders.paid", "orders.created"}},
+		"one of 2 headers": {Headers: []failed.Header{{"tenant", "b"}, {"tenant", "a"}}},
+		"an error":         {Errors: []string{"timeout", "SUCH art…"}},
+		"an exception":     {Errors: []string{"noarticle"}},
+		"a group":          {Groups: []string{groups.Add(&e).ID}},
+	} {
+		filter := failed.Filter{Not: not}
+		assert.False(t, filter.Selective(), name)
+		assert.False(t, filter.Selector().Selects(&e), name)
+		filter.Reasons, filter.MessageIDs, filter.IDs = []string{"exhausted"}, []string{e.MessageID}, []string{e.ID}
+		s := filter.Selector()
+		assert.Falsef(t, s.Selects(&e), "%s, before the other filters", name)
+		assert.Emptyf(t, s.Missing(), "%s: the listed message is there", name)
 	}
 }
 

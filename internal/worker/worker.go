@@ -114,7 +114,8 @@ func Check(ctx context.Context, o Options, out io.Writer) error {
 		}
 	}
 	if !ok {
-		return errors.New("the worker cannot run all pipelines and delayed exchanges")
+		return errors.New("the worker cannot run all pipelines and delayed exchanges: correct what the lines above name; terraform apply " +
+			"makes queues and exchanges that are missing, and the attribute worker_permissions has the user's permissions")
 	}
 	return nil
 }

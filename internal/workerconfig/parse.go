@@ -57,6 +57,9 @@ func (c Config) Err() error {
 // outside the elements are errors, which begin with the path of the mistake.
 func Parse(data []byte) (Config, error) {
 	var config Config
+	if text := bytes.TrimSpace(data); bytes.HasPrefix(text, []byte(`"`)) || bytes.HasPrefix(text, []byte("<<")) {
+		return config, errors.New("the configuration is a quoted string, as terraform output NAME prints it: write terraform output -raw NAME")
+	}
 	root := value{raw: data}
 	if err := root.object(fields{
 		"pipelines":         elements(&config, rules.Pipeline, pipeline.WorkerVersion, &config.Pipelines, parsePipeline),
@@ -301,7 +304,7 @@ func (v value) members() (map[string]json.RawMessage, error) {
 		return nil, err
 	}
 	if key, found := v.repeatedKey(); found {
-		return nil, fmt.Errorf("%s: duplicate key", v.at(key, nil).path)
+		return nil, fmt.Errorf("%s: duplicate key; remove one of them", v.at(key, nil).path)
 	}
 	return members, nil
 }
@@ -350,7 +353,8 @@ func decode(target any, kind string) func(value) error {
 		}
 		switch {
 		case errors.As(err, &syntax):
-			return fmt.Errorf("the configuration is not JSON: %w at byte %d", err, syntax.Offset)
+			return fmt.Errorf("the configuration is not JSON: %w at byte %d; terraform output -raw NAME writes an output that is made by jsonencode",
+				err, syntax.Offset)
 		case err != nil:
 			return fmt.Errorf("%s must be %s", what, kind)
 		case v.isNull():

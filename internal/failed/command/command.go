@@ -5,11 +5,13 @@ package command
 import (
 	"fmt"
 	"os/signal"
-	"strings"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 )
 
 const failedHelp = `Shows the messages in the failed queue of a pipeline, and sends them back to work. With --queue, it works on
@@ -58,7 +60,7 @@ func NewFailed(getenv func(string) string) *cobra.Command {
 		Short:     "See, replay, export and delete failed messages",
 		Long:      failedHelp,
 		ValidArgs: []string{"help"},
-		Args:      cobra.OnlyValidArgs,
+		Args:      cli.Arguments(0, 0),
 		RunE:      func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			// If the reader of the output exits, the command must still acknowledge the messages that it published.
@@ -76,13 +78,13 @@ func NewFailed(getenv func(string) string) *cobra.Command {
 func noneEmpty(flags *pflag.FlagSet) (err error) {
 	flags.Visit(func(f *pflag.Flag) {
 		value := f.Value.String()
-		if list, ok := f.Value.(pflag.SliceValue); ok {
-			value = strings.Join(list.GetSlice(), "")
-		}
+		list, isList := f.Value.(pflag.SliceValue)
 		switch {
 		case err != nil:
-		case value == "":
-			err = fmt.Errorf("--%s: is empty", f.Name)
+		case value == "", isList && (len(list.GetSlice()) == 0 || slices.Contains(list.GetSlice(), "")):
+			err = fmt.Errorf("--%s: is empty, or has an empty part", f.Name)
+		case f.Name == "record":
+			err = cli.MustBeFile("--record", value)
 		case value == "0" && (f.Name == "limit" || f.Name == "scan"):
 			err = fmt.Errorf("--%s 0: must be 1 or more; leave it out for all messages", f.Name)
 		}

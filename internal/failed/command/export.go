@@ -35,7 +35,7 @@ Needs: read on <pipeline>.failed. With --queue: read on the queue.`,
   # Choose with jq: each line counts as the id of its message.
   rabbitmq-retry failed export orders | jq -c 'select(.properties.headers.tenant == "a")' |
     rabbitmq-retry failed replay orders --ids - --yes`,
-		Args: cobra.MaximumNArgs(1),
+		Args: cli.Arguments(0, 1),
 		RunE: o.run,
 	}
 	o.addFlags(cmd)

@@ -25,7 +25,7 @@ import (
 type filters struct {
 	// plain has the flags whose values need no parsing.
 	plain                        failed.Filter
-	headers                      []string
+	headers, notHeaders          []string
 	since, until, olderThan, ids string
 	operation.Options
 }
@@ -44,6 +44,11 @@ func (f *filters) addFlags(cmd *cobra.Command) {
 	flags.StringArrayVar(&f.plain.MessageIDs, "message-id", nil, "only messages with this message-`id`; can be repeated")
 	flags.StringArrayVar(&f.plain.Errors, "error", nil, "only messages with this `text` in their error or exception; can be repeated")
 	flags.StringSliceVar(&f.plain.Groups, "group", nil, "only messages of these `groups`, as list -o json or -o html names them")
+	flags.StringSliceVar(&f.plain.Not.Reasons, "not-reason", nil, "leave out messages that failed for one of these `reasons`")
+	flags.StringArrayVar(&f.plain.Not.FromQueues, "not-from-queue", nil, "leave out messages that failed in this `queue`; can be repeated")
+	flags.StringArrayVar(&f.notHeaders, "not-header", nil, "leave out messages with this header, `name=value`; can be repeated")
+	flags.StringArrayVar(&f.plain.Not.Errors, "not-error", nil, "leave out messages with this `text` in error or exception; can be repeated")
+	flags.StringSliceVar(&f.plain.Not.Groups, "not-group", nil, "leave out messages of these `groups`")
 	flags.StringSliceVar(&f.plain.Runs, "run", nil, "only messages that one of these `runs` of import has put into the queue")
 	flags.StringVar(&f.ids, "ids", "",
 		"only messages whose ids or message-ids are in this `file`, one per line, or as lines of an export; - is stdin")
@@ -51,16 +56,12 @@ func (f *filters) addFlags(cmd *cobra.Command) {
 	flags.IntVar(&f.Limit, "limit", 0, "greatest `number` of messages to act on (default: all)")
 	cmd.MarkFlagsMutuallyExclusive("until", "older-than")
 	complete(cmd, "reason", reasons()...)
+	complete(cmd, "not-reason", reasons()...)
 }
 
 // reasons are the reasons for which pipelines and delayed exchanges park messages.
 func reasons() []string {
 	return append(deadletter.FailReasons(), delaying.ReasonTooLong, delaying.ReasonUnroutable, failed.ReasonNoInbox, pipeline.ReasonExpired)
-}
-
-// given reports whether the user gave a filter or a limit.
-func (f *filters) given() bool {
-	return f.plain.Selective() || len(f.headers)+f.Scan+f.Limit > 0 || f.since+f.until+f.olderThan+f.ids != ""
 }
 
 func (f *filters) parse(stdin io.Reader, now time.Time) (filter failed.Filter, err error) {
@@ -81,11 +82,16 @@ func (f *filters) parse(stdin io.Reader, now time.Time) (filter failed.Filter, e
 	if !filter.Since.IsZero() && !filter.Until.IsZero() && filter.Since.After(filter.Until) {
 		return filter, fmt.Errorf("--since %s: must be earlier than the end, %s", f.since, cmp.Or(f.until, f.olderThan))
 	}
-	if filter.Headers, err = f.headerValues(); err != nil {
+	var wrong error
+	filter.Headers, err = headerValues("--header", f.headers)
+	filter.Not.Headers, wrong = headerValues("--not-header", f.notHeaders)
+	if err := cmp.Or(err, wrong); err != nil {
 		return filter, err
 	}
-	if i := slices.IndexFunc(f.plain.Groups, func(id string) bool { return !failed.IsGroup(id) }); i >= 0 {
-		return filter, fmt.Errorf("--group %q: is not the id of a group; list -o json and -o html show them", f.plain.Groups[i])
+	for _, id := range slices.Concat(filter.Groups, filter.Not.Groups) {
+		if !failed.IsGroup(id) {
+			return filter, fmt.Errorf("%q is not the id of a group: list -o json and -o html show the ids for --group and --not-group", id)
+		}
 	}
 	if f.Scan < 0 || f.Limit < 0 {
 		return filter, fmt.Errorf("--scan and --limit: must not be negative")
@@ -96,11 +102,11 @@ func (f *filters) parse(stdin io.Reader, now time.Time) (filter failed.Filter, e
 	return filter, err
 }
 
-func (f *filters) headerValues() (headers []failed.Header, err error) {
-	for _, header := range f.headers {
+func headerValues(flag string, texts []string) (headers []failed.Header, err error) {
+	for _, header := range texts {
 		key, value, ok := strings.Cut(header, "=")
 		if !ok || key == "" {
-			return nil, fmt.Errorf("--header %q: must be name=value", header)
+			return nil, fmt.Errorf("%s %q: must be name=value", flag, header)
 		}
 		headers = append(headers, failed.Header{Key: key, Value: value})
 	}
@@ -138,7 +144,7 @@ func readIDs(name string, stdin io.Reader) ([]string, error) {
 		}
 		defer func() { _ = file.Close() }()
 		if info, err := file.Stat(); err == nil && info.Mode()&os.ModeDevice != 0 {
-			return nil, fmt.Errorf("--ids: %s is a device, which can have no end", name)
+			return nil, fmt.Errorf("--ids: %s is a device, which can have no end; write - to read stdin", name)
 		}
 		from = file
 	}

@@ -59,7 +59,7 @@ Needs: read on <pipeline>.failed, write on <pipeline>.failed. With --replay: wri
 
   # Edit messages on the way to their work queues.
   jq -c '.properties.headers.tenant = "b"' unrecoverable.jsonl | rabbitmq-retry failed import orders - --replay --yes`,
-		Args: cobra.RangeArgs(1, 2),
+		Args: cli.Arguments(1, 2),
 		RunE: o.run,
 	}
 	o.targetFlags.addFlags(cmd)
@@ -118,7 +118,11 @@ func (o *importOptions) prepare(ctx context.Context) (meant int, err error) {
 		return 0, err
 	}
 	o.Import = o.guarded.NewImport(o.how, o.file)
-	if meant, err = o.Check(o.from); err != nil {
+	meant, err = o.Check(o.from)
+	if copied, is := errors.AsType[*os.PathError](err); is && copied.Path == o.file.Name() && o.name == "-" {
+		return 0, cli.RuntimeError{Err: fmt.Errorf("copy stdin: %w; set TMPDIR to a folder with room for it", copied)}
+	}
+	if err != nil {
 		return 0, fmt.Errorf("%s: %w", o.name, err)
 	}
 	err = o.Compare(ctx)

@@ -78,7 +78,7 @@ func (o *options) read(cmd *cobra.Command, args []string) (err error) {
 	case o.all && chosen:
 		return errors.New("--all: means all messages; remove it, or the filter and --limit")
 	case mustChoose && !o.all && !chosen:
-		return errors.New("which messages? Write a filter, --limit, or --all")
+		return errors.New("which messages? Write --all, --limit, or a filter other than --not-..., which only leaves messages out")
 	}
 	_, err = o.find(cmd, args, 0)
 	return err
@@ -158,7 +158,7 @@ func (o *options) sayNone(seen transfer.Result) error {
 	case seen.Seen == 0 && seen.Uncounted:
 		return cli.RuntimeError{Err: fmt.Errorf("nothing was done: no message of %q came. %w", o.target.Name, amqpconn.ErrNeedsConfigure)}
 	case seen.Seen == 0 && seen.Consumers > 0:
-		return cli.RuntimeError{Err: fmt.Errorf("nothing was done: no message was seen in %q, and %s can hold some",
+		return cli.RuntimeError{Err: fmt.Errorf("nothing was done: no message was seen in %q, and %s can hold some; stop them, or try again",
 			o.target.Name, failed.Count(seen.Consumers, "other consumer"))}
 	case seen.Seen == 0:
 		o.terminal.say("%s is empty", o.target.Name)

@@ -102,12 +102,15 @@ func (p *pageFlags) words(f failed.Filter) (words []string) {
 	if !f.Until.IsZero() {
 		add("until", f.Until.UTC().Format(time.RFC3339Nano))
 	}
-	for _, h := range f.Headers {
-		if page.Mask(p.mask).Has(h.Key) {
-			h.Value = page.Masked
+	headers := func(flag string, headers []failed.Header) {
+		for _, h := range headers {
+			if page.Mask(p.mask).Has(h.Key) {
+				h.Value = page.Masked
+			}
+			add(flag, h.Key+"="+h.Value)
 		}
-		add("header", h.Key+"="+h.Value)
 	}
+	headers("header", f.Headers)
 	if f.RoutingKey != "" {
 		add("routing-key", f.RoutingKey)
 	}
@@ -118,14 +121,19 @@ func (p *pageFlags) words(f failed.Filter) (words []string) {
 	if f.IDs != nil {
 		words = append(words, "--ids", "FILE")
 	}
+	add("not-reason", f.Not.Reasons...)
+	add("not-from-queue", f.Not.FromQueues...)
+	headers("not-header", f.Not.Headers)
+	add("not-error", f.Not.Errors...)
+	add("not-group", f.Not.Groups...)
 	return words
 }
 
 // commands are shell commands for a group's messages. If the filter has masked headers or a file of ids, a page cannot repeat it,
 // and has no commands.
 func (o *listOptions) commands(g *failed.Group) []page.Command {
-	masked := slices.ContainsFunc(o.filter.Headers, func(h failed.Header) bool { return page.Mask(o.page.mask).Has(h.Key) })
-	if masked || o.filter.IDs != nil {
+	masked := func(h failed.Header) bool { return page.Mask(o.page.mask).Has(h.Key) }
+	if slices.ContainsFunc(slices.Concat(o.filter.Headers, o.filter.Not.Headers), masked) || o.filter.IDs != nil {
 		return nil
 	}
 	named := o.targetFlags

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/operation"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
@@ -69,7 +70,7 @@ Needs: read on <pipeline>.failed. With --queue: read on the queue.`,
 		Example: `  rabbitmq-retry failed delete orders --reason unrecoverable --export deleted.jsonl --yes
 
   rabbitmq-retry failed delete orders --older-than 720h --discard --yes`,
-		Args: cobra.MaximumNArgs(1),
+		Args: cli.Arguments(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.read(cmd, args); err != nil {
 				return err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/operation"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
@@ -25,7 +26,7 @@ stay unchanged. If the run is interrupted, their order can change.
 Needs: read on <pipeline>.failed, write on <pipeline>.failed. With --queue <name>.delay.unrouted, the unrouted queue of a
 delayed exchange: read and write on that queue.`,
 		Example: "  rabbitmq-retry failed repair orders",
-		Args:    cobra.MaximumNArgs(1),
+		Args:    cli.Arguments(0, 1),
 		RunE:    o.repair,
 	}
 	o.targetFlags.addFlags(cmd)

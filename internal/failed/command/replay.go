@@ -86,7 +86,7 @@ func newReplay(target targetFlags) *cobra.Command {
 			if _, err := time.ParseDuration(strings.Join(args[len(args)-min(1, len(args)):], "")); err == nil && o.until == untilGivenUp {
 				return fmt.Errorf("--wait: write --wait=%s", args[len(args)-1])
 			}
-			return cobra.MaximumNArgs(1)(cmd, args)
+			return cli.Arguments(0, 1)(cmd, args)
 		},
 		RunE: o.run,
 	}
@@ -105,6 +105,9 @@ func newReplay(target targetFlags) *cobra.Command {
 func (o *replayOptions) run(cmd *cobra.Command, args []string) (err error) {
 	if o.perSecond, err = parseRate(o.rate); err != nil {
 		return err
+	}
+	if o.stopIfBack < 0 || o.stopIfBack > 100 {
+		return fmt.Errorf("--stop-if-back %d: must be from 0 to 100", o.stopIfBack)
 	}
 	if err := o.read(cmd, args); err != nil {
 		return err
@@ -134,7 +137,7 @@ func (o *replayOptions) replay(ctx context.Context) error {
 	switch {
 	case total == 0 && len(o.Skipped) > 0:
 		o.saySkipped()
-		return cli.RuntimeError{Err: errors.New("no message can be replayed")}
+		return cli.RuntimeError{Err: errors.New("no message can be replayed: the lines above say why")}
 	case total == 0:
 		return errors.Join(o.sayNone(look.Result), unfound)
 	}

@@ -101,7 +101,7 @@ func (o *replayOptions) report(p transfer.Result) {
 		o.terminal.say("%s returned, since no queue is bound for them%s", failed.Messages(p.Returned), o.missingQueue())
 	}
 	if p.Refused > 0 {
-		o.terminal.say("%s refused by the broker: a queue is full, or has no leader", failed.Messages(p.Refused))
+		o.terminal.say("%s refused by the broker: a queue is full, or has no leader: add consumers or raise a limit", failed.Messages(p.Refused))
 	}
 	o.sayOversized(p)
 	if p.Uncertain > 0 {

@@ -42,7 +42,7 @@ Needs: read on <pipeline>.failed. With --queue: read on the queue.`,
 
   # The first digits are enough, if no other id begins with them. The body alone, unchanged:
   rabbitmq-retry failed show orders 57f4 --raw`,
-		Args: cobra.RangeArgs(1, 2),
+		Args: cli.Arguments(1, 2),
 		RunE: o.run,
 	}
 	o.targetFlags.addFlags(cmd)
@@ -91,11 +91,12 @@ func (o *showOptions) run(cmd *cobra.Command, args []string) error {
 // ambiguous lists the ids of the messages that match.
 func ambiguous(wanted string, found map[string]*failed.Entry, seen int) error {
 	if len(found) == 0 {
-		return fmt.Errorf("0 of %s have an id that begins with %s, or this message-id", failed.Messages(seen), wanted)
+		return fmt.Errorf("0 of %s have an id that begins with %s (at least 4 digits), or this message-id; failed list --messages shows both",
+			failed.Messages(seen), wanted)
 	}
 	const shown = 4
 	ids := slices.Sorted(maps.Keys(found))
-	return fmt.Errorf("several messages have an id that begins with %s, or this message-id: %s", wanted,
+	return fmt.Errorf("several messages have an id that begins with %s, or this message-id. Write one of these ids: %s", wanted,
 		strings.Join(ids[:min(shown, len(ids))], ", "))
 }
 

@@ -70,7 +70,7 @@ management. Its user is the user of AMQP, or $RABBITMQ_USERNAME with $RABBITMQ_P
 
   # What waits in each level of a delayed exchange, and when the last of it is due.
   rabbitmq-retry status events --config worker.json --levels`,
-		Args: cobra.MaximumNArgs(1),
+		Args: cli.Arguments(0, 1),
 		RunE: o.run,
 	}
 	o.addFlags(cmd)
@@ -199,7 +199,7 @@ func (o *statusOptions) subjects(ctx context.Context, c *operation.Counting, arg
 		}
 		all, err := o.listed(ctx, vhosts...)
 		if err == nil && len(all) == 0 {
-			err = fmt.Errorf("there is no pipeline or delayed exchange in the vhost %q (--vhost)", strings.Join(vhosts, ", "))
+			err = fmt.Errorf("there is no pipeline or delayed exchange in the vhost %q: write another --vhost", strings.Join(vhosts, ", "))
 		}
 		return all, err
 	case !o.source.Given():
@@ -207,7 +207,7 @@ func (o *statusOptions) subjects(ctx context.Context, c *operation.Counting, arg
 	}
 	all := operation.Configured(o.connection.Brokers, config, o.vhost)
 	if len(all) == 0 {
-		return nil, fmt.Errorf("--vhost: the configuration has no pipeline or delayed exchange in %q", o.vhost)
+		return nil, fmt.Errorf("--vhost: the configuration has no pipeline or delayed exchange in %q; without --vhost, all are counted", o.vhost)
 	}
 	return all, nil
 }
@@ -220,6 +220,9 @@ func (o *statusOptions) listed(ctx context.Context, vhosts ...string) (all []ope
 	}
 	for _, vhost := range vhosts {
 		live, err := client.List(ctx, vhost)
+		if broker.IsNotFound(err) {
+			err = errors.New("it does not exist, or the user has no permissions in it")
+		}
 		if err != nil {
 			return nil, cli.RuntimeError{Err: fmt.Errorf("read vhost %q by the management API (--vhost, $%s): %w", vhost, cli.EnvEndpoint, err)}
 		}
@@ -243,7 +246,7 @@ func (o *statusOptions) subjectsNamed(ctx context.Context, c *operation.Counting
 		}
 		named = slices.DeleteFunc(all, func(s operation.Subject) bool { return s.Name != string(p.Pipeline) })
 		if len(named) == 0 {
-			return nil, fmt.Errorf("there is no pipeline or delayed exchange %q in the vhost %q (--vhost)", p.Pipeline, p.Vhost)
+			return nil, fmt.Errorf("there is no pipeline or delayed exchange %q in the vhost %q: correct its name or --vhost", p.Pipeline, p.Vhost)
 		}
 	} else {
 		named = c.Subjects(ctx, p)

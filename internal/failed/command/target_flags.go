@@ -102,7 +102,7 @@ func (t *targetFlags) locate(args []string, others int) (*operation.Target, []st
 func refusal(config workerconfig.Config, name string) error {
 	for _, r := range config.Refused {
 		if name != "" && (r.ID.Name == name || !r.Identified()) {
-			return fmt.Errorf("%w; write --vhost to do without the configuration", r.Err)
+			return fmt.Errorf("correct the configuration, or write --vhost to do without it: %w", r.Err)
 		}
 	}
 	return nil
@@ -193,7 +193,9 @@ func (t *targetFlags) advise(of *operation.Target, err error) error {
 	var unreadable *transfer.UnreadableError
 	switch {
 	case amqpconn.IsCode(err, amqp.NotAllowed):
-		return fmt.Errorf("%w; if the vhost is not %q, write --vhost", err, of.Vhost)
+		return fmt.Errorf("%w; if the vhost is not %q, write --vhost, and otherwise give the user permissions in it", err, of.Vhost)
+	case t.queue != "" && errors.Is(err, transfer.ErrNoQueue):
+		return fmt.Errorf("%w %q; correct --queue or --vhost", err, of.Vhost)
 	case of.Pipeline != "" && errors.Is(err, transfer.ErrNoQueue):
 		return fmt.Errorf("%w %q: is there a pipeline %q? If it is a delayed exchange, write --queue %s",
 			err, of.Vhost, of.Pipeline, pasted(delayed.Names(of.Pipeline).UnroutedQueue()))

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -112,9 +113,14 @@ func canRecord(name string, messages *os.File) error {
 	if name == "" {
 		return nil
 	}
-	f, err := openRecord(name)
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_WRONLY, onlyOwner) //nolint:gosec // the user says which
+	if errors.Is(err, os.ErrNotExist) {                             // a run without a record creates no file
+		if f, err = os.CreateTemp(filepath.Dir(name), filepath.Base(name)+"-*"); err == nil {
+			defer func() { _ = os.Remove(f.Name()) }()
+		}
+	}
 	if err != nil {
-		return err
+		return fmt.Errorf("--record: %w", err)
 	}
 	defer func() { _ = f.Close() }()
 	ours, err := f.Stat()

@@ -43,7 +43,7 @@ func (r *Run) Remove(ctx context.Context, chosen Chosen, to *Sink) (transfer.Res
 // Unremoved is an error unless all chosen messages were removed for good.
 func Unremoved(p transfer.Result, meant int) error {
 	if p.Dropped < meant || p.Unverified {
-		return errors.New("not all messages were deleted for good")
+		return errors.New("not all messages were deleted for good: the lines above say why")
 	}
 	return nil
 }

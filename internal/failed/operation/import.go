@@ -231,10 +231,11 @@ func (i *Import) Counts(p, removed transfer.Result) map[string]int {
 func (i *Import) Unfinished(p, removed transfer.Result) error {
 	switch {
 	case p.Confirmed+i.Present < i.Total:
-		return fmt.Errorf("not all messages were imported: %d returned, %d refused, %d too large, %d unconfirmed",
-			p.Returned, p.Refused, len(p.Oversized), p.Uncertain)
+		unsent := i.Total - i.Present - p.Confirmed - p.Returned - p.Refused - len(p.Oversized) - p.Uncertain
+		return fmt.Errorf("not all messages were imported: %d returned, %d refused, %d too large, %d unconfirmed, %d not sent",
+			p.Returned, p.Refused, len(p.Oversized), p.Uncertain, unsent)
 	case removed.Dropped < i.ToReplace || removed.Unverified:
-		return errors.New("not all messages were replaced for good")
+		return errors.New("not all messages were replaced for good: the lines above say why")
 	}
 	return nil
 }

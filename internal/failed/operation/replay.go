@@ -143,7 +143,7 @@ func (r *Replay) Unfinished(p transfer.Result) error {
 		return fmt.Errorf("stopped, since more than %d %% of the sent messages are back", r.StopIfBack)
 	}
 	if p.Confirmed < r.Total() || p.Unverified || r.Again+r.Missing() > 0 || len(r.Skipped) > 0 {
-		return errors.New("not all messages were replayed for good")
+		return errors.New("not all messages were replayed for good: the lines above say why")
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package operation
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -58,9 +59,8 @@ func (s *Sink) Write(e *failed.Entry) bool {
 
 // Keep makes the written lines durable.
 func (s *Sink) Keep() error {
-	s.err = errors.Join(s.err, s.buffer.Flush())
 	if s.err == nil {
-		s.err = s.file.Sync()
+		s.err = cmp.Or(s.buffer.Flush(), s.file.Sync())
 	}
 	if s.err == nil {
 		s.kept = s.written

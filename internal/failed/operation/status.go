@@ -100,7 +100,7 @@ func (c *Counting) Count(ctx context.Context, subjects []Subject, look bool) ([]
 		conn, err := c.connection(ctx, s.Target)
 		if refused, is := errors.AsType[*amqp.Error](err); is && refused.Code == amqp.NotAllowed && len(subjects) > 1 {
 			for _, queue := range s.queues {
-				queue.Note = "this user cannot look at it"
+				queue.Note = "this user cannot look at it: does the vhost exist, and does the user have permissions in it?"
 				summary.add(queue)
 			}
 			summary.Note = refused.Reason
@@ -162,7 +162,7 @@ func (c *Counting) status(ctx context.Context, s Subject, conn amqpconn.Raw, sta
 
 // missing is the status of a queue that does not exist.
 func (s Subject) missing(ctx context.Context, conn amqpconn.Raw, status QueueStatus) (QueueStatus, error) {
-	if status.Note = "does not exist"; !status.optional {
+	if status.Note = "does not exist: are name and vhost right?"; !status.optional {
 		return status, nil
 	}
 	exchange := s.Target.Pipeline.DeadLetterExchange()
@@ -267,7 +267,7 @@ func Trouble(summaries []Summary) error {
 	for _, s := range summaries {
 		for _, q := range s.Queues {
 			if q.Note != "" && !q.unknown {
-				return fmt.Errorf("queue %q: %s", q.Queue, q.Note)
+				return fmt.Errorf("queue %q in vhost %q: %s", q.Queue, s.Vhost, q.Note)
 			}
 		}
 	}
