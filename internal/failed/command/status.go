@@ -221,7 +221,7 @@ func (o *statusOptions) listed(ctx context.Context, vhosts ...string) (all []ope
 	for _, vhost := range vhosts {
 		live, err := client.List(ctx, vhost)
 		if err != nil {
-			return nil, cli.RuntimeError{Err: fmt.Errorf("read vhost %q by the management API (--vhost, $%s): %w", vhost, cli.EnvEndpoint, err)}
+			return nil, cli.RuntimeError{Err: fmt.Errorf("read vhost %q by the management API (--vhost, %s): %w", vhost, o.endpointBy(), err)}
 		}
 		o.live = append(o.live, live)
 		all = append(all, operation.Live(o.connection.Brokers, live.Topology, vhost)...)
