@@ -279,7 +279,7 @@ func TestCheckLooksForInboxesAndExchanges(t *testing.T) {
 	assert.Truef(t, code == exitOK && strings.Contains(stdout, "ok: orders.inbox has 0 messages and 0 consumers"),
 		"exit code %d: %s%s", code, stdout, stderr)
 	code, stdout, stderr = check("none", "orders")
-	assert.Truef(t, code == exitError && strings.Count(stdout, "\n") == 2 && strings.Contains(stdout, "error: look for the queue ") &&
+	assert.Truef(t, code == exitError && strings.Count(stdout, "\n") == 2 && strings.Contains(stdout, "look for the queue none.inbox: ") &&
 		strings.Contains(stderr, "terraform apply makes queues and exchanges that are missing"),
 		"exit code %d: %s%s", code, stdout, stderr)
 	for _, gone := range []string{"orders.failed", "orders.failed.route", "orders.return", "orders.retry"} {

@@ -179,6 +179,40 @@ func TestGatewayThatDoesNotReachTheBroker(t *testing.T) {
 	}
 }
 
+// A port that hangs up can be one of a broker that restarts, so reads are repeated, but not once more by each list. A port that
+// speaks another protocol is asked once.
+func TestPortOfAnotherProtocol(t *testing.T) {
+	t.Parallel()
+	for greeting, want := range map[string]int32{"": 5, "AMQP\x00\x00\x09\x01": 1, "HTTP/1.1 400 Bad Request\r\n\r\n": 1} {
+		for _, scheme := range []string{"http", "https"} {
+			if scheme == "http" && greeting != "" && greeting[0] == 'H' {
+				continue // this is an answer
+			}
+			t.Run(scheme+" "+greeting, func(t *testing.T) {
+				t.Parallel()
+				var asked atomic.Int32
+				address := brokertest.Listen(t, func(conn net.Conn) {
+					asked.Add(1)
+					_, _ = conn.Read(make([]byte, 1024))
+					_, _ = conn.Write([]byte(greeting))
+					_ = conn.Close()
+				})
+				c, err := New(Config{Endpoint: scheme + "://" + address, Username: "guest", Password: "guest"})
+				require.NoError(t, err)
+				_, err = c.User(t.Context())
+				if err == nil || asked.Load() != want {
+					t.Errorf("asked %d times: %v", asked.Load(), err)
+				}
+				asked.Store(0)
+				_, err = c.List(t.Context(), "/")
+				if err == nil || asked.Load() != want {
+					t.Errorf("a list asked %d times: %v", asked.Load(), err)
+				}
+			})
+		}
+	}
+}
+
 // An answer that breaks off is no answer. A read is repeated, and the outcome of a write is unknown.
 func TestAnswerThatBreaksOff(t *testing.T) {
 	t.Parallel()

@@ -39,6 +39,10 @@ func queueVhost(q QueueInfo) string                  { return q.Vhost }
 // facts that decide how they behave. If the vhost does not exist or the user has no access, the error is IsNotFound.
 func (c *Client) List(ctx context.Context, vhost string) (topology.Vhost, error) {
 	all := topology.Vhost{Name: vhost, Topology: topology.New()}
+	_, err := c.askCluster(ctx, false)
+	if _, unreached := errors.AsType[*unreachedError](err); unreached { // each list would ask again, one after the other
+		return all, err
+	}
 	// A problem usually affects all requests, so one error is enough.
 	var group errgroup.Group
 	group.Go(func() error {

@@ -92,7 +92,7 @@ func (e *Entry) readForeign(f fields, deaths []death) {
 // nothing has only waited there, if another queue rejected it before. If several did, the newest is known only if the broker lists
 // deaths by age. Brokers that write x-last-death-queue do (3.10 does not, 4.0 and 4.3 do).
 func (e *Entry) failure(f fields, deaths []death) death {
-	owner := pipelineOf(e.Queue)
+	owner := PipelineOf(e.Queue)
 	var theirs, rejections []death
 	rejecting := map[string]bool{}
 	for _, d := range deaths {

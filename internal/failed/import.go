@@ -22,7 +22,8 @@ type Import struct {
 	FrameMax int
 }
 
-// Publishing builds the message to publish. It lists the changes without which the queue or the broker would not accept it.
+// Publishing builds the message to publish. It lists the changes without which the queue or the broker would not accept it,
+// and the message's pipeline if that has another failed queue.
 // Apart from these and the headers that keep the id, all bytes stay the same.
 func (i Import) Publishing(m Message, id string) (p Publishing, changes []string, err error) {
 	p = Publishing{RoutingKey: i.Queue, Body: m.Body}
@@ -39,6 +40,10 @@ func (i Import) Publishing(m Message, id string) (p Publishing, changes []string
 		}
 	}
 	aside := AsideIn(i.Queue)
+	from, _ := properties.Headers().Get(deadletter.HeaderPipeline)
+	other, _ := from.Text()
+	own := string(PipelineOf(i.Queue))
+	note(own != "" && other != "" && other != own, fmt.Sprintf("from pipeline %q", other))
 	note(properties.Has(content.Expiration), "expiration dropped, since the message would expire in the queue")
 	properties.Remove(content.Expiration)
 	note(move(&properties, content.UserID, aside.UserID, properties.Text(content.UserID) != i.User),

@@ -45,7 +45,7 @@ func Read(m Message) Entry {
 		e.wrapper, e.Refusal = unwrap(e.Body)
 	}
 	e.Pipeline = f.text(deadletter.HeaderPipeline)
-	owner, deaths := pipelineOf(m.Queue), f.deaths(m.Queue)
+	owner, deaths := PipelineOf(m.Queue), f.deaths(m.Queue)
 	switch {
 	case e.isUnrouted(deaths):
 		e.readUnrouted(f, deaths)
@@ -62,8 +62,8 @@ func Read(m Message) Entry {
 	return e
 }
 
-// pipelineOf is the pipeline whose failed queue has this name, "" if the name does not end like a failed queue's.
-func pipelineOf(queue string) pipeline.Names {
+// PipelineOf is the pipeline whose failed queue has this name, "" if the name does not end like a failed queue's.
+func PipelineOf(queue string) pipeline.Names {
 	return ownerOf[pipeline.Names](queue, pipeline.Names("").FailedQueue())
 }
 

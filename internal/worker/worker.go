@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"regexp"
 	"sync"
 	"time"
 
@@ -120,6 +121,9 @@ func Check(ctx context.Context, o Options, out io.Writer) error {
 	return nil
 }
 
+// refusedLook matches a refusal to show an object. Any permission would do, but brokers name configure.
+var refusedLook = regexp.MustCompile(`configure access to (queue|exchange) '(.+)' in vhost`)
+
 // checkBrokers asks one broker after the other until one serves, and says why the others do not.
 func (o Options) checkBrokers(ctx context.Context, c session.Config) (queue amqp.Queue, unserved []error, err error) {
 	_, err = o.Brokers.Try(ctx, slog.New(slog.DiscardHandler), 0, func(uri amqpconn.URI) error {
@@ -127,6 +131,10 @@ func (o Options) checkBrokers(ctx context.Context, c session.Config) (queue amqp
 		if err == nil {
 			defer amqpconn.HangUp(conn)
 			queue, err = amqpconn.LookFor(ctx, conn, c.Inbox(), c.Exchanges()...)
+		}
+		if refused := refusedLook.FindStringSubmatch(fmt.Sprint(err)); refused != nil && !errors.Is(err, amqpconn.ErrNeedsConfigure) {
+			right := map[string]string{"queue": "read", "exchange": "write"}[refused[1]]
+			err = fmt.Errorf("needs: %s on %q (%w)", right, refused[2], err)
 		}
 		if err != nil {
 			unserved = append(unserved, err)

@@ -18,7 +18,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delaying"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/operation"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
 // filters are the flags that select messages.
@@ -33,7 +32,13 @@ type filters struct {
 const scanUsage = "`number` of messages to look at (default: all; 100 of a queue that is neither a pipeline's nor a delayed exchange's)"
 
 func (f *filters) addFlags(cmd *cobra.Command) {
-	flags := cmd.Flags()
+	flags, accept := cmd.Flags(), cmd.Args
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 1 && !flags.Changed("wait") { // which can be followed by its value
+			return fmt.Errorf("%q is one argument too many: to choose a message, write --message-id %s", args[1], pasted(args[1]))
+		}
+		return accept(cmd, args)
+	}
 	flags.StringSliceVar(&f.plain.Reasons, "reason", nil, "only messages that failed for one of these `reasons`")
 	flags.StringArrayVar(&f.plain.FromQueues, "from-queue", nil, "only messages that failed in this `queue`; can be repeated")
 	flags.StringVar(&f.since, "since", "", "only messages that failed since this `time`: RFC 3339, or a duration ago such as 2h")
@@ -61,7 +66,7 @@ func (f *filters) addFlags(cmd *cobra.Command) {
 
 // reasons are the reasons for which pipelines and delayed exchanges park messages.
 func reasons() []string {
-	return append(deadletter.FailReasons(), delaying.ReasonTooLong, delaying.ReasonUnroutable, failed.ReasonNoInbox, pipeline.ReasonExpired)
+	return append(deadletter.FailReasons(), delaying.ReasonTooLong, delaying.ReasonUnroutable, failed.ReasonNoInbox)
 }
 
 func (f *filters) parse(stdin io.Reader, now time.Time) (filter failed.Filter, err error) {

@@ -40,7 +40,8 @@ func newImport(target targetFlags) *cobra.Command {
 		Short: "Put messages from a file back",
 		Long: `Puts messages from a file of "failed export" into the failed queue, unchanged and with their old ids. It drops only
 the parts that a queue cannot keep, such as an expiration, and lists them. With --replay, the messages go to their work
-queues instead, without a look at the failed queue. A message that is still there is then duplicated.
+queues instead, without a look at the failed queue. A message that is still there is then duplicated. If one of the work
+queues does not exist, it imports nothing. On RabbitMQ 4.3, it needs read on them to know that.
 
 It reads the whole file first, and publishes nothing from a damaged file. It skips a message that is in the queue
 already, with the same id and content. If the file was edited, a message in the queue can have the same id and other
@@ -80,7 +81,7 @@ func (o *importOptions) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if len(rest) != 1 {
-		return errors.New("which file? Write its name, or - for stdin")
+		return errors.New("which file? Write its name, or - for stdin, after the name of a pipeline or --queue")
 	}
 	o.name = rest[0]
 	if err := o.open(cmd.InOrStdin()); err != nil {
@@ -137,6 +138,8 @@ func (o *importOptions) where() string {
 	switch n := o.target.Delayed; {
 	case o.Replays && n != "":
 		return n.Exchange() + " and " + n.DeliverExchange()
+	case o.Replays && o.Unseen != nil:
+		return fmt.Sprintf("their work queues, if these exist (%v)", o.Unseen)
 	case o.Replays:
 		return "their work queues"
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -108,6 +109,9 @@ func (o *options) guard(ctx context.Context, looks bool) (err error) {
 	if o.guarded.Limited {
 		o.terminal.say("Each look at quorum queue %q can count against its delivery limit; RabbitMQ 4 has one by default. "+
 			"A policy with delivery-limit -1 removes the limit.", o.target.Name)
+		if p := failed.PipelineOf(o.target.Name); p != "" && o.target.Pipeline == "" {
+			o.terminal.say("If it is the failed queue of pipeline %q, looks do no harm: write the pipeline's name instead of --queue.", p)
+		}
 	}
 	o.guarded.Progress = o.progress(seen)
 	return nil
@@ -203,6 +207,11 @@ func seen(p transfer.Progress) string { return fmt.Sprintf("%s %d/%d", p.Phase, 
 func (o *options) sayHidden(r operation.Look) {
 	for _, line := range hidden(r) {
 		o.terminal.say("%s", line)
+	}
+	for _, reason := range o.filter.Reasons { // consumers and other systems can have reasons of their own
+		if r.Selected == 0 && !slices.Contains(reasons(), reason) {
+			o.terminal.say("--reason %q: pipelines and delayed exchanges give no such reason. They give: %s.", reason, strings.Join(reasons(), ", "))
+		}
 	}
 }
 

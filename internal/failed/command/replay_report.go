@@ -42,7 +42,7 @@ func (o *replayOptions) list(ctx context.Context) {
 		live, err = client.List(ctx, o.target.Vhost)
 	}
 	if lookup := topology.NewLookup(live); err != nil {
-		o.terminal.say("The limits of queues are not known: %v", err)
+		o.terminal.say("The limits of queues are not known: %s: %v", o.endpointBy(), err)
 	} else if len(lookup.Unreadable()) == 0 {
 		o.Limits = &lookup
 	}
@@ -69,9 +69,6 @@ func described(d operation.Destination) string {
 }
 
 func (o *replayOptions) destination() string {
-	if o.to != "" {
-		return o.to
-	}
 	queues := slices.Sorted(maps.Keys(o.Meant))
 	const shown = 3
 	if len(queues) > shown {
@@ -91,7 +88,7 @@ func (o *replayOptions) report(p transfer.Result) {
 	case p.Interrupted && stay > 0:
 		o.terminal.say("stopped: %d replayed, %d left, %s duplicated. Run the same command again to continue.", p.Confirmed, stay, duplicated)
 	default:
-		o.terminal.say("replayed %d of %d to %s (replay-id %s)", p.Confirmed, o.Found(), o.destination(), o.ID)
+		o.terminal.say("replayed %d of %d to %s (replay-id %s)", p.Confirmed, o.Found, o.destination(), o.ID)
 	}
 	if o.keep != "" {
 		o.terminal.say("The original messages are in %s.", o.keep)

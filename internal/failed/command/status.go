@@ -224,7 +224,7 @@ func (o *statusOptions) listed(ctx context.Context, vhosts ...string) (all []ope
 			err = errors.New("it does not exist, or the user has no permissions in it")
 		}
 		if err != nil {
-			return nil, cli.RuntimeError{Err: fmt.Errorf("read vhost %q by the management API (--vhost, $%s): %w", vhost, cli.EnvEndpoint, err)}
+			return nil, cli.RuntimeError{Err: fmt.Errorf("read vhost %q by the management API (--vhost, %s): %w", vhost, o.endpointBy(), err)}
 		}
 		o.live = append(o.live, live)
 		all = append(all, operation.Live(o.connection.Brokers, live.Topology, vhost)...)

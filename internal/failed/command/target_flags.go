@@ -52,6 +52,14 @@ func (t *targetFlags) managed() bool {
 	return cmp.Or(t.endpoint, t.source.Getenv(cli.EnvEndpoint)) != ""
 }
 
+// endpointBy is the flag or the variable with the management API's address.
+func (t *targetFlags) endpointBy() string {
+	if t.endpoint != "" {
+		return "--endpoint"
+	}
+	return "$" + cli.EnvEndpoint
+}
+
 // completePipelines offers the names in the configuration.
 func (t *targetFlags) completePipelines(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	config, err := t.config()
@@ -191,11 +199,15 @@ func only[W any](elements []W, id func(W) workerconfig.ID, kind, name, vhost str
 // advise adds to an operation's error how the user can change the command line.
 func (t *targetFlags) advise(of *operation.Target, err error) error {
 	var unreadable *transfer.UnreadableError
+	name := string(of.Pipeline)
 	switch {
 	case amqpconn.IsCode(err, amqp.NotAllowed):
-		return fmt.Errorf("%w; if the vhost is not %q, write --vhost, and otherwise give the user permissions in it", err, of.Vhost)
+		return fmt.Errorf("%w; if the vhost is not %q, write --vhost without percent-encoding, such as --vhost /, "+
+			"and otherwise give the user permissions in it", err, of.Vhost)
 	case t.queue != "" && errors.Is(err, transfer.ErrNoQueue):
 		return fmt.Errorf("%w %q; correct --queue or --vhost", err, of.Vhost)
+	case errors.Is(err, transfer.ErrNoQueue) && (failed.UnroutedOf(name) != "" || failed.PipelineOf(name) != ""):
+		return fmt.Errorf("%w %q; if %q is a queue, write --queue %s", err, of.Vhost, name, pasted(name))
 	case of.Pipeline != "" && errors.Is(err, transfer.ErrNoQueue):
 		return fmt.Errorf("%w %q: is there a pipeline %q? If it is a delayed exchange, write --queue %s",
 			err, of.Vhost, of.Pipeline, pasted(delayed.Names(of.Pipeline).UnroutedQueue()))

@@ -33,14 +33,17 @@ func (d Destination) Excess() int {
 
 // Survey looks at the queues that the chosen messages go to.
 func (r *Replay) Survey(ctx context.Context) error {
+	if r.how.To == "" && r.Delayed != "" {
+		return nil // they go to exchanges
+	}
 	conn, err := r.queue().Open(ctx, "count")
 	if err != nil {
 		return err
 	}
 	defer amqpconn.HangUp(conn.Connection)
 	r.Destinations = nil
-	for _, queue := range slices.Sorted(maps.Keys(r.meant)) {
-		d := Destination{Queue: queue, Meant: r.meant[queue]}
+	for _, queue := range slices.Sorted(maps.Keys(r.Meant)) {
+		d := Destination{Queue: queue, Meant: r.Meant[queue]}
 		if r.Limits != nil {
 			d.Settings = r.Limits.Queue(queue).Values()
 		}

@@ -1,12 +1,17 @@
 package operation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/file"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
@@ -32,10 +37,12 @@ type Import struct {
 	// Total is how many messages the file has, and Present how many are in the queue already. ToReplace is how many messages
 	// of the queue are replaced.
 	Total, Present, ToReplace int
-	// Notes count messages that were changed or left out, by the change or the reason.
+	// Notes count messages that were changed or left out, or seem wrong, by the change or the reason.
 	Notes map[string]int
 	// Runs count the file's messages that are in the queue already, by the run that imported them.
 	Runs map[string]int
+	// Unseen is why it is not known whether all work queues exist that the messages are replayed to, nil if they do.
+	Unseen error
 
 	file io.ReadSeeker
 	// size is how many bytes of the file were checked.
@@ -48,13 +55,15 @@ type Import struct {
 	ids map[string]*sameID
 	// kept is how many messages of the queue are kept to show them.
 	kept int
+	// queues are the work queues to replay to.
+	queues map[string]bool
 }
 
 // NewImport prepares the import of a file, which is read again after [Import.Check].
 func (r *Run) NewImport(o ImportOptions, f io.ReadSeeker) *Import {
 	user := r.serving.Username()
 	return &Import{
-		Run: r, ImportOptions: o, file: f, ids: map[string]*sameID{}, Notes: map[string]int{}, Runs: map[string]int{},
+		Run: r, ImportOptions: o, file: f, ids: map[string]*sameID{}, queues: map[string]bool{}, Notes: map[string]int{}, Runs: map[string]int{},
 		how:  failed.Import{Exchange: r.Entrance(), Queue: r.Name, User: user, Run: r.ID, FrameMax: r.frameMax},
 		back: failed.Replay{Pipeline: r.Pipeline, Delayed: r.Delayed, ID: r.ID, FrameMax: r.frameMax},
 	}
@@ -86,6 +95,9 @@ func (i *Import) Check(from io.Reader) (meant int, err error) {
 // Compare finds out which messages of the file are in the queue already. It returns a [ConflictError] if the queue has
 // messages with the same ids and another content.
 func (i *Import) Compare(ctx context.Context) error {
+	if i.Replays {
+		return i.lookForWorkQueues(ctx)
+	}
 	if len(i.ids) == 0 {
 		return nil
 	}
@@ -101,6 +113,23 @@ func (i *Import) Compare(ctx context.Context) error {
 		i.Present += n.lines - n.missing
 	}
 	return i.conflicts()
+}
+
+// lookForWorkQueues returns an error if a work queue does not exist. A worker would park the queue's messages again.
+func (i *Import) lookForWorkQueues(ctx context.Context) error {
+	conn, err := i.queue().Open(ctx, "count")
+	if err != nil {
+		return err
+	}
+	defer amqpconn.HangUp(conn.Connection)
+	for _, queue := range slices.Sorted(maps.Keys(i.queues)) {
+		_, err := transfer.Queue{Name: queue}.CountOver(ctx, conn)
+		if errors.Is(err, transfer.ErrNoQueue) {
+			return fmt.Errorf("nothing was imported: there is no work queue %q; correct its name in the file, or import without --replay", queue)
+		}
+		i.Unseen = cmp.Or(i.Unseen, err)
+	}
+	return nil
 }
 
 // messages reads the file from the beginning. It leaves out messages that cannot be published, and messages that takes
@@ -145,6 +174,9 @@ func (i *Import) publishing(m failed.Message, id string) (p failed.Publishing, c
 	if i.Replays {
 		e := failed.Read(m)
 		p, err = i.back.Publishing(&e, time.Now())
+		if err == nil && i.Delayed == "" {
+			i.queues[strings.Clone(e.WorkQueue)] = true
+		}
 		return p, nil, err
 	}
 	how := i.how
@@ -161,8 +193,11 @@ func (i *Import) rest() (func() (failed.Publishing, bool, error), error) {
 	}
 	i.Present = 0
 	clear(i.Notes)
-	return i.messages(io.LimitReader(i.file, i.size), func(id string, m failed.Message, _ int) bool {
+	return i.messages(io.LimitReader(i.file, i.size), func(id string, m failed.Message, line int) bool {
 		s := i.ids[id]
+		if s != nil && line > s.line {
+			i.Notes["with the id of an earlier line"]++
+		}
 		if s == nil || s.count().queued == 0 {
 			return true
 		}

@@ -92,7 +92,7 @@ func TestChosenMessagesAlone(t *testing.T) {
 		r := b.guard(t, operation.Options{Limit: 2}).NewReplay("work", 0, nil)
 		look, err := r.Look(t.Context(), exhausted)
 		require.NoError(t, err)
-		assert.Equal(t, []int{3, 3, 2}, []int{look.Selected, r.Found(), r.Total()})
+		assert.Equal(t, []int{3, 3, 2}, []int{look.Selected, r.Found, r.Total()})
 		d, _ := b.Get(t, "orders.failed") // another consumer takes a chosen message
 		require.Equal(t, "first", string(d.Body))
 		b.park(t, "later")

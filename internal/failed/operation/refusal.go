@@ -170,7 +170,7 @@ func (r *Replay) Back(ctx context.Context) error {
 		case e.Replays > 0 && e.ReplayID == r.ID:
 			r.Again++
 			r.Reasons[e.Reason]++
-		case e.Reason == pipeline.ReasonMaxLength && !e.FailedAt.Before(r.began) && r.meant[cmp.Or(r.how.To, e.WorkQueue)] > 0:
+		case e.Reason == pipeline.ReasonMaxLength && !e.FailedAt.Before(r.began) && r.Meant[cmp.Or(r.how.To, e.WorkQueue)] > 0:
 			r.Again++
 			r.Reasons[Displaced]++
 		}

@@ -16,9 +16,11 @@ import (
 // Replay sends messages back to work.
 type Replay struct {
 	*Run
-	// Meant counts the messages that the look found, by work queue, or by the exchange that messages of a delayed exchange go
+	// Meant counts the chosen messages, by the queue to send them to, or by the exchange that messages of a delayed exchange go
 	// to. Skipped counts the messages that cannot be replayed, by reason.
 	Meant, Skipped map[string]int
+	// Found is how many messages the look found that can be replayed.
+	Found int
 	// IDs are the ids of the chosen messages, and Sent of the replayed ones, if there is a limit.
 	IDs, Sent []string
 	// Limits are the queues' settings, nil if they are not known: only the management API tells them.
@@ -32,9 +34,8 @@ type Replay struct {
 	Again   int
 	Reasons map[string]int
 
-	// meant counts the chosen messages by destination. ids has IDs by digest.
-	meant map[string]int
-	ids   map[string]string
+	// ids has IDs by digest.
+	ids map[string]string
 	// began is when the replay began, with ready messages in the queue. last is when the broker last answered a publish.
 	began, last time.Time
 	ready       int
@@ -51,35 +52,31 @@ type Replay struct {
 func (r *Run) NewReplay(to string, rate float64, saved *Sink) *Replay {
 	return &Replay{
 		Run: r, Meant: map[string]int{}, Skipped: map[string]int{}, rate: rate, saved: saved, chosen: Chosen{},
-		meant: map[string]int{}, ids: map[string]string{},
+		ids: map[string]string{},
 		how: failed.Replay{Pipeline: r.Pipeline, Delayed: r.Delayed, To: to, ID: r.ID, FrameMax: r.frameMax},
 	}
 }
 
 // Look chooses the messages that the filter selects.
 func (r *Replay) Look(ctx context.Context, filter failed.Filter) (Look, error) {
-	n := 0
 	return r.Run.Look(ctx, filter, func(e *failed.Entry) (enough bool) {
+		to := cmp.Or(r.how.To, e.WorkQueue)
 		switch {
 		case r.how.To == "" && r.Delayed != "":
-			r.Meant[r.onward(e)]++
+			to = r.onward(e)
 		case e.Refusal != nil:
 			r.Skipped[e.Refusal.Error()]++
 			return false
-		case r.how.To == "" && e.WorkQueue == "":
+		case to == "":
 			r.Skipped[failed.ErrNoWorkQueue.Error()]++
 			return false
-		default:
-			r.Meant[strings.Clone(e.WorkQueue)]++
 		}
-		if n++; (r.Limit == 0 || n <= r.Limit) && (r.saved == nil || r.saved.Write(e)) {
+		if r.Found++; (r.Limit == 0 || r.Found <= r.Limit) && (r.saved == nil || r.saved.Write(e)) {
 			r.chosen.Add(e)
 			if r.Limit > 0 {
 				r.IDs, r.ids[e.Digest] = append(r.IDs, e.ID), e.ID
 			}
-			if r.how.To != "" || r.Delayed == "" {
-				r.meant[strings.Clone(cmp.Or(r.how.To, e.WorkQueue))]++
-			}
+			r.Meant[strings.Clone(to)]++
 		}
 		return false
 	})
@@ -94,20 +91,12 @@ func (r *Replay) onward(e *failed.Entry) string {
 	return exchange + " (for the rest of their delay)"
 }
 
-// Found is how many messages the look found that can be replayed.
-func (r *Replay) Found() (n int) {
-	for _, count := range r.Meant {
-		n += count
-	}
-	return n
-}
-
 // Total is how many messages are replayed: Found, up to the limit.
 func (r *Replay) Total() int {
 	if r.Limit > 0 {
-		return min(r.Found(), r.Limit)
+		return min(r.Found, r.Limit)
 	}
-	return r.Found()
+	return r.Found
 }
 
 // Idle is the inbox, with its number of messages, if no worker consumes it: then no message can fail again. It is "" if a

@@ -14,6 +14,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
 // foreignScan is how many messages are read from a queue that is not a pipeline's, unless the options set a number.
@@ -121,6 +122,9 @@ func (r *Run) Look(ctx context.Context, filter failed.Filter, visit func(*failed
 			refused = fmt.Errorf("a message of %q was put back %d times already, and %w. AMQP does not tell the delivery limit; "+
 				"%d, the default of RabbitMQ 4, leaves %d looks. Set delivery-limit to -1 in a policy (RabbitMQ 4)",
 				r.Name, e.DeliveryCount, ErrTooOften, usualLimit, max(0, usualLimit-e.DeliveryCount-1))
+			if p := pipeline.Names(e.Pipeline); r.Pipeline == "" && p != "" && p.FailedQueue() == r.Name {
+				refused = fmt.Errorf("%q seems to be the failed queue of pipeline %q: write the pipeline's name instead of --queue", r.Name, p)
+			}
 			return transfer.Choice{Last: true}
 		}
 		if !selector.Selects(e) {
