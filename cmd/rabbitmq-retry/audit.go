@@ -14,6 +14,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/audit"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/similar"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -135,7 +136,9 @@ func list(ctx context.Context, client *broker.Client, vhost string) (topology.Vh
 	live, err := client.List(ctx, vhost)
 	switch {
 	case broker.IsNotFound(err):
-		return live, fmt.Errorf("vhost %q does not exist, or the user has no permissions in it", vhost)
+		names, _ := client.Vhosts(ctx)
+		return live, fmt.Errorf("vhost %q%s does not exist, or the user has no permissions in it",
+			vhost, similar.Hint(vhost, slices.Values(names)))
 	case err != nil:
 		return live, fmt.Errorf("read vhost %q: %w", vhost, err)
 	}

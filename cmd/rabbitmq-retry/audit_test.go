@@ -157,6 +157,7 @@ func TestAuditThatCannotBeMade(t *testing.T) {
 		"argument":             {with(nil), []string{"x"}, exitUsage, `"x" is one argument too many: write rabbitmq-retry audit [flags]`},
 		"wrong password":       {with(nil), nil, exitError, "401"},
 		"missing vhost":        {auditEnv(b), []string{"--vhost", "no such vhost"}, exitError, `vhost "no such vhost" does not exist`},
+		"misspelt vhost":       {auditEnv(b), []string{"--vhost", b.Vhost + "s"}, exitError, fmt.Sprintf("vhost %q (did you mean %q?) does not exist", b.Vhost+"s", b.Vhost)},
 		"another prefix":       {with(map[string]string{cli.EnvEndpoint: b.Endpoint + "/rabbitmq"}), nil, exitError, "there is no management API below"},
 		"endpoint with /api":   {with(map[string]string{cli.EnvEndpoint: b.Endpoint + "/api"}), nil, exitError, "Remove /api from the end of the endpoint"},
 		"broker that is away":  {with(map[string]string{cli.EnvEndpoint: "http://127.0.0.1:1"}), nil, exitError, "no answer"},

@@ -132,6 +132,7 @@ func TestStatusOfAll(t *testing.T) {
 		}
 	}
 	o.prints(t, exitFound, "status", "mails   pipeline          -      -          -        0       -")
+	o.says(t, exitUsage, "status event", `no pipeline or delayed exchange "event" (did you mean "events"?) in the vhost`)
 	// The vhost's name is optional if the URI has it.
 	code, out, errs := execute(t.Context(), with(byAPI, cli.EnvURI, o.VhostURI()), "status")
 	assert.Equal(t, exitFound, code, errs)
@@ -191,6 +192,9 @@ func TestVhost(t *testing.T) {
 			}
 		})
 	}
+	other := map[string]string{cli.EnvURI: o.VhostURI(), cli.EnvConfigJSON: config}
+	_, _, errs := execute(t.Context(), other, "failed", "list", "order")
+	contains(t, errs, `no pipeline or delayed exchange "order" (did you mean "orders"?) in the configuration, which has: orders`)
 	user, password := o.User(t, "", "^$", "^$", "^$")
 	for path, want := range map[string]string{"": `"/"`, "/": `"/"`, "/%2F": `"/"`} {
 		uri := strings.Replace(o.URI, o.Username+":"+o.Password, user+":"+password, 1) + path

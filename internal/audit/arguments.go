@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/similar"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -53,49 +54,11 @@ func (g graph) whyNotDelayed(name string) string {
 	return ""
 }
 
-// intendedArgument returns the argument that a misspelt name probably means, or "".
+// intendedArgument returns the argument that a misspelt name probably means, if it affects dead letters, or "".
 func intendedArgument(argument string) string {
-	if key, is := strings.CutPrefix(argument, "x-"); is && slices.Contains(deadLetterKeys, key) {
-		return ""
-	}
-	for _, key := range deadLetterKeys {
-		// Short names are too similar to tell mistakes in them.
-		similar := strings.HasPrefix(key, "dead-letter-") && editDistance(letters(argument), letters(key)) <= 2
-		if similar || letters(argument) == letters(key) {
-			return "x-" + key
-		}
+	meant := similar.To(argument, slices.Values(topology.KnownArguments))
+	if key, is := strings.CutPrefix(meant, "x-"); is && slices.Contains(deadLetterKeys, key) {
+		return meant
 	}
 	return ""
-}
-
-// letters returns a name without its prefix and punctuation, in lower case.
-func letters(name string) string {
-	name = strings.TrimPrefix(strings.ToLower(name), "x-")
-	return strings.Map(func(r rune) rune {
-		if r < 'a' || r > 'z' {
-			return -1
-		}
-		return r
-	}, name)
-}
-
-// editDistance returns how many letters must be changed, removed or added to turn one name into the other.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			changed := diagonal
-			if a[i] != b[j] {
-				changed++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(changed, row[j+1]+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
 }

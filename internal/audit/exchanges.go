@@ -1,10 +1,13 @@
 package audit
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/similar"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -20,8 +23,9 @@ func missingExchanges(g graph, report func(Finding)) {
 	}
 	for exchange, queues := range missing {
 		for _, on := range g.byOrigin(queues, "dead-letter-exchange") {
+			meant := similar.Hint(exchange, maps.Keys(cmp.Or(g.vhost.Whole, &g.vhost.Topology).Exchanges))
 			report(on.says(
-				fmt.Sprintf(exchangeMissing, exchange, queueList(on.queues), g.consequence(on.queues)),
+				fmt.Sprintf(exchangeMissing, exchange, meant, queueList(on.queues), g.consequence(on.queues)),
 				fmt.Sprintf(exchangeMissingRemedy, exchange)))
 		}
 	}

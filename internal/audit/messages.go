@@ -8,7 +8,7 @@ import (
 
 // Dead-letter exchanges. These messages end with the consequence for the dead letters.
 const (
-	exchangeMissing       = "The dead-letter exchange %q of %s does not exist. %s"
+	exchangeMissing       = "The dead-letter exchange %q%s of %s does not exist. %s"
 	exchangeMissingRemedy = "Create the exchange %q and bind a queue to it, or name an exchange that exists."
 
 	exchangeUnset       = "There is a %s for %s, but no dead-letter exchange, so every message that dies is dropped."

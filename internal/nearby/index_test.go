@@ -166,6 +166,8 @@ func TestNearAnswersLikeTheWholeVhost(t *testing.T) {
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		whole, all, later := tangled(r)
+		live := whole.Topology // similar names can belong to those that are left out
+		whole.Whole = &live
 		index := nearby.NewIndex(whole)
 		for i, p := range all {
 			prior := all[(i+r.IntN(2))%len(all)]

@@ -1,6 +1,7 @@
 package nearby
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -120,6 +121,7 @@ type part struct {
 // vhost returns the objects that were added, with the definitions and policies of their owners.
 func (p *part) vhost() topology.Vhost {
 	found, defined := p.all, maps.Clone(p.owners)
+	found.Whole = cmp.Or(found.Whole, &p.all.Topology)
 	found.Exchanges, found.Queues, found.Bindings = map[string]topology.Exchange{}, map[string]topology.Queue{}, nil
 	for at := range p.added {
 		if exchange, exists := p.all.Exchanges[at.name]; exists && at.exchange {

@@ -59,6 +59,19 @@ func WarnOfMaxAge(p pipeline.Pipeline) []Problem {
 		p.Delays[0].Spelling, p.MaxAge.Spelling)}
 }
 
+// WarnOfDecreasing warns of a new list of delays with one that is shorter than the one before.
+func WarnOfDecreasing(p pipeline.Pipeline, prior *pipeline.Pipeline) []Problem {
+	delays, known := p.Delays, prior != nil && slices.Equal(prior.Delays, p.Delays)
+	for i := 1; i < len(delays) && !known; i++ {
+		if before := delays[i-1]; delays[i].Wait < before.Wait {
+			return []Problem{problem(Path{"delays", i}, "Delays decrease", "The delay %q comes after the longer %q, so a message that "+
+				"fails again and again is retried sooner. Delays are used in the order of the list. If you mean that, leave it.",
+				delays[i].Spelling, before.Spelling)}
+		}
+	}
+	return nil
+}
+
 // CheckLengths checks that brokers accept the names that the pipeline expands to.
 func CheckLengths(p pipeline.Pipeline) []Problem {
 	own := topology.Topology{Exchanges: pipeline.ExpandExchanges(p), Queues: p.OwnQueues()}

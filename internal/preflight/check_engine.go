@@ -68,8 +68,8 @@ func checkEngineOf(p pipeline.Pipeline, name string) []Problem {
 }
 
 // ConsumersCall says how consumers must return a message that they cannot process.
-func ConsumersCall(engine pipeline.Facts) Problem {
-	return problem(Path{"engine"}, "Consumers must "+engine.Call, "%s", engine.Otherwise)
+func ConsumersCall(p pipeline.Pipeline) Problem {
+	return problem(Path{"engine"}, "Consumers must "+p.Facts().Call, "%s", p.Facts().Otherwise)
 }
 
 const nativeAttachment = "The delays of engine = \"native\" are in the policy of each work queue, and an attachment does not know them. " +

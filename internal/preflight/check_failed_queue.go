@@ -79,7 +79,7 @@ func (q liveWorkQueue) checkFailedQueue(f *Findings) {
 	case !exists:
 		f.missing(q.at()[:1], "Failed queues do not exist",
 			"These failed queues have declare = false, but are not on the broker:", name,
-			"Make them first, or leave declare = false out of failed_queue, so that they are created.")
+			"Make them first, or leave declare = false out of failed_queue, so that they are created.", q.vhost.Vhost)
 	case live.Exclusive || live.AutoDelete || live.Transient || live.Type == "stream":
 		f.refuse(at, "Failed queue keeps no messages",
 			"Queue %q is a stream, exclusive, auto-delete or not durable: "+

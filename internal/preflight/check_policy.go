@@ -1,10 +1,12 @@
 package preflight
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/similar"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -58,12 +60,13 @@ func unusableKey(key string, value any, w pipeline.WorkQueue, needed topology.Ar
 	return ""
 }
 
-// WarnOfPipelineKeys finds policy keys of a pipeline that RabbitMQ does not know.
+// WarnOfPipelineKeys finds policy keys and arguments of a pipeline that RabbitMQ does not know.
 func WarnOfPipelineKeys(p pipeline.Pipeline) []Problem {
 	problems := WarnOfPolicyKeys(p.PolicyDefinition, "policy_definition_json")
 	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
 		definition := p.WorkQueues[name].PolicyDefinition
 		problems = append(problems, WarnOfPolicyKeys(definition, "work_queues", MapKey(name), "policy_definition_json")...)
+		problems = append(problems, WarnOfArguments(p.WorkQueues[name].Arguments, "work_queues", MapKey(name), "arguments_json")...)
 	}
 	return problems
 }
@@ -73,10 +76,23 @@ func WarnOfPipelineKeys(p pipeline.Pipeline) []Problem {
 func WarnOfPolicyKeys(definition topology.Arguments, at ...any) []Problem {
 	var unknown []Problem
 	for _, key := range slices.Sorted(maps.Keys(definition)) {
-		if definition[key] != nil && !topology.IsPolicyKey(key) {
+		if definition[key] != nil && !slices.Contains(topology.PolicyKeys, key) {
 			unknown = append(unknown, problem(at, "Unknown policy key",
-				"RabbitMQ does not know the policy key %q. Apply fails unless a plugin of the broker knows it.", key))
+				"RabbitMQ does not know the policy key %q%s. Apply fails unless a plugin of the broker knows it.",
+				key, similar.Hint(key, slices.Values(topology.PolicyKeys))))
 		}
 	}
 	return unknown
+}
+
+// WarnOfArguments finds arguments of a queue or an exchange that are similar to known ones. Brokers store and ignore unknown arguments.
+func WarnOfArguments(arguments topology.Arguments, at ...any) []Problem {
+	var misspelt []Problem
+	for _, key := range slices.Sorted(maps.Keys(arguments)) {
+		if meant := similar.To(key, slices.Values(topology.KnownArguments)); meant != "" {
+			misspelt = append(misspelt, problem(at, fmt.Sprintf("Unknown argument %q", key),
+				"RabbitMQ ignores an argument that it does not know. Did you mean %q?", meant))
+		}
+	}
+	return misspelt
 }

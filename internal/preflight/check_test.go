@@ -51,11 +51,59 @@ func TestWarnOfPipelineKeys(t *testing.T) {
 	t.Parallel()
 	p := orders()
 	p.PolicyDefinition = topology.Arguments{"max-size": int64(5), "max-length": int64(5), "given up": nil}
-	p.WorkQueues = map[string]pipeline.WorkQueue{"a": {PolicyDefinition: topology.Arguments{"delivery-limits": int64(5)}}}
+	p.WorkQueues = map[string]pipeline.WorkQueue{"a": {
+		PolicyDefinition: topology.Arguments{"delivery-limits": int64(5)}, Arguments: topology.Arguments{"x-max-lengt": int64(5)},
+	}}
 	problems := WarnOfPipelineKeys(p)
-	if len(problems) != 2 || !strings.Contains(problems[0].Detail, `"max-size"`) || !strings.Contains(problems[1].Detail, `"delivery-limits"`) ||
-		!reflect.DeepEqual(problems[1].Path, Path{"work_queues", MapKey("a"), "policy_definition_json"}) {
+	if len(problems) != 3 || !strings.Contains(problems[0].Detail, `"max-size".`) ||
+		!strings.Contains(problems[1].Detail, `"delivery-limits" (did you mean "delivery-limit"?)`) ||
+		!reflect.DeepEqual(problems[1].Path, Path{"work_queues", MapKey("a"), "policy_definition_json"}) ||
+		!strings.Contains(problems[2].Detail, `"x-max-length"`) ||
+		!reflect.DeepEqual(problems[2].Path, Path{"work_queues", MapKey("a"), "arguments_json"}) {
 		t.Errorf("%v", problems)
+	}
+}
+
+// Arguments of applications and plugins are no mistakes.
+func TestWarnOfArguments(t *testing.T) {
+	t.Parallel()
+	for argument, meant := range map[string]string{
+		"x-deadletter-exchange":   "x-dead-letter-exchange",
+		"message-ttl":             "x-message-ttl",
+		"x-max-lengt":             "x-max-length",
+		"alternate-exchang":       "alternate-exchange",
+		"x-alternate-exchange":    "alternate-exchange",
+		"x-owner":                 "",
+		"x-cache-ttl":             "",
+		"x-message-deduplication": "",
+		"hash-header":             "",
+	} {
+		problems := WarnOfArguments(topology.Arguments{argument: "a", "x-queue-type": "quorum"}, "arguments")
+		if len(problems) > 1 || meant == "" != (len(problems) == 0) ||
+			meant != "" && (!strings.Contains(problems[0].Summary, argument) || !strings.Contains(problems[0].Detail, `"`+meant+`"`)) {
+			t.Errorf("%s: %v", argument, problems)
+		}
+	}
+	for _, known := range topology.KnownArguments {
+		if problems := WarnOfArguments(topology.Arguments{known: "a"}, "arguments"); len(problems) > 0 {
+			t.Errorf("%s: %v", known, problems)
+		}
+	}
+}
+
+func TestWarnOfDecreasing(t *testing.T) {
+	t.Parallel()
+	const s = time.Second
+	for want, delays := range map[string][]pipeline.Delay{
+		"delays[2]": {{Wait: 5 * s, Spelling: "5s"}, {Wait: 60 * s, Spelling: "1m"}, {Wait: 30 * s, Spelling: "30s"}, {Wait: s, Spelling: "1s"}},
+		"":          {{Wait: 5 * s, Spelling: "5s"}, {Wait: 60 * s, Spelling: "1m"}, {Wait: 60 * s, Spelling: "60s"}},
+	} {
+		p := pipeline.Pipeline{Delays: delays}
+		require.Empty(t, WarnOfDecreasing(p, &p), "it is said once")
+		problems := WarnOfDecreasing(p, &pipeline.Pipeline{})
+		if len(problems) == 0 != (want == "") || want != "" && (problems[0].Path.String() != want || !strings.Contains(problems[0].Detail, `"30s" comes after the longer "1m"`)) {
+			t.Errorf("%v: %v", delays, problems)
+		}
 	}
 }
 

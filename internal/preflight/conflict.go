@@ -1,12 +1,14 @@
 package preflight
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/release"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/similar"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -20,7 +22,7 @@ func CheckLive(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vho
 	}
 	all := newLiveVhost(p.Names(), vhost)
 	checkRelease(&f, p, vhost)
-	checkMissing(&f, p, vhost.Topology)
+	checkMissing(&f, p, vhost)
 	checkDeclared(&f, p, before, all)
 	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
 		newLiveWorkQueue(p, before, name, all).check(&f)
@@ -53,7 +55,7 @@ func CheckLiveAttachment(a pipeline.Attachment, prior *pipeline.Attachment, vhos
 	q := newLiveWorkQueue(p, before, a.Queue, all)
 	q.attachment, q.at = true, attachmentPlace
 	if !q.exists {
-		f.missingWorkQueue(q.at(), a.Queue)
+		f.missingWorkQueue(q.at(), a.Queue, vhost)
 	}
 	if slices.ContainsFunc(vhost.Bindings, func(b topology.Binding) bool { return n.Returns(b) && b.Destination == a.Queue }) {
 		q.warnOfTwo(&f, "Queue %q is also one of the work_queues of the pipeline %q.", a.Queue, a.Pipeline)
@@ -78,7 +80,8 @@ func CheckLiveAttachment(a pipeline.Attachment, prior *pipeline.Attachment, vhos
 func (f *Findings) checkPipelineOf(a pipeline.Attachment, vhost topology.Vhost) {
 	if !slices.Contains(pipeline.Pipelines(vhost.Topology), a.Pipeline) {
 		*f = append(*f, Finding{
-			problem(Path{"pipeline"}, "Pipeline does not exist", "The vhost has no retry pipeline of this name."), NoPipeline, endings[NoPipeline],
+			problem(Path{"pipeline"}, "Pipeline does not exist", "The vhost has no retry pipeline %q%s.", a.Pipeline,
+				similar.Hint(a.Pipeline, slices.Values(pipeline.Pipelines(*cmp.Or(vhost.Whole, &vhost.Topology))))), NoPipeline, endings[NoPipeline],
 			nothingChanged + " Make the pipeline first. If one configuration has both, refer to it: " +
 				"pipeline = rabbitmq_retry_pipeline.orders.name.",
 		})
@@ -150,10 +153,10 @@ func checkExisting(f *Findings, p pipeline.Pipeline, prior *pipeline.Pipeline, v
 }
 
 // checkMissing finds work queues that do not exist.
-func checkMissing(f *Findings, p pipeline.Pipeline, vhost topology.Topology) {
+func checkMissing(f *Findings, p pipeline.Pipeline, vhost topology.Vhost) {
 	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
 		if _, exists := vhost.Queues[name]; !exists && !p.WorkQueues[name].Declare {
-			f.missingWorkQueue(Path{"work_queues"}, name)
+			f.missingWorkQueue(Path{"work_queues"}, name, vhost)
 		}
 	}
 }

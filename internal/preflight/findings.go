@@ -3,7 +3,11 @@ package preflight
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/similar"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // Finding is a problem of a planned resource that the live vhost shows.
@@ -53,7 +57,8 @@ func (f Findings) inOrder() Findings {
 var endings = map[Cause]string{
 	Owned:      "\n\nApply fails, and changes nothing here, unless that pipeline is destroyed first.",
 	NoPipeline: "\n\nApply fails unless something else in the same apply makes it first.",
-	Missing:    "\n\nApply fails unless something else in the same apply makes them first.",
+	Missing: "\n\nApply fails unless something else in the same apply makes them first. " +
+		"To have a plan fail without them, in place of each name refer to a data source: data.rabbitmq_queue.NAME.name.",
 }
 
 const (
@@ -76,14 +81,15 @@ func (f *Findings) warn(at Path, summary, detail string, args ...any) {
 }
 
 // missingWorkQueue reports a work queue that does not exist.
-func (f *Findings) missingWorkQueue(at Path, name string) {
+func (f *Findings) missingWorkQueue(at Path, name string, vhost topology.Vhost) {
 	f.missing(at, "Work queues do not exist", "These work queues are not on the broker:", name,
-		"Make them first, or have the pipeline make them: declare = true in its work_queues.")
+		"Make them first, or have the pipeline make them: declare = true in its work_queues.", vhost)
 }
 
-// missing adds an object to the finding about all missing objects of its kind.
-func (f *Findings) missing(at Path, summary, detail, name, remedy string) {
-	f.list(Finding{problem(at, summary, "%s", detail), Missing, endings[Missing], nothingChanged + " " + remedy}, "- "+name)
+// missing adds a queue to the finding about all missing queues of its kind.
+func (f *Findings) missing(at Path, summary, detail, name, remedy string, vhost topology.Vhost) {
+	f.list(Finding{problem(at, summary, "%s", detail), Missing, endings[Missing], nothingChanged + " " + remedy},
+		"- "+name+similar.Hint(name, maps.Keys(cmp.Or(vhost.Whole, &vhost.Topology).Queues)))
 }
 
 // list adds an object to a finding about several. The first object adds the finding.

@@ -105,6 +105,8 @@ type Vhost struct {
 	Version Version
 	// Flags says which feature flags are enabled, nil if that is not known. Only on RabbitMQ 3.13 it matters.
 	Flags map[string]bool
+	// Whole is all of the live vhost if this is a part of it, otherwise nil.
+	Whole *Topology
 }
 
 // Version is a broker's version: major, minor and patch number.

@@ -188,8 +188,8 @@ func first(policies []NamedPolicy, key string) any {
 	return policies[0].Definition[key]
 }
 
-// policyKeys are the queue policy keys of all supported versions, with the federation plugin.
-var policyKeys = []string{
+// PolicyKeys are the policy keys of all supported versions, with the federation plugin. Third-party plugins can know more.
+var PolicyKeys = []string{
 	"alternate-exchange", "consumer-disconnected-timeout", "consumer-timeout", "dead-letter-exchange", "dead-letter-routing-key",
 	"dead-letter-strategy", "delayed-retry-max", "delayed-retry-min", "delayed-retry-type", "delivery-limit", "expires",
 	"federation-upstream", "federation-upstream-pattern", "federation-upstream-set", "ha-mode", "ha-params", "ha-promote-on-failure",
@@ -198,8 +198,17 @@ var policyKeys = []string{
 	"queue-mode", "queue-version", "stream-filter-size-bytes", "stream-max-segment-size-bytes", "target-group-size",
 }
 
-// IsPolicyKey reports whether RabbitMQ knows a policy key. Third-party plugins can know more.
-func IsPolicyKey(key string) bool { return slices.Contains(policyKeys, key) }
+// KnownArguments are the arguments of queues and exchanges of all supported versions, with the plugins that come along.
+var KnownArguments = func() []string {
+	known := []string{
+		"alternate-exchange", "hash-header", "hash-property", "x-delayed-type", "x-max-priority", "x-queue-type", "x-quorum-initial-group-size",
+		"x-quorum-target-group-size", "x-recent-history-length", "x-single-active-consumer",
+	}
+	for _, key := range PolicyKeys[1:] { // the first one is an argument as it is
+		known = append(known, "x-"+key)
+	}
+	return known
+}()
 
 // DecodedArguments converts the result of encoding/json with UseNumber to arguments. Whole numbers become int64, and
 // others float64. An empty map becomes nil.

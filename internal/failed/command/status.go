@@ -20,6 +20,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/operation"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/view"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/similar"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
@@ -244,9 +245,14 @@ func (o *statusOptions) subjectsNamed(ctx context.Context, c *operation.Counting
 		if err != nil {
 			return nil, err
 		}
+		var names []string
+		for _, s := range all {
+			names = append(names, s.Name)
+		}
 		named = slices.DeleteFunc(all, func(s operation.Subject) bool { return s.Name != string(p.Pipeline) })
 		if len(named) == 0 {
-			return nil, fmt.Errorf("there is no pipeline or delayed exchange %q in the vhost %q: correct its name or --vhost", p.Pipeline, p.Vhost)
+			return nil, fmt.Errorf("there is no pipeline or delayed exchange %q%s in the vhost %q: correct its name or --vhost",
+				p.Pipeline, similar.Hint(string(p.Pipeline), slices.Values(names)), p.Vhost)
 		}
 	} else {
 		named = c.Subjects(ctx, p)

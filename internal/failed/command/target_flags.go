@@ -17,6 +17,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/operation"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/similar"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
@@ -164,8 +165,8 @@ func choose(t *operation.Target, name string, config workerconfig.Config) (err e
 		return err
 	}
 	if t.Worker == nil && t.Delaying == nil && len(namesIn(config)) > 0 && t.Vhost == "" {
-		return fmt.Errorf("there is no pipeline or delayed exchange %q in the configuration, which has: %s",
-			name, strings.Join(namesIn(config), ", "))
+		return fmt.Errorf("there is no pipeline or delayed exchange %q%s in the configuration, which has: %s",
+			name, similar.Hint(name, slices.Values(namesIn(config))), strings.Join(namesIn(config), ", "))
 	}
 	if t.Pipeline.OwnsQueue(t.Name) && t.Name != t.Pipeline.FailedQueue() {
 		return fmt.Errorf("--queue: %q is one of pipeline %q's own queues, and has no failed messages", t.Name, t.Pipeline)

@@ -74,7 +74,7 @@ func Fresh(ctx context.Context, run *configured.Provider, vhost string) (topolog
 	all, err := run.Fresh(ctx, vhost)
 	switch {
 	case broker.IsNotFound(err):
-		return all, diag.Diagnostics{vhostNotThere(vhost, refersToVhost)}
+		return all, diag.Diagnostics{vhostNotThere(ctx, run, vhost, refersToVhost)}
 	case err != nil:
 		return all, diag.Diagnostics{CannotList(vhost, SoNothingChanged, err)}
 	}
@@ -90,7 +90,7 @@ func ReadFailed(ctx context.Context, run *configured.Provider, vhost string, err
 	case VhostGone(ctx, run, vhost):
 		return nil
 	}
-	return diag.Diagnostics{vhostNotAccessible(vhost)}
+	return diag.Diagnostics{vhostNotAccessible(ctx, run, vhost)}
 }
 
 // VhostGone reports whether a vhost certainly does not exist.

@@ -101,7 +101,7 @@ func (v *view[M]) Read(ctx context.Context, req datasource.ReadRequest, resp *da
 	vhost, err := v.provider.Fresh(ctx, name.ValueString())
 	switch {
 	case broker.IsNotFound(err):
-		resp.Diagnostics.Append(vhostNotThere(name.ValueString(), ""))
+		resp.Diagnostics.Append(vhostNotThere(ctx, v.provider, name.ValueString(), ""))
 		return
 	case err != nil:
 		resp.Diagnostics.Append(CannotList(name.ValueString(), "", err))

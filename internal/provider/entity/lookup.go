@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/similar"
 )
 
 // lookup is a data source that finds one resource by its parts.
@@ -87,7 +88,13 @@ func (l *lookup[M]) Read(ctx context.Context, req datasource.ReadRequest, resp *
 	exists, diags := l.of(l.provider).Read(ctx, &m)
 	resp.Diagnostics.Append(diags...)
 	if !exists && !resp.Diagnostics.HasError() {
-		resp.Diagnostics.AddAttributeError(l.LastPath(), l.Title()+" does not exist", l.Describe(values)+" is not on the broker.")
+		var names []string
+		all, _, _ := l.of(l.provider).List(ctx, values[0].ValueString())
+		for _, parts := range all {
+			names = append(names, parts...) // each kind with a data source has one name
+		}
+		meant := similar.Hint(values[len(values)-1].ValueString(), slices.Values(names))
+		resp.Diagnostics.AddAttributeError(l.LastPath(), l.Title()+" does not exist", l.Describe(values)+" is not on the broker"+meant+".")
 	}
 	if resp.Diagnostics.HasError() {
 		return

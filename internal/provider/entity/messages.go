@@ -3,6 +3,7 @@ package entity
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -12,6 +13,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/product"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/similar"
 )
 
 // vhostPath is the attribute vhost.
@@ -76,8 +78,10 @@ const notReachedDetail = "Check the endpoint in the provider block, or RABBITMQ_
 
 // The vhost.
 
-func missingVhost(vhost string) string {
-	return fmt.Sprintf("Vhost %q does not exist, or the provider's user has no permissions in it.", vhost)
+func missingVhost(ctx context.Context, run *configured.Provider, vhost string) string {
+	names, _ := run.Client.Vhosts(ctx)
+	return fmt.Sprintf("Vhost %q%s does not exist, or the provider's user has no permissions in it.",
+		vhost, similar.Hint(vhost, slices.Values(names)))
 }
 
 // refersToVhost is the consequence if nothing was created in a vhost.
@@ -85,8 +89,8 @@ const refersToVhost = " Nothing of this resource was changed. " +
 	"If this configuration creates the vhost, refer to it, as in vhost = rabbitmq_vhost.NAME.name."
 
 // vhostNotThere is the error if the vhost does not exist. The text consequence follows.
-func vhostNotThere(vhost, consequence string) diag.Diagnostic {
-	return diag.NewAttributeErrorDiagnostic(vhostPath, "Vhost does not exist", missingVhost(vhost)+consequence)
+func vhostNotThere(ctx context.Context, run *configured.Provider, vhost, consequence string) diag.Diagnostic {
+	return diag.NewAttributeErrorDiagnostic(vhostPath, "Vhost does not exist", missingVhost(ctx, run, vhost)+consequence)
 }
 
 // VhostNotThereYet is a plan's warning that the vhost does not exist. It comes once, and not if the same plan creates the vhost.
@@ -96,11 +100,11 @@ func VhostNotThereYet(ctx context.Context, run *configured.Provider, vhost strin
 		return nil
 	}
 	return diag.Diagnostics{diag.NewAttributeWarningDiagnostic(vhostPath, "Vhost does not exist yet",
-		missingVhost(vhost)+" Apply fails unless something else in the same apply makes it first.")}
+		missingVhost(ctx, run, vhost)+" Apply fails unless something else in the same apply makes it first.")}
 }
 
-func vhostNotAccessible(vhost string) diag.Diagnostic {
-	return diag.NewAttributeErrorDiagnostic(vhostPath, "Vhost not accessible", missingVhost(vhost)+
+func vhostNotAccessible(ctx context.Context, run *configured.Provider, vhost string) diag.Diagnostic {
+	return diag.NewAttributeErrorDiagnostic(vhostPath, "Vhost not accessible", missingVhost(ctx, run, vhost)+
 		" The resource stays in the state. "+
 		"Give the user permissions in the vhost. "+
 		"If the vhost no longer exists, remove the resource from the state: terraform state rm.")

@@ -17,6 +17,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/plain"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -62,6 +63,7 @@ func (e exchanges) Plan(ctx context.Context, plan, prior *model) diag.Diagnostic
 	diags := e.Resource.Plan(ctx, plan, prior)
 	changes := prior == nil || !plan.Object().Equal(prior.Object())
 	if changes && attribute.Known(plan.Type) && e.Run.Configured() && !e.Run.HasWritten() {
+		diags.Append(report.Warnings(preflight.WarnOfArguments(plan.Object().Arguments, "arguments"))...)
 		user, unreached := entity.ReachForPlan(ctx, e.Run)
 		diags.Append(unreached...)
 		if user != nil {

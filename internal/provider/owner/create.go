@@ -11,7 +11,9 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/problem"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -32,6 +34,8 @@ func (o owned[M, S, P]) Create(ctx context.Context, plan *M) diag.Diagnostics {
 	if err := o.run.Applier.Create(ctx, o.change(nil, &next, all)); err != nil {
 		diags.Append(o.cannotCreate((*plan).Identity(), next, err))
 		diags.Append(o.leftBehind(ctx, *plan, err)...)
+	} else if o.Advise != nil && !o.run.Told(o.Advise(next).Summary) {
+		diags.Append(report.Warnings([]problem.Problem{o.Advise(next)})...)
 	}
 	return diags
 }

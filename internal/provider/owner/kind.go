@@ -43,7 +43,9 @@ type ResourceType[S any] struct {
 	// Check checks combinations of attributes.
 	Check func(S) []problem.Problem
 	// Warn returns warnings that do not depend on the broker; it can be nil. Here and below, prior is nil for a new resource.
-	Warn func(run *configured.Provider, next S, prior *S) diag.Diagnostics
+	Warn func(next S, prior *S) diag.Diagnostics
+	// Advise says what users must know of a new resource; it can be nil. An apply says it once: a plan would say it, and the apply again.
+	Advise func(S) problem.Problem
 	// CheckPlan compares a plan with the vhost that was listed for the plan. If the plan replaces the resource, over has the
 	// attributes whose change does that.
 	CheckPlan func(run *configured.Provider, next S, prior *S, vhost topology.Vhost, force bool, over attribute.Inputs) diag.Diagnostics

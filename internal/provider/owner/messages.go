@@ -70,6 +70,16 @@ func (o owned[M, S, P]) bindingsGo(bindings []topology.Binding) diag.Diagnostic 
 		o.Name, preflight.BulletsOf(bindings)))
 }
 
+// queuesGo counts what Terraform's summary of a plan does not.
+func (o owned[M, S, P]) queuesGo(queues map[string]topology.Queue) (diags diag.Diagnostics) {
+	if len(queues) > 0 {
+		diags.AddWarning(fmt.Sprintf("Queues to delete: %d", len(queues)), fmt.Sprintf(
+			"Terraform counts only resources. This change of the %s deletes these queues, once they are proved empty:\n%s",
+			o.Name, preflight.Bullets(slices.Sorted(maps.Keys(queues)))))
+	}
+	return diags
+}
+
 func queuesBound(bound *apply.BoundError) diag.Diagnostic {
 	return diag.NewWarningDiagnostic("Exchanges or queues are bound by others",
 		bound.Error()+" Apply refuses the change while these bindings exist.")

@@ -49,7 +49,7 @@ func (o owned[M, S, P]) checkPlan(ctx context.Context, plan M, priorModel *M) di
 	}
 	diags.Append(report.Errors(o.Check(next))...)
 	if o.Warn != nil {
-		diags.Append(o.Warn(o.run, next, prior)...)
+		diags.Append(o.Warn(next, prior)...)
 	}
 	// During an apply, the earlier listing can be older than this run's changes.
 	if diags.HasError() || !o.run.Configured() || o.run.HasWritten() {
@@ -103,6 +103,7 @@ func (o owned[M, S, P]) compare(
 	if prior != nil && len(over) == 0 {
 		change := o.change(prior, &next, vhost)
 		diags, lost = o.warnOfRefusal(ctx, change, *prior), o.warnOfLost(change, *prior, &next)
+		diags.Append(o.queuesGo(topology.Diff(change.Wanted, change.Live).Delete.Queues)...)
 	}
 	diags.Append(o.CheckPlan(o.run, next, prior, policies.In(vhost), force, over)...)
 	diags.Append(lost...)

@@ -16,6 +16,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/plain"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -64,6 +65,9 @@ func (r resources) Plan(ctx context.Context, plan, prior *model) diag.Diagnostic
 	}
 	if prior != nil {
 		diags.Append(smaller(plan, prior)...)
+	}
+	if definition := plan.Object().Definition; prior == nil || !definition.Equal(prior.Object().Definition) {
+		diags.Append(report.Warnings(preflight.WarnOfPolicyKeys(definition, "definition"))...)
 	}
 	return append(diags, plain.CheckPlan(ctx, r.Run, plan.Vhost.ValueString(), r.planned(*plan))...)
 }

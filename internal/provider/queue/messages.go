@@ -93,7 +93,7 @@ func changedPolicyKeys(a, b topology.Arguments) []string {
 	for argument := range all {
 		key, prefixed := strings.CutPrefix(argument, "x-")
 		same := topology.Arguments{key: a[argument]}.Equal(topology.Arguments{key: b[argument]})
-		if prefixed && !same && topology.IsPolicyKey(key) {
+		if prefixed && !same && slices.Contains(topology.PolicyKeys, key) {
 			keys = append(keys, key)
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/plain"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -79,6 +80,9 @@ func want(change *apply.Change, name string, planned topology.Queue) {
 // Plan also warns of a re-creation.
 func (q queues) Plan(ctx context.Context, plan, prior *model) diag.Diagnostics {
 	diags := q.Resource.Plan(ctx, plan, prior)
+	if arguments := plan.Object().Arguments; prior == nil || !arguments.Equal(prior.Object().Arguments) {
+		diags.Append(report.Warnings(preflight.WarnOfArguments(arguments, "arguments"))...)
+	}
 	if prior != nil && q.Run.Configured() && (!plan.Name.Equal(prior.Name) || !plan.Vhost.Equal(prior.Vhost)) {
 		diags.Append(q.PlanDestroy(ctx, *prior)...) // the queue is replaced
 	}

@@ -21,12 +21,8 @@ import (
 
 // warn returns warnings that do not depend on the broker. It warns of a replacement that moves a queue to another pipeline,
 // since the queue has no pipeline in between.
-func warn(run *configured.Provider, a pipeline.Attachment, prior *pipeline.Attachment) diag.Diagnostics {
-	warnings := preflight.WarnOfPolicyKeys(a.WorkQueue.PolicyDefinition, "policy_definition_json")
-	if engine := a.AsPipeline().EngineName(); (prior == nil || !prior.SameQueue(a)) && !run.Told(engine) {
-		warnings = append(warnings, preflight.ConsumersCall(a.AsPipeline().Facts()))
-	}
-	diags := report.Warnings(warnings)
+func warn(a pipeline.Attachment, prior *pipeline.Attachment) diag.Diagnostics {
+	diags := report.Warnings(preflight.WarnOfPolicyKeys(a.WorkQueue.PolicyDefinition, "policy_definition_json"))
 	if prior != nil && prior.SameQueue(a) && prior.Pipeline != a.Pipeline {
 		diags.Append(movedByReplacement(a.Queue, prior.Pipeline))
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/preflight"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/problem"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
@@ -43,6 +44,7 @@ func kind() owner.ResourceType[pipeline.Attachment] {
 		Found:     found,
 		Check:     preflight.CheckAttachment,
 		Warn:      warn,
+		Advise:    func(a pipeline.Attachment) problem.Problem { return preflight.ConsumersCall(a.AsPipeline()) },
 		CheckPlan: checkPlan,
 		CheckLive: preflight.CheckLiveAttachment,
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/test/brokertest"
 )
 
 // A plan warns exactly if rejected messages are lost after its apply.
@@ -233,13 +234,62 @@ func TestAcc_PlanIsReadable(t *testing.T) {
 			t.Errorf("the plan of %s has %d lines:\n%s", name, lines, shown)
 		}
 	}
+	omits(t, output, "Warning:")
+	output, _ = tf.printed(t, "apply", "-input=false", "-auto-approve")
 	_, warning, _ := strings.Cut(output, "Consumers must call basic.nack(requeue=false)\n")
 	paragraphs := strings.Split(strings.ReplaceAll(warning, "│", ""), "\n\n")
 	if strings.Count(output, "requeue=true") != 1 || len(paragraphs) < 2 || strings.Count(strings.TrimSpace(paragraphs[1]), "\n") > 1 {
 		t.Errorf("what consumers must call is not said once, in two lines:\n%s", output)
 	}
+	omits(t, output, "similar warning")
+	omits(t, tf.applied(t, strings.ReplaceAll(config.String(), "5m", "6m")), "Consumers must call")
+}
+
+// The plan says which queue, vhost or pipeline is meant, and so does the apply. Other owners' objects count, too.
+func TestAcc_MisspeltNames(t *testing.T) {
+	t.Parallel()
+	tf := newCLI(t)
+	tf.DeclareQueue(t, "orders.created", "quorum", nil)
+	tf.DeclareQueue(t, "lonely", "quorum", map[string]any{"x-dead-letter-exchange": "ordrs.dlx"})
+	bills := pipelineNamed(tf.Broker, "bills", `work_queues = { "bills.paid" = { declare = true, failed_queue = { name = "bills.dead" } } }`)
+	tf.applied(t, bills)
+	config := bills + pipelineHCL(tf.Broker, `delays = ["5s"]`,
+		`work_queues = { "orders.crated" = { failed_queue = { name = "bills.ded", declare = false } }, "none.of.these" = {} }`)
+	meant := []string{`- orders.crated (did you mean "orders.created"?)`, `- bills.ded (did you mean "bills.dead"?)`, "- none.of.these "}
+	mentions(t, tf.planned(t, config), append(meant, "refer to a data source: data.rabbitmq_queue.NAME.name")...)
+	tf.refuses(t, nil, append(meant, "declare = true in its work_queues")...)
+
+	attachment := fmt.Sprintf("resource \"rabbitmq_retry_attachment\" \"work\" {\n  pipeline = \"bils\"\n  vhost = %q\n  queue = \"orders.created\"\n}\n", tf.Vhost)
+	mentions(t, tf.planned(t, bills+attachment), `no retry pipeline "bils" (did you mean "bills"?)`)
+	tf.refuses(t, nil, `no retry pipeline "bils" (did you mean "bills"?)`)
+
+	elsewhere := &brokertest.Broker{Vhost: tf.Vhost + "s"}
+	vhost := fmt.Sprintf("Vhost %q (did you mean %q?) does not exist", elsewhere.Vhost, tf.Vhost)
+	mentions(t, tf.planned(t, bills+pipelineHCL(elsewhere, `delays = ["5s"]`)), vhost)
+	tf.refuses(t, nil, vhost)
+
+	source := fmt.Sprintf("data \"rabbitmq_queue\" \"work\" {\n  name = \"orders.crated\"\n  vhost = %q\n}\n", tf.Vhost)
+	tf.configure(t, bills+source+pipelineHCL(tf.Broker, `delays = ["5s"]`, `work_queues = { (data.rabbitmq_queue.work.name) = {} }`))
+	output, code := tf.run(t, "plan", "-input=false")
+	require.Equal(t, 1, code)
+	mentions(t, output, `Queue "orders.crated" in vhost`, `is not on the broker (did you mean "orders.created"?)`)
+}
+
+// Terraform counts resources only.
+func TestAcc_PlansCountTheQueuesThatGo(t *testing.T) {
+	t.Parallel()
+	tf := newCLI(t)
+	config := func(delays string) string {
+		return pipelineHCL(tf.Broker, delays, `work_queues = { work = { declare = true } }`)
+	}
+	omits(t, tf.planned(t, config(`delays = ["5s", "30s", "2m"]`)), "Queues to delete", "Delays decrease")
 	tf.apply(t)
-	omits(t, tf.planned(t, strings.ReplaceAll(config.String(), "5m", "6m")), "Consumers must call")
+	omits(t, tf.applied(t, config(`delays = ["2m"]`)), "Queues to delete")
+	output := tf.planned(t, config(`delays = ["2m", "1m"]`))
+	mentions(t, output, "Queues to delete: 2", "- orders.retry.30s", "- orders.retry.5s", "Delays decrease", `"1m" comes after the longer "2m"`)
+	tf.apply(t)
+	omits(t, tf.planned(t, pipelineHCL(tf.Broker, `delays = ["2m", "1m"]`)), "Delays decrease", "- orders.retry")
+	mentions(t, tf.plan(t), "Queues to delete: 1", "- work")
 }
 
 // A value that is only known after apply can replace the resource, too.

@@ -36,11 +36,8 @@ func checkSpecification(p pipeline.Pipeline) []problem.Problem {
 }
 
 // warn returns warnings that do not depend on the broker.
-func warn(run *configured.Provider, p pipeline.Pipeline, prior *pipeline.Pipeline) diag.Diagnostics {
-	diags := report.Warnings(slices.Concat(preflight.WarnOfMaxAge(p), preflight.WarnOfPipelineKeys(p)))
-	if (prior == nil || prior.EngineName() != p.EngineName()) && !run.Told(p.EngineName()) {
-		diags.Append(report.Warnings([]problem.Problem{preflight.ConsumersCall(p.Facts())})...)
-	}
+func warn(p pipeline.Pipeline, prior *pipeline.Pipeline) diag.Diagnostics {
+	diags := report.Warnings(slices.Concat(preflight.WarnOfMaxAge(p), preflight.WarnOfDecreasing(p, prior), preflight.WarnOfPipelineKeys(p)))
 	if prior != nil {
 		diags.Append(warnOfReleased(p, *prior)...)
 	}
@@ -60,7 +57,7 @@ func warnOfReleased(p, prior pipeline.Pipeline) diag.Diagnostics {
 
 // checkPlan compares the plan with the broker.
 func checkPlan(
-	_ *configured.Provider, p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vhost, force bool, over attribute.Inputs,
+	run *configured.Provider, p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vhost, force bool, over attribute.Inputs,
 ) diag.Diagnostics {
 	found := preflight.CheckLive(p, prior, vhost)
 	// If a forced replacement creates first, apply plans the creation again while the old pipeline exists. An error of that plan
@@ -72,18 +69,20 @@ func checkPlan(
 		}
 	}
 	if len(found.Of(preflight.Wrong, preflight.Owned, preflight.InTheWay)) == 0 {
-		diags.Append(auditPlan(p, prior, vhost)...)
+		diags.Append(auditPlan(run, p, prior, vhost)...)
 	}
 	return diags
 }
 
 // auditPlan follows the pipeline's messages through the vhost as planned. It only warns, since a finding concerns other
 // owners' objects or a deliberate choice.
-func auditPlan(p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vhost) diag.Diagnostics {
+func auditPlan(run *configured.Provider, p pipeline.Pipeline, prior *pipeline.Pipeline, vhost topology.Vhost) diag.Diagnostics {
 	var diags diag.Diagnostics
 	workQueues := slices.Sorted(maps.Keys(p.WorkQueues))
 	for _, f := range audit.Pipeline(p.AfterApply(prior, vhost), p.Names(), workQueues) {
-		diags.Append(report.AuditFinding(path.Root("work_queues"), f.Rule, f.Message, f.Remedy))
+		if !run.Told(f.Message) { // several pipelines can have the same finding
+			diags.Append(report.AuditFinding(path.Root("work_queues"), f.Rule, f.Message, f.Remedy))
+		}
 	}
 	return diags
 }

@@ -40,6 +40,7 @@ func kind() owner.ResourceType[pipeline.Pipeline] {
 		},
 		Check:       checkSpecification,
 		Warn:        warn,
+		Advise:      preflight.ConsumersCall,
 		CheckPlan:   checkPlan,
 		CheckLive:   preflight.CheckLive,
 		InUse:       inUse,
