@@ -86,10 +86,10 @@ func (e *execution) rehearse(ctx context.Context, s step) error {
 			trial = bindingOf(topology.Binding{Source: b.Source, Destination: b.Destination, RoutingKey: trialSuffix})
 		}
 		switch err := e.declare(trial)(ctx); {
-		case err == nil:
-			return e.insist(ctx, func(ctx context.Context) error { return e.remove(ctx, trial) })
 		case broker.IsUnauthorized(err):
 			return err
+		case trial.kind == aBinding && (err == nil || broker.IsUnanswered(err)):
+			return e.insist(ctx, func(ctx context.Context) error { return e.remove(ctx, trial) })
 		}
 		return nil
 	})

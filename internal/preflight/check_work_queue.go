@@ -48,7 +48,7 @@ func checkAttach(place func(...any) Path, workQueue pipeline.WorkQueue) []Proble
 	switch {
 	case workQueue.Attach == pipeline.AttachArguments && workQueue.PolicyDefinition != nil:
 		return []Problem{problem(place("policy_definition_json"), "policy_definition_json requires attach = \"policy\"",
-			"With attach = \"arguments\" the pipeline writes no policy for the queue.")}
+			"With attach = \"arguments\" the pipeline writes no policy for the queue. Leave it out.")}
 	case workQueue.DeadLetterStrategy == topology.AtLeastOnce && workQueue.Type != topology.Quorum:
 		return []Problem{problem(place("dead_letter_strategy"), "at-least-once requires a quorum queue",
 			"Only quorum queues dead-letter at least once. Write \"at-most-once\", or leave it out.")}

@@ -49,7 +49,7 @@ func (q liveWorkQueue) checkLimits(f *Findings) {
 	case q.Type == topology.Quorum && rejects && q.alone():
 		f.warn(q.at(), "A full work queue stops its retries",
 			"Queue %q has a length limit and overflow = reject-publish. "+
-				"While it is full, waiting messages cannot come back. Once there is room again, they take up to 6 minutes.", q.name)
+				"While it is full, waiting messages cannot come back. With room again, they take up to 6 minutes. Raise the limit.", q.name)
 	case q.Type == topology.Quorum && rejects:
 		f.refuse(q.at(), "A full work queue would stop all retries",
 			"Queue %q has a length limit and overflow = reject-publish. "+

@@ -14,7 +14,7 @@ func (q liveWorkQueue) checkPolicies(f *Findings) {
 	for _, doubtful := range q.doubtful {
 		f.warn(q.at(), "Policy whose pattern cannot be evaluated",
 			"The provider cannot tell whether policy %q with the pattern %q matches queue %q. "+
-				"If it does, only one of the two policies applies to the queue: the one of higher priority.", doubtful.Name, doubtful.Pattern, q.name)
+				"If it does, only the policy of higher priority applies. Write the pattern more simply.", doubtful.Name, doubtful.Pattern, q.name)
 	}
 	for _, policy := range strongest(q.policies) {
 		if policy.Priority >= q.pipeline.PolicyPriority {
@@ -51,7 +51,8 @@ func (q liveWorkQueue) checkShadowed(f *Findings, shadowed topology.NamedPolicy,
 	}
 	if len(different) > 0 {
 		f.warn(q.at("policy_definition_json"), "The replaced policy has other values",
-			"Policy %q, which the pipeline's policy replaces on queue %q, has other values:\n%s", shadowed.Name, q.name, Bullets(different))
+			"Policy %q, which the pipeline's policy replaces on queue %q, has other values:\n%s\n\n"+
+				"To keep its values, write them here in policy_definition_json.", shadowed.Name, q.name, Bullets(different))
 	}
 	if len(lost) == 0 {
 		return

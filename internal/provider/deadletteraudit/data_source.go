@@ -40,7 +40,7 @@ func validate(ctx context.Context, config tfsdk.Config) diag.Diagnostics {
 		id, isString := element.(types.String)
 		if isString && !id.IsUnknown() && !slices.Contains(audit.Rules(), id.ValueString()) {
 			diags.AddAttributeError(path.Root("ignore").AtSetValue(id), "Unknown rule",
-				fmt.Sprintf("There is no rule %s. The rules are:\n  %s", id, strings.Join(audit.Rules(), "\n  ")))
+				fmt.Sprintf("There is no rule %s. Write one of these:\n  %s", id, strings.Join(audit.Rules(), "\n  ")))
 		}
 	}
 	return diags

@@ -68,6 +68,9 @@ func (e *entity[M]) Configure(_ context.Context, req resource.ConfigureRequest, 
 func (e *entity[M]) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
 	var config M
 	resp.Diagnostics.Append(req.Config.Get(ctx, &config)...)
+	if has(resp.Diagnostics, "Invalid JSON String Value") {
+		resp.Diagnostics.AddError("Not a JSON object", `Write JSON text, such as jsonencode({ "key" = "value" }).`)
+	}
 	if !resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(e.of(e.provider).Validate(ctx, config)...)
 	}

@@ -1,6 +1,7 @@
 package plain_test
 
 import (
+	"net/http"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,6 +15,8 @@ func TestAccEveryRelease_ReferToWhatIsNotThereYet(t *testing.T) {
 	t.Parallel()
 	acctest.Require(t)
 	b := brokertest.WithQueues(t, "q")
+	user, _ := b.User(t, "", "", "", "")
+	b.Call(t, http.MethodDelete, b.Path("permissions", user), nil, nil)
 	const vhost = "vhost = rabbitmq_vhost.NAME.name"
 	type config = map[string]any
 	for _, c := range []struct {
@@ -32,7 +35,7 @@ func TestAccEveryRelease_ReferToWhatIsNotThereYet(t *testing.T) {
 		{"permissions", "user = rabbitmq_user.NAME.name", config{"vhost": b.Vhost, "user": "nobody", "configure": ""}},
 		{"binding", "destination = rabbitmq_queue.NAME.name", config{"vhost": b.Vhost, "source": "amq.direct", "destination": "none"}},
 		{"binding", "source = rabbitmq_exchange.NAME.name", config{"vhost": b.Vhost, "source": "none", "destination": "q"}},
-		{"permissions", "Correct the regular expressions", config{"vhost": b.Vhost, "user": b.Username, "configure": "("}},
+		{"permissions", "Correct the regular expressions", config{"vhost": b.Vhost, "user": user, "configure": "("}},
 	} {
 		if c.config["vhost"] == nil {
 			c.config["vhost"] = "nowhere"

@@ -10,6 +10,6 @@ var refusals = []plain.Refusal{
 	plain.Refused("definition", `not recognised policy settings`,
 		"Remove these keys from definition, or correct their names. A plugin or another release of RabbitMQ can have other keys."),
 	plain.Refused("apply_to", `apply-to '([^']*)' unrecognised`,
-		`RabbitMQ knows $1 from 3.12 on. Upgrade, or write "queues" with a pattern that only these queues match.`),
+		`RabbitMQ knows $1 from 3.12 on. Upgrade, or set apply_to to "queues", with a pattern that only these queues match.`),
 	plain.Refused("definition", `^Validation failed`, "Correct this value in definition."),
 }

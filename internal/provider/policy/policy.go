@@ -87,7 +87,7 @@ func smaller(plan, prior *model) (diags diag.Diagnostics) {
 	for _, key := range topology.Limits {
 		if topology.Tighter(key, before, after) {
 			diags.AddWarning("Messages can be dropped", fmt.Sprintf("The policy sets %s to %d. The broker applies this to messages that are in "+
-				"the queues already, and drops or dead-letters what is beyond it.", key, after[key]))
+				"the queues already, and drops or dead-letters what is beyond it. To keep them, consume them first.", key, after[key]))
 		}
 	}
 	return diags
