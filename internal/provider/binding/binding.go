@@ -2,7 +2,11 @@
 package binding
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-jsontypes/jsontypes"
@@ -27,7 +31,7 @@ var Resource = plain.Define(plain.ResourceType[topology.Binding]{
 		Parts: []entity.Part{
 			entity.VhostPart,
 			{Name: "source", Description: "Name of the exchange that the binding leads from.", Example: "orders"},
-			{Name: "destination_type", Description: "\"queue\" or \"exchange\".", Example: "queue", Check: checkType},
+			{Name: "destination_type", Description: "\"queue\" or \"exchange\".", Example: "queue"},
 			{Name: "destination", Description: "Name of the queue or exchange that the binding leads to.", Example: "orders.created"},
 			{Name: "properties_key", Description: "The broker's identifier of the routing key and arguments.", Example: "order.created"},
 		},
@@ -36,6 +40,7 @@ var Resource = plain.Define(plain.ResourceType[topology.Binding]{
 				Source: id[1].ValueString(), ToExchange: id[2].ValueString() == toExchange, Destination: id[3].ValueString(),
 			}.String()
 		},
+		FindImport:      findImport,
 		MutableIdentity: true,
 		Fixed:           attribute.Inputs{entity.VhostPart.Name, "source", "destination_type", "destination"},
 		Schema:          bindingSchema,
@@ -216,6 +221,68 @@ func (b bindings) Delete(ctx context.Context, state model) diag.Diagnostics {
 	return diags
 }
 
+// findImport finds the properties key of the binding that the end of an import id means.
+func findImport(ctx context.Context, run *configured.Provider, id []string) (string, diag.Diagnostics) {
+	if id[2] != "queue" && id[2] != toExchange {
+		return "", nil
+	}
+	if !run.Configured() {
+		return unescaped(id[4]), nil
+	}
+	all, err := run.Listed(ctx, id[0])
+	if err != nil {
+		return unescaped(id[4]), nil // Terraform reads the binding next, and says so
+	}
+	between := slices.DeleteFunc(slices.Clone(all.Bindings), func(b topology.Binding) bool { return !slices.Equal(parts(b)[:3], id[1:4]) })
+	list := func(of []topology.Binding) (text string) {
+		for _, b := range of[:min(len(of), 50)] {
+			text += fmt.Sprintf("\n  - '%s/%s' is %s", entity.FormatID(id[:4]...), onlyEnd(b, between), b)
+		}
+		return text
+	}
+	found := meant(id[4], between)
+	switch len(found) {
+	case 1:
+		return found[0].PropertiesKey, nil
+	case 0:
+		return "", diag.Diagnostics{diag.NewErrorDiagnostic("Binding does not exist", fmt.Sprintf(
+			"No binding from exchange %q to %s %q in vhost %q has the routing key or the properties key %q. Bindings between the two: %d.%s",
+			id[1], id[2], id[3], id[0], id[4], len(between), list(between)))}
+	}
+	return "", diag.Diagnostics{diag.NewErrorDiagnostic("More than one binding", fmt.Sprintf(
+		"The end of the id, %q, fits %d bindings. Import one of these ids:%s", id[4], len(found), list(found)))}
+}
+
+// meant are the bindings that the end of an import id means. A fully encoded properties key always means its binding. A percent-encoded
+// one, as in the attribute id, does so unless another binding has that routing key. All else is compared with all keys, encoded or not.
+func meant(end string, between []topology.Binding) (found []topology.Binding) {
+	decoded, full := unescaped(end), 3*strings.Count(end, "%") == len(end) && end == strings.ToLower(end)
+	isKey := !full && slices.ContainsFunc(between, func(b topology.Binding) bool { return b.RoutingKey == end })
+	for _, b := range between {
+		switch exact := b.PropertiesKey == decoded; {
+		case exact && (!isKey || b.RoutingKey == end):
+			return []topology.Binding{b}
+		case exact, b.PropertiesKey == end, b.RoutingKey == end, b.RoutingKey == decoded:
+			found = append(found, b)
+		}
+	}
+	return found
+}
+
+// onlyEnd is the end of an import id that means only this binding, fully encoded if necessary. Hardly a routing key looks like that.
+func onlyEnd(b topology.Binding, between []topology.Binding) string {
+	if end := url.PathEscape(b.PropertiesKey); len(meant(end, between)) == 1 {
+		return end
+	}
+	return strings.ReplaceAll(fmt.Sprintf(" % x", b.PropertiesKey), " ", "%")
+}
+
+// unescaped is a text without percent-encoding, if it has any.
+func unescaped(text string) string {
+	decoded, _ := url.PathUnescape(text)
+	return cmp.Or(decoded, text)
+}
+
 // bindingSchema describes the resource.
 func bindingSchema(context.Context) schema.Schema {
 	return schema.Schema{
@@ -232,7 +299,7 @@ func bindingSchema(context.Context) schema.Schema {
 			"arguments_json": attribute.JSON("Arguments as JSON."),
 			"properties_key": attribute.ComputedString("The broker's identifier of the routing key and arguments."),
 			"id": attribute.ComputedString(
-				"`<vhost>/<source>/<destination_type>/<destination>/<properties_key>`, percent-encoded. "+
+				"`<vhost>/<source>/<destination_type>/<destination>/<properties_key>`, percent-encoded. " +
 					"An import also takes the routing key in place of the properties key."),
 		},
 	}

@@ -62,26 +62,15 @@ func (k ResourceType) setParts(ctx context.Context, to attributes, values []type
 // ImportState imports by identity, or by an id of the form <vhost>/<name> with percent-encoded parts. Read fetches all other
 // attributes from the broker.
 func (e *entity[M]) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
-	of := e.of(e.provider)
-	finder, finds := of.(ImportFinder)
-	values, diags := e.imported(ctx, req, finds)
+	values, diags := e.imported(ctx, req)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
 	for i, part := range e.Parts {
 		if part.Check != nil {
-			problems := part.Check(values[i].ValueString())
-			for i := range problems {
-				problems[i].Detail += " " + e.idForm()
-			}
-			resp.Diagnostics.Append(report.Errors(problems)...)
+			resp.Diagnostics.Append(report.Errors(part.Check(values[i].ValueString()))...)
 		}
-	}
-	if finds && req.ID != "" && !resp.Diagnostics.HasError() {
-		last, diags := finder.FindImport(ctx, Texts(values))
-		resp.Diagnostics.Append(diags...)
-		values[len(values)-1] = types.StringValue(last)
 	}
 	if resp.Diagnostics.HasError() {
 		return
@@ -89,28 +78,30 @@ func (e *entity[M]) ImportState(ctx context.Context, req resource.ImportStateReq
 	resp.Diagnostics.Append(e.claim(values, configured.Created)...)
 	resp.Diagnostics.Append(e.setParts(ctx, resp.Identity, values)...)
 	resp.Diagnostics.Append(e.setParts(ctx, &resp.State, values)...)
-	if !e.provider.Configured() {
-		return
-	}
-	resp.Diagnostics.Append(resp.Private.SetKey(ctx, createdKey, importedValue)...)
-	if of, checks := of.(ImportChecker); checks {
-		resp.Diagnostics.Append(of.CheckImport(ctx, Texts(values))...)
+	if e.provider.Configured() {
+		resp.Diagnostics.Append(resp.Private.SetKey(ctx, createdKey, importedValue)...)
+		if of, checks := e.of(e.provider).(ImportChecker); checks {
+			resp.Diagnostics.Append(of.CheckImport(ctx, Texts(values))...)
+		}
 	}
 }
 
 // imported reads the parts from the id, or from the identity if there is no id.
-func (e *entity[M]) imported(ctx context.Context, req resource.ImportStateRequest, rest bool) ([]types.String, diag.Diagnostics) {
+func (e *entity[M]) imported(ctx context.Context, req resource.ImportStateRequest) ([]types.String, diag.Diagnostics) {
 	var diags diag.Diagnostics
 	values := make([]types.String, len(e.Parts))
 	if req.ID != "" {
-		found, complete := e.parseID(req.ID, rest)
-		if !complete {
+		found, valid := e.parseID(req.ID)
+		if valid && e.FindImport != nil {
+			found[len(found)-1], diags = e.FindImport(ctx, e.provider, found)
+		}
+		if !valid || found[len(found)-1] == "" && !diags.HasError() {
 			return nil, diag.Diagnostics{e.invalidID(req.ID)}
 		}
 		for i, value := range found {
 			values[i] = types.StringValue(value)
 		}
-		return values, nil
+		return values, diags
 	}
 	for i, part := range e.Parts {
 		diags.Append(req.Identity.GetAttribute(ctx, path.Root(part.Name), &values[i])...)
@@ -153,25 +144,21 @@ func FormatID(parts ...string) string {
 	return strings.Join(escaped, "/")
 }
 
-// parseID splits an import id into its parts. The vhost "/" can be written as it is. With rest, all that follows is the last part, as it
-// is.
-func (k ResourceType) parseID(id string, rest bool) (parts []string, complete bool) {
+// parseID splits an import id into its parts. The vhost "/" can be written as it is, and so can slashes in the last part.
+func (k ResourceType) parseID(id string) (parts []string, valid bool) {
 	if len(k.Parts) == 1 {
 		return []string{id}, id != ""
 	}
 	if k.InVhost() && strings.HasPrefix(id, "/") {
 		id = url.PathEscape(defaultVhost) + "/" + strings.TrimLeft(id, "/")
 	}
-	encoded, limit := len(k.Parts), -1
-	if rest {
-		encoded, limit = len(k.Parts)-1, len(k.Parts)
+	parts = strings.SplitN(id, "/", len(k.Parts))
+	valid = len(parts) == len(k.Parts)
+	for i, part := range parts {
+		if decoded, err := url.PathUnescape(part); k.FindImport == nil || i < len(k.Parts)-1 {
+			valid = valid && err == nil && decoded != ""
+			parts[i] = decoded
+		}
 	}
-	parts = strings.SplitN(id, "/", limit)
-	complete = len(parts) == len(k.Parts)
-	for i, part := range parts[:min(encoded, len(parts))] {
-		decoded, err := url.PathUnescape(part)
-		complete = complete && err == nil && decoded != ""
-		parts[i] = decoded
-	}
-	return parts, complete
+	return parts, valid
 }

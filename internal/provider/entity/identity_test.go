@@ -1,14 +1,18 @@
 package entity
 
 import (
+	"context"
 	"slices"
 	"testing"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 )
 
 func TestImport(t *testing.T) {
@@ -74,8 +78,12 @@ func TestIdentityNeedsNoVhost(t *testing.T) {
 
 func TestParseID(t *testing.T) {
 	t.Parallel()
-	parse := func(id string, rest bool) ([]string, bool) {
-		return ResourceType{Parts: []Part{VhostPart, {Name: "name"}}}.parseID(id, rest)
+	kind := ResourceType{Parts: []Part{VhostPart, {Name: "name"}}}
+	parse := func(id string, finds bool) ([]string, bool) {
+		if finds {
+			kind.FindImport = func(context.Context, *configured.Provider, []string) (string, diag.Diagnostics) { return "", nil }
+		}
+		return kind.parseID(id)
 	}
 	for id, want := range map[string][]string{
 		"%2F/orders":            {"/", "orders"},
@@ -83,20 +91,21 @@ func TestParseID(t *testing.T) {
 		"v%20%25/or%20ders%2Eü": {"v %", "or ders.ü"},
 		"/orders":               {"/", "orders"},
 		"//orders":              {"/", "orders"},
+		"a/b/c%20":              {"a", "b/c "},
 		FormatID("a/b %", "ü"):  {"a/b %", "ü"},
 	} {
 		if parts, complete := parse(id, false); !complete || !slices.Equal(parts, want) {
 			t.Errorf("%s: got %q, %t", id, parts, complete)
 		}
 	}
+	for _, id := range []string{"", "orders", "v/", "%zz/orders", "/", "v/%"} {
+		if parts, complete := parse(id, false); complete {
+			t.Errorf("%q was read as %q", id, parts)
+		}
+	}
 	for id, want := range map[string][]string{"v/": {"v", ""}, "//a/b%2F%": {"/", "a/b%2F%"}, "a%2Fb/%2F": {"a/b", "%2F"}} {
 		if parts, complete := parse(id, true); !complete || !slices.Equal(parts, want) {
 			t.Errorf("%s: got %q, %t", id, parts, complete)
-		}
-	}
-	for _, id := range []string{"", "orders", "v/", "a/b/c", "%zz/orders", "/", "v/%"} {
-		if parts, complete := parse(id, false); complete {
-			t.Errorf("%q was read as %q", id, parts)
 		}
 	}
 	if parts, complete := parse("v", true); complete {
@@ -106,8 +115,8 @@ func TestParseID(t *testing.T) {
 
 func TestFormOfAnImportID(t *testing.T) {
 	t.Parallel()
-	const want = "An import id has the form <vhost>/<shelf>/<name>, such as %2F/top/tea%2F1. Within a part, / is %2F and % is %25."
-	if form := boxType().idForm(); form != want {
+	const want = "An import id has the form <vhost>/<shelf>/<name>, such as %2F/top/tea%2F1. In an id of several parts, / is %2F and % is %25."
+	if form := boxType().IDForm(); form != want {
 		t.Error(form)
 	}
 }

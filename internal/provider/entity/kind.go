@@ -30,6 +30,8 @@ type ResourceType struct {
 	Parts []Part
 	// Named is what messages name a resource by, from the values of its parts.
 	Named func(identity []types.String) string
+	// FindImport, if it is not nil, finds the value of the last part, "" for an invalid id. The id ends as it was written.
+	FindImport func(ctx context.Context, run *configured.Provider, id []string) (last string, diags diag.Diagnostics)
 	// Fixed are further attributes that no update can change.
 	Fixed attribute.Inputs
 	// MutableIdentity says that an update can change the identity.
@@ -46,8 +48,7 @@ type ResourceType struct {
 type Part struct {
 	Name        string
 	Description string
-	// Example is a value, for the example of an import id.
-	Example string
+	Example     string
 	// Check checks an imported value if Read would not notice a wrong one; it can be nil.
 	Check func(string) []problem.Problem
 }
@@ -83,12 +84,6 @@ type Resource[M Model] interface {
 type WriteOnly[M any] interface {
 	// TakeWriteOnly copies them from the configuration to a plan that is being applied.
 	TakeWriteOnly(plan *M, config M)
-}
-
-// ImportFinder is implemented by a resource whose import ids can end in another way than with the value of the last part. The id ends as
-// it was written.
-type ImportFinder interface {
-	FindImport(ctx context.Context, id []string) (last string, diags diag.Diagnostics)
 }
 
 // ImportChecker is implemented by a resource that refuses some imports. The id has the values of the kind's parts.

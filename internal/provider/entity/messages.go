@@ -8,7 +8,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/product"
@@ -105,7 +104,7 @@ func VhostNotThereYet(ctx context.Context, run *configured.Provider, vhost strin
 
 func vhostNotAccessible(ctx context.Context, run *configured.Provider, vhost string) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(vhostPath, "Vhost not accessible", missingVhost(ctx, run, vhost)+
-		" The resource stays in the state. "+
+		" A resource in the state stays there. "+
 		"Give the user permissions in the vhost. "+
 		"If the vhost no longer exists, remove the resource from the state: terraform state rm.")
 }
@@ -121,24 +120,15 @@ func CannotList(vhost, consequence string, err error) diag.Diagnostic {
 // Imports.
 
 func (k ResourceType) invalidID(id string) diag.Diagnostic {
-	return diag.NewErrorDiagnostic("Invalid import id", fmt.Sprintf("%q is not an import id of %s. %s", id, k.TypeName(), k.idForm()))
+	return diag.NewErrorDiagnostic("Invalid import id", fmt.Sprintf("%q is not an import id of %s. %s", id, k.TypeName(), k.IDForm()))
 }
 
-// idForm says which import ids the type has.
-func (k ResourceType) idForm() string {
-	examples := make([]string, len(k.Parts))
-	for i, part := range k.Parts {
-		examples[i] = part.Example
+// IDForm says which import ids the type has.
+func (k ResourceType) IDForm() string {
+	var examples []string
+	for _, part := range k.Parts {
+		examples = append(examples, part.Example)
 	}
-	form := fmt.Sprintf("An import id has the form <%s>, such as %s.", strings.Join(k.partNames(), ">/<"), FormatID(examples...))
-	if len(k.Parts) > 1 {
-		form += " Within a part, / is %2F and % is %25."
-	}
-	return form
-}
-
-// nothingToImport is the error if there is no such object.
-func (k ResourceType) nothingToImport(identity []types.String) diag.Diagnostic {
-	return diag.NewErrorDiagnostic("Nothing to import",
-		"Not found on the broker: "+k.Describe(identity)+". To create what is missing, apply without the import. "+k.idForm())
+	return fmt.Sprintf("An import id has the form <%s>, such as %s. In an id of several parts, / is %%2F and %% is %%25.",
+		strings.Join(k.partNames(), ">/<"), FormatID(examples...))
 }

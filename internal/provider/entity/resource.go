@@ -220,12 +220,11 @@ func (e *entity[M]) Read(ctx context.Context, req resource.ReadRequest, resp *re
 	}
 	exists, diags := e.of(e.provider).Read(ctx, &state)
 	resp.Diagnostics.Append(diags...)
-	created, diags := req.Private.GetKey(ctx, createdKey)
-	resp.Diagnostics.Append(diags...)
+	created, _ := req.Private.GetKey(ctx, createdKey)
 	switch {
 	case resp.Diagnostics.HasError():
 	case !exists && bytes.Equal(created, importedValue):
-		resp.Diagnostics.Append(e.nothingToImport(state.Identity()))
+		resp.Diagnostics.AddError("Nothing to import", "Not found on the broker: "+e.Describe(state.Identity())+". "+e.IDForm())
 	case !exists:
 		e.claim(state.Identity(), configured.Gone)
 		resp.State.RemoveResource(ctx)

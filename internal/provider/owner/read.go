@@ -26,7 +26,7 @@ func (o owned[M, S, P]) Read(ctx context.Context, state *M) (exists bool, diags 
 func (o owned[M, S, P]) fill(ctx context.Context, state *M, vhost topology.Topology) (exists bool, diags diag.Diagnostics) {
 	if P(state).Imported() {
 		if err := P(state).Recover(vhost); err != nil {
-			return false, diag.Diagnostics{o.Cannot("import", fmt.Sprintf("%s: %s.", o.Describe((*state).Identity()), err))}
+			return false, diag.Diagnostics{o.Cannot("import", fmt.Sprintf("%s: %s. %s", o.Describe((*state).Identity()), err, o.IDForm()))}
 		}
 	}
 	return o.refresh(ctx, state, vhost)

@@ -26,21 +26,16 @@ func Names[T any](objects map[string]T) [][]string {
 	return all
 }
 
-// First lists the first texts, one on each line.
-func First(texts []string) string {
-	const shown = 50
-	listed := preflight.Bullets(texts[:min(shown, len(texts))])
-	if more := len(texts) - shown; more > 0 {
-		listed += fmt.Sprintf("\nand %d more", more)
-	}
-	return listed
-}
-
-// leftOut is a list's warning of objects that belong to other resources.
+// leftOut is a list's warning of objects that belong to other resources. It names the first ones.
 func leftOut(kind configured.Kind, others []string) diag.Diagnostic {
+	const shown = 50
+	named := preflight.Bullets(others[:min(shown, len(others))])
+	if more := len(others) - shown; more > 0 {
+		named += fmt.Sprintf("\nand %d more", more)
+	}
 	return diag.NewWarningDiagnostic("Objects of other resources are left out", fmt.Sprintf(
 		"Pipelines, attachments or delayed exchanges create, change and delete these objects (%s). List rabbitmq_retry_pipeline, "+
-			"rabbitmq_retry_attachment and rabbitmq_delayed_exchange instead.\n%s", kind, First(others)))
+			"rabbitmq_retry_attachment and rabbitmq_delayed_exchange instead.\n%s", kind, named))
 }
 
 // Lacks is the error if neither an attribute nor the block that can stand in its place is set.

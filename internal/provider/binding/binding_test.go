@@ -82,7 +82,7 @@ func FuzzMeant(f *testing.F) {
 				t.Errorf("%q of %q: %q means %q", b.RoutingKey, live, onlyEnd(b, live), found)
 			}
 			found := meant(b.RoutingKey, live)
-			if !slices.ContainsFunc(found, b.Equal) && !slices.ContainsFunc(live, func(of topology.Binding) bool { return b.RoutingKey == fullyEncoded(of) }) {
+			if !slices.ContainsFunc(found, b.Equal) && 3*strings.Count(b.RoutingKey, "%") != len(b.RoutingKey) {
 				t.Errorf("%q of %q means %q", b.RoutingKey, live, found)
 			}
 		}
