@@ -318,7 +318,7 @@ func verdictOn(a answer, err error) verdict {
 		notFormed: a.notFormed(),
 	}
 	for name, remedy := range map[string]string{
-		"credentials": setCredentials, "vhost": grantVhost, "access": grantAccess, "permission": setPermissions,
+		"credentials": setCredentials, "vhost": grantVhost, "access": grantAccess, "tag": "The user needs the tag ", "permission": setPermissions,
 		"endpoint": lookAtEndpoint, "gateway": lookAtGateway, "https": writeHTTPS[1:], "proxy": loginAtProxy[1:], "redirect": "Set the endpoint to that address",
 	} {
 		if strings.Contains(err.Error(), remedy) {
@@ -361,7 +361,7 @@ func TestNamesDecideNothing(t *testing.T) {
 		"wrong password":          {401, reason("Not_Authorized"), verdict{unauthorized: true, remedy: "credentials"}},
 		"wrong password, 3.10":    {401, reason("Login failed"), verdict{unauthorized: true, remedy: "credentials"}},
 		"no vhost":                {401, reason("User not authorised to access virtual host"), verdict{unauthorized: true, remedy: "vhost"}},
-		"no tag":                  {401, reason("Not management user"), verdict{unauthorized: true, remedy: "access"}},
+		"no tag":                  {401, reason("Not management user"), verdict{unauthorized: true, remedy: "tag"}},
 		"no permission":           {401, reason("Access refused."), permission},
 		"no permission, named":    {401, reason("ACCESS_REFUSED - read access to " + queue + " refused for user '%[1]s'"), permission},
 		"other refusal":           {401, reason("User '%[1]s' may not do it with '%[1]s'"), verdict{unauthorized: true, remedy: "access"}},
