@@ -116,7 +116,7 @@ func TestWrongUsageExitsWithTwo(t *testing.T) {
 		"quoted configuration":   {good, []string{"worker", "--config", write(t, `"{\"pipelines\":[]}"`)}, "the configuration is a quoted string, as terraform output NAME prints it: write terraform output -raw NAME"},
 		"output as variable":     {only(cli.EnvConfigJSON, "<<EOT\n{}\nEOT\n"), []string{"failed", "list", "orders", "--uri", "amqp://127.0.0.1:1"}, "$RABBITMQ_RETRY_CONFIG_JSON: the configuration is a quoted string"},
 		"JSON for --config":      {good, []string{"worker", "--config", goodConfig}, "--config: must be the name of a file, but is JSON; use $RABBITMQ_RETRY_CONFIG_JSON for JSON"},
-		"string for a file":      {only(cli.EnvConfig, `"{}"`), []string{"worker"}, "$RABBITMQ_RETRY_CONFIG: must be the name of a file, but is JSON"},
+		"string for a file":      {only(cli.EnvConfig, "\n <<EOT\n{}"), []string{"worker"}, "$RABBITMQ_RETRY_CONFIG: must be the name of a file, but is JSON"},
 		"empty URI file":         {good, []string{"failed", "list", "a", "--uri-file", os.DevNull}, "--uri-file: /dev/null is empty"},
 		"refused element":        {with(good, cli.EnvConfigJSON, strings.Replace(goodConfig, "5s", "soon", 1)), []string{"failed", "list", "orders"}, "correct the configuration, or write --vhost to do without it: pipelines[0].delays[0]:"},
 		"config schema, flag":    {good, []string{"config", "schema", "--config", "x"}, "unknown flag"},

@@ -64,7 +64,7 @@ func readConfig(by, name string) (workerconfig.Config, []byte, error) {
 	if err := MustBeFile(by, name); err != nil {
 		return workerconfig.Config{}, nil, err
 	}
-	if strings.ContainsAny(name[:1], "{\"<") {
+	if strings.IndexAny(strings.TrimSpace(name), "{\"<") == 0 {
 		return workerconfig.Config{}, nil, fmt.Errorf("%s: must be the name of a file, but is JSON; use $%s for JSON", by, EnvConfigJSON)
 	}
 	config, data, err := reload.Read(name)
