@@ -147,11 +147,12 @@ func Block(description string, attributes map[string]schema.Attribute, inPlaceOf
 	for _, name := range inPlaceOf {
 		others = append(others, path.MatchRoot(name))
 	}
+	all := listvalidator.All(listvalidator.SizeAtMost(1), listvalidator.ConflictsWith(others...))
+	remedy := fmt.Sprintf("write this block once, or in its place these attributes: %s.", strings.Join(inPlaceOf, ", "))
 	return schema.ListNestedBlock{
 		MarkdownDescription: description,
 		NestedObject:        schema.NestedBlockObject{Attributes: attributes},
-		Validators: []validator.List{Explained{listvalidator.All(listvalidator.SizeAtMost(1), listvalidator.ConflictsWith(others...)),
-			fmt.Sprintf("write this block once, or in its place these attributes: %s.", strings.Join(inPlaceOf, ", "))}},
+		Validators:          []validator.List{Explained{all, remedy}},
 	}
 }
 
