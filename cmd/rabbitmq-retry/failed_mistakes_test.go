@@ -38,10 +38,10 @@ func TestMistakesOfTheCommandLine(t *testing.T) {
 		"failed list shop.failed":                 {exitError, `if "shop.failed" is a queue, write --queue shop.failed` + "\n", "delay"},
 		"failed import " + file:                   {exitUsage, "which file? Write its name, or - for stdin, after the name of a pipeline or --queue", ""},
 		"failed show order-1":                     {exitUsage, "write the name of a pipeline, or --queue, and then the id of a message", ""},
-		"failed list orders order-1":              {exitUsage, `"order-1" is one argument too many: to choose a message, write --message-id order-1`, ""},
-		"failed replay orders order-1 --yes":      {exitUsage, "write --message-id order-1", ""},
-		"failed export orders order-1":            {exitUsage, "write --message-id order-1", ""},
-		"failed delete orders order-1 --discard":  {exitUsage, "write --message-id order-1", ""},
+		"failed list orders order-1":              {exitUsage, `"order-1" is one argument too many: to choose a message, write --message-id ID`, ""},
+		"failed replay orders order-1 --yes":      {exitUsage, "write --message-id ID", ""},
+		"failed export orders order-1":            {exitUsage, "write --message-id ID", ""},
+		"failed delete orders order-1 --discard":  {exitUsage, "write --message-id ID", ""},
 		"failed list orders --reason exausted":    {exitOK, `--reason "exausted": pipelines and delayed exchanges give no such reason. They give: exhausted, `, ""},
 		"failed replay orders --reason a,expired": {exitOK, `--reason "a": `, `"expired"`},
 		"failed list orders --reason a,exhausted": {exitOK, "1 message in orders.failed; all put back", "--reason"},
@@ -107,7 +107,7 @@ func TestImportToAWorkQueueThatIsMissing(t *testing.T) {
 	o.parkFor(t, "orders.creatd", "order-2")
 	file := exported(t, o)
 	o.says(t, exitError, "failed import orders "+file+" --replay --yes",
-		`nothing was imported: there is no work queue "orders.creatd"; correct its name in the file, or import without --replay`)
+		`nothing was imported: there is no work queue "orders.creatd"; correct the file, or import without --replay`)
 	o.holds(t, "orders.created", 0)
 	o.holds(t, "orders.inbox", 0)
 	o.DeclareQueue(t, "orders.creatd", "quorum", nil)

@@ -158,9 +158,8 @@ func retryable(ctx context.Context, response *http.Response, err error) (bool, e
 	return retryablehttp.DefaultRetryPolicy(ctx, response, err)
 }
 
-// misdirected matches errors of net/http and crypto/tls about a port that speaks another protocol. No broker that starts
-// gives them.
-var misdirected = regexp.MustCompile("malformed HTTP response|server gave HTTP response to HTTPS client|first record does not look like a TLS")
+// misdirected matches errors about a port that speaks another protocol. No broker that starts gives them.
+var misdirected = regexp.MustCompile("malformed HTTP response|server gave HTTP response to HTTPS|first record does not look like a TLS")
 
 // notFormed reports whether a node ran out of time while it elected the leader of a new quorum queue. The node has then
 // deleted the queue (declare_queue_error in rabbit_quorum_queue.erl), so the declaration can be repeated.

@@ -42,8 +42,7 @@ func (i Import) Publishing(m Message, id string) (p Publishing, changes []string
 	aside := AsideIn(i.Queue)
 	from, _ := properties.Headers().Get(deadletter.HeaderPipeline)
 	other, _ := from.Text()
-	own := string(PipelineOf(i.Queue))
-	note(own != "" && other != "" && other != own, fmt.Sprintf("from pipeline %q", other))
+	note(other != "" && PipelineOf(i.Queue) != "" && string(PipelineOf(i.Queue)) != other, fmt.Sprintf("from pipeline %q", other))
 	note(properties.Has(content.Expiration), "expiration dropped, since the message would expire in the queue")
 	properties.Remove(content.Expiration)
 	note(move(&properties, content.UserID, aside.UserID, properties.Text(content.UserID) != i.User),

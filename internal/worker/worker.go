@@ -133,8 +133,7 @@ func (o Options) checkBrokers(ctx context.Context, c session.Config) (queue amqp
 			queue, err = amqpconn.LookFor(ctx, conn, c.Inbox(), c.Exchanges()...)
 		}
 		if refused := refusedLook.FindStringSubmatch(fmt.Sprint(err)); refused != nil && !errors.Is(err, amqpconn.ErrNeedsConfigure) {
-			right := map[string]string{"queue": "read", "exchange": "write"}[refused[1]]
-			err = fmt.Errorf("needs: %s on %q (%w)", right, refused[2], err)
+			err = fmt.Errorf("needs: %s on %q (%w)", map[string]string{"queue": "read", "exchange": "write"}[refused[1]], refused[2], err)
 		}
 		if err != nil {
 			unserved = append(unserved, err)

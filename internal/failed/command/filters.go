@@ -32,13 +32,7 @@ type filters struct {
 const scanUsage = "`number` of messages to look at (default: all; 100 of a queue that is neither a pipeline's nor a delayed exchange's)"
 
 func (f *filters) addFlags(cmd *cobra.Command) {
-	flags, accept := cmd.Flags(), cmd.Args
-	cmd.Args = func(cmd *cobra.Command, args []string) error {
-		if len(args) > 1 && !flags.Changed("wait") { // which can be followed by its value
-			return fmt.Errorf("%q is one argument too many: to choose a message, write --message-id %s", args[1], pasted(args[1]))
-		}
-		return accept(cmd, args)
-	}
+	flags := cmd.Flags()
 	flags.StringSliceVar(&f.plain.Reasons, "reason", nil, "only messages that failed for one of these `reasons`")
 	flags.StringArrayVar(&f.plain.FromQueues, "from-queue", nil, "only messages that failed in this `queue`; can be repeated")
 	flags.StringVar(&f.since, "since", "", "only messages that failed since this `time`: RFC 3339, or a duration ago such as 2h")

@@ -64,8 +64,8 @@ func (o *showOptions) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if len(rest) != 1 || rest[0] == "" {
-		return errors.New("write the name of a pipeline, or --queue, and then the id of a message, at least its first 4 digits, or its message-id; " +
-			"failed list --messages shows them")
+		return errors.New("write the name of a pipeline, or --queue, and then the id of a message, its first 4 digits or more, " +
+			"or its message-id; failed list --messages shows them")
 	}
 	if err := o.guard(cmd.Context(), true); err != nil {
 		return err

@@ -55,10 +55,7 @@ func (t *targetFlags) managed() bool {
 
 // endpointBy is the flag or the variable with the management API's address.
 func (t *targetFlags) endpointBy() string {
-	if t.endpoint != "" {
-		return "--endpoint"
-	}
-	return "$" + cli.EnvEndpoint
+	return map[bool]string{true: "--endpoint", false: "$" + cli.EnvEndpoint}[t.endpoint != ""]
 }
 
 // completePipelines offers the names in the configuration.
@@ -200,18 +197,12 @@ func only[W any](elements []W, id func(W) workerconfig.ID, kind, name, vhost str
 // advise adds to an operation's error how the user can change the command line.
 func (t *targetFlags) advise(of *operation.Target, err error) error {
 	var unreadable *transfer.UnreadableError
-	name := string(of.Pipeline)
 	switch {
 	case amqpconn.IsCode(err, amqp.NotAllowed):
 		return fmt.Errorf("%w; if the vhost is not %q, write --vhost without percent-encoding, such as --vhost /, "+
 			"and otherwise give the user permissions in it", err, of.Vhost)
-	case t.queue != "" && errors.Is(err, transfer.ErrNoQueue):
-		return fmt.Errorf("%w %q; correct --queue or --vhost", err, of.Vhost)
-	case errors.Is(err, transfer.ErrNoQueue) && (failed.UnroutedOf(name) != "" || failed.PipelineOf(name) != ""):
-		return fmt.Errorf("%w %q; if %q is a queue, write --queue %s", err, of.Vhost, name, pasted(name))
-	case of.Pipeline != "" && errors.Is(err, transfer.ErrNoQueue):
-		return fmt.Errorf("%w %q: is there a pipeline %q? If it is a delayed exchange, write --queue %s",
-			err, of.Vhost, of.Pipeline, pasted(delayed.Names(of.Pipeline).UnroutedQueue()))
+	case errors.Is(err, transfer.ErrNoQueue):
+		return fmt.Errorf("%w %q%s", err, of.Vhost, t.adviseName(string(of.Pipeline)))
 	case errors.Is(err, operation.ErrTooOften) && of.OfWorkQueues():
 		return fmt.Errorf("%w, and write --force. If pipeline %q declares the queue, --force is enough; "+
 			"its configuration (--config) would show that", err, of.Pipeline)
@@ -229,6 +220,17 @@ func (t *targetFlags) advise(of *operation.Target, err error) error {
 		return fmt.Errorf("%w: take it out with a client that speaks AMQP 1.0, and run the command again", err)
 	}
 	return fmt.Errorf("%w; rabbitmq-retry failed repair %s replaces it by a copy that can be read", err, t.argument(of))
+}
+
+// adviseName advises about a queue that does not exist, of the pipeline with the name unless the user named the queue.
+func (t *targetFlags) adviseName(name string) string {
+	switch {
+	case t.queue != "":
+		return "; correct --queue or --vhost"
+	case failed.UnroutedOf(name) != "" || failed.PipelineOf(name) != "":
+		return fmt.Sprintf("; if %q is a queue, write --queue %s", name, pasted(name))
+	}
+	return fmt.Sprintf(": is there a pipeline %q? For a delayed exchange, write --queue %s", name, pasted(delayed.Names(name).UnroutedQueue()))
 }
 
 // pasted quotes a text as one word for a shell, and escapes invisible characters.

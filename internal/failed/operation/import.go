@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/file"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
@@ -53,9 +52,8 @@ type Import struct {
 	back failed.Replay
 	// ids has the messages of the file and of the queue. It is empty if the import does not look at the queue.
 	ids map[string]*sameID
-	// kept is how many messages of the queue are kept to show them.
-	kept int
-	// queues are the work queues to replay to.
+	// kept is how many messages of the queue are kept to show them. queues are the work queues to replay to.
+	kept   int
 	queues map[string]bool
 }
 
@@ -117,15 +115,11 @@ func (i *Import) Compare(ctx context.Context) error {
 
 // lookForWorkQueues returns an error if a work queue does not exist. A worker would park the queue's messages again.
 func (i *Import) lookForWorkQueues(ctx context.Context) error {
-	conn, err := i.queue().Open(ctx, "count")
-	if err != nil {
-		return err
-	}
-	defer amqpconn.HangUp(conn.Connection)
-	for _, queue := range slices.Sorted(maps.Keys(i.queues)) {
-		_, err := transfer.Queue{Name: queue}.CountOver(ctx, conn)
+	queue := i.queue()
+	for _, queue.Name = range slices.Sorted(maps.Keys(i.queues)) {
+		_, err := queue.Count(ctx)
 		if errors.Is(err, transfer.ErrNoQueue) {
-			return fmt.Errorf("nothing was imported: there is no work queue %q; correct its name in the file, or import without --replay", queue)
+			return fmt.Errorf("nothing was imported: there is no work queue %q; correct the file, or import without --replay", queue.Name)
 		}
 		i.Unseen = cmp.Or(i.Unseen, err)
 	}

@@ -51,8 +51,7 @@ type Replay struct {
 // messages per second, 0 for no limit. The sink, if it is not nil, keeps the original messages.
 func (r *Run) NewReplay(to string, rate float64, saved *Sink) *Replay {
 	return &Replay{
-		Run: r, Meant: map[string]int{}, Skipped: map[string]int{}, rate: rate, saved: saved, chosen: Chosen{},
-		ids: map[string]string{},
+		Run: r, Meant: map[string]int{}, Skipped: map[string]int{}, rate: rate, saved: saved, chosen: Chosen{}, ids: map[string]string{},
 		how: failed.Replay{Pipeline: r.Pipeline, Delayed: r.Delayed, To: to, ID: r.ID, FrameMax: r.frameMax},
 	}
 }
