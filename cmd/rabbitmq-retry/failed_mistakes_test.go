@@ -38,7 +38,7 @@ func TestMistakesOfTheCommandLine(t *testing.T) {
 		"failed list shop.failed":                 {exitError, `if "shop.failed" is a queue, write --queue shop.failed` + "\n", "delay"},
 		"failed import " + file:                   {exitUsage, "which file? Write its name, or - for stdin, after the name of a pipeline or --queue", ""},
 		"failed show order-1":                     {exitUsage, "write the name of a pipeline, or --queue, and then the id of a message", ""},
-		"failed list orders order-1":              {exitUsage, `"order-1" is one argument too many: to choose a message, write --message-id ID`, ""},
+		"failed list orders order-1":              {exitUsage, "[PIPELINE] [flags]; to choose a message, write --message-id ID", ""},
 		"failed replay orders order-1 --yes":      {exitUsage, "write --message-id ID", ""},
 		"failed export orders order-1":            {exitUsage, "write --message-id ID", ""},
 		"failed delete orders order-1 --discard":  {exitUsage, "write --message-id ID", ""},
@@ -53,7 +53,7 @@ func TestMistakesOfTheCommandLine(t *testing.T) {
 		}
 	}
 	_, _, errs := execute(t.Context(), o.env, "failed", "list", "orders", "--vhost", "%2F")
-	contains(t, errs, `if the vhost is not "%2F", write --vhost, without percent-encoding, such as --vhost /`)
+	contains(t, errs, `if the vhost is not "%2F", write --vhost without percent-encoding, such as --vhost /`)
 }
 
 // A wrong address of the management API is an error in some seconds, which names the flag or the variable with the address.

@@ -160,9 +160,9 @@ func TestFailedTexts(t *testing.T) {
 	o.says(t, exitError, "failed show orders 57", "0 of 1 message have an id that begins with 57 (at least 4 digits), or this message-id; failed list --messages shows both")
 	o.prints(t, exitOK, "failed list orders -o json", `"messages": 1`)
 	refuses(t, exitError, o.env, []string{"failed", "list", "orders", "--vhost", "nosuch"},
-		`if the vhost is not "nosuch", write --vhost, and otherwise give the user permissions in it`)
+		`if the vhost is not "nosuch", write --vhost without percent-encoding, such as --vhost /, and otherwise give the user permissions in it`)
 	refuses(t, exitError, o.env, []string{"status", "--endpoint", o.Endpoint, "--vhost", "nosuch"},
-		"read vhost \"nosuch\" by the management API (--vhost, $RABBITMQ_ENDPOINT): it does not exist, or the user has no permissions in it")
+		"read vhost \"nosuch\" by the management API (--vhost, --endpoint): it does not exist, or the user has no permissions in it")
 	o.says(t, exitFound, "status --queue nosuch", `queue "nosuch" in vhost "`+o.Vhost+`": does not exist: are name and vhost right?`)
 	o.says(t, exitUsage, "status nosuch --endpoint "+o.Endpoint, `there is no pipeline or delayed exchange "nosuch" in the vhost "`+o.Vhost+`": correct its name or --vhost`)
 

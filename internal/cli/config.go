@@ -85,7 +85,7 @@ func Arguments(least, most int) cobra.PositionalArgs {
 		case cmd.HasSubCommands():
 			return fmt.Errorf("unknown command %q: %s --help lists all", args[0], cmd.CommandPath())
 		case cmd.Flags().Lookup("message-id") != nil:
-			return fmt.Errorf("%q is one argument too many: to choose a message, write --message-id ID", args[most])
+			return fmt.Errorf("%q is one argument too many: write %s; to choose a message, write --message-id ID", args[most], cmd.UseLine())
 		}
 		return fmt.Errorf("%q is one argument too many: write %s", args[most], cmd.UseLine())
 	}
