@@ -1,9 +1,11 @@
 package apply
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -362,7 +364,10 @@ func TestQueueThatTwoAttachAtOnce(t *testing.T) {
 			theirs := pipeline.Names("bills").ReturnBinding("work")
 			var attached atomic.Int32
 			a := newApplier(t, b, b.Before(t, func(r *http.Request) {
-				if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/e/orders.return/q/work") && attached.Add(1) == 1 {
+				body, _ := io.ReadAll(r.Body)
+				r.Body = io.NopCloser(bytes.NewReader(body))
+				attaches := strings.HasSuffix(r.URL.Path, "/e/orders.return/q/work") && bytes.Contains(body, []byte(pipeline.ReturnKey("work")))
+				if r.Method == http.MethodPost && attaches && attached.Add(1) == 1 {
 					b.Call(t, http.MethodPost, b.Path("bindings", "e", theirs.Source, "q", "work"), map[string]any{"routing_key": theirs.RoutingKey}, nil)
 				}
 			}))

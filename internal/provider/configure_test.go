@@ -161,7 +161,7 @@ func TestTimeoutsAreDurations(t *testing.T) {
 			t.Fatal("timeouts are no object")
 		}
 		for update, wrong := range map[string]string{
-			"10m": "", "0s": "", "-1.5h": "timeouts.update must not be negative", "ten minutes": `"ten minutes" must be a string containing a sequence`,
+			"10m": "", "0s": "", "-1.5h": "timeouts.update: write a duration of 0 or more", "ten minutes": "timeouts.update: write a duration of 0 or more",
 		} {
 			response, err := s.ValidateResourceConfig(t.Context(), &tfprotov6.ValidateResourceConfigRequest{
 				TypeName: name,

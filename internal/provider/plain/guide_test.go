@@ -52,7 +52,7 @@ func runs(t *testing.T, cli *terraformtest.CLI, commands string) {
 func TestAcc_GuideOnMovingAsPrinted(t *testing.T) {
 	t.Parallel()
 	guide := guideOnMoving(t)
-	require.Len(t, guide["shell"], 3)
+	require.Len(t, guide["shell"], 4)
 	b := brokertest.New(t)
 	makeMoving(t, b)
 	resources := byType(moving(t, b))
@@ -70,7 +70,7 @@ func TestAcc_GuideOnMovingAsPrinted(t *testing.T) {
 		runs(t, cli, guide["shell"][0])
 		require.Equal(t, map[string]bool{registry.Source: true}, providersIn(t, cli))
 		cli.Write(t, "main.tf", strings.Replace(required, registry.Source, another, 1))
-		runs(t, cli, guide["shell"][2])
+		runs(t, cli, guide["shell"][3])
 		require.Equal(t, map[string]bool{another: true}, providersIn(t, cli))
 	})
 	t.Run("one resource after another", func(t *testing.T) {
@@ -105,6 +105,16 @@ func TestAcc_GuideOnMovingAsPrinted(t *testing.T) {
 	})
 }
 
+// The guide's commands write configuration that only imports.
+func TestAcc_AdoptOfTheGuideAsPrinted(t *testing.T) {
+	t.Parallel()
+	b := brokertest.WithQueues(t, "orders", "mails")
+	cli := terraformtest.New(t, terraformtest.BuildProvider(t), "TF_CLI_ARGS_plan=-no-color")
+	commands := strings.NewReplacer("--vhost /", "--vhost "+b.Vhost, " init\n", " version\n").Replace(guideOnMoving(t)["shell"][1])
+	printed := cli.Shell(t, "rabbitmq-retry() { "+terraformtest.BuildSidecar(t)+" \"$@\"; }\n"+commands)
+	require.Contains(t, printed, "Plan: 2 to import, 0 to add, 0 to change, 0 to destroy.")
+}
+
 // The guide's list block and command write configuration that only imports.
 func TestAcc_QueryOfTheGuideAsPrinted(t *testing.T) {
 	t.Parallel()
@@ -118,7 +128,7 @@ func TestAcc_QueryOfTheGuideAsPrinted(t *testing.T) {
 	b.DeclareQueue(t, "mails", "classic", nil)
 	cli.Write(t, "main.tf", terraformtest.Required)
 	cli.Write(t, "broker.tfquery.hcl", strings.Replace(guide["terraform"][3], `"/"`, `"`+b.Vhost+`"`, 1))
-	cli.Shell(t, guide["shell"][1])
+	cli.Shell(t, guide["shell"][2])
 	require.Contains(t, cli.Run(t, "plan", "-input=false", "-no-color"), "Plan: 2 to import, 0 to add, 0 to change, 0 to destroy.")
 }
 

@@ -129,7 +129,7 @@ func TestAcc_UpdateWhoseFirstWriteIsRefusedHasChangedNothing(t *testing.T) {
 		resource.TestStep{Config: pipelineHCL(b, delays, work)},
 		resource.TestStep{
 			Config:      pipelineHCL(b, delays, `work_queues = { work = { policy_definition_json = jsonencode({ "max-nonsense" = 1 }) } }`),
-			ExpectError: regexp.MustCompile(`(?s)Nothing\s+was\s+changed.*\[{<<"max-nonsense">>,1}\]`),
+			ExpectError: regexp.MustCompile(`(?s)Nothing\s+of\s+this\s+resource\s+was\s+changed.*\[{<<"max-nonsense">>,1}\]`),
 		},
 		resource.TestStep{Config: pipelineHCL(b, delays, work), ConfigPlanChecks: unchanged},
 	)
