@@ -43,7 +43,7 @@ The password comes from $RABBITMQ_PASSWORD or a file, never from the command lin
     rabbitmq-retry adopt --vhost / --to adopted
   terraform -chdir=adopted/now init
   terraform -chdir=adopted/now plan`,
-		Args: cobra.NoArgs,
+		Args: cli.Arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			only, err := options.check()
 			if err != nil {
@@ -92,7 +92,11 @@ func (o adoptOptions) run(cmd *cobra.Command, client *broker.Client, only *regex
 	if err != nil {
 		return err
 	}
-	return o.write(cmd.OutOrStdout(), adopt.Now(live, only))
+	adopted := adopt.Now(live, only)
+	if len(adopted.Resources) == 0 {
+		return fmt.Errorf("nothing to adopt in vhost %q: look at --vhost and --only", o.vhost)
+	}
+	return o.write(cmd.OutOrStdout(), adopted)
 }
 
 // write writes the files and a summary.

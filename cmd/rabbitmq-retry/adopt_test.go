@@ -68,5 +68,6 @@ func TestAdoptRefuses(t *testing.T) {
 	refuses(t, exitUsage, auditEnv(b), []string{"adopt", "--to", t.TempDir()}, "exists already: name another folder")
 	refuses(t, exitUsage, auditEnv(b), []string{"adopt", "--to", free, "--only", "("}, "--only: error parsing regexp")
 	refuses(t, exitError, auditEnv(b), []string{"adopt", "--to", free, "--vhost", "not there"}, `vhost "not there" does not exist`)
+	refuses(t, exitError, auditEnv(b), []string{"adopt", "--to", free, "--vhost", b.Vhost, "--only", "x"}, "nothing to adopt")
 	assert.NoDirExists(t, free)
 }

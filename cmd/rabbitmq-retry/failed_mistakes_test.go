@@ -32,19 +32,21 @@ func TestMistakesOfTheCommandLine(t *testing.T) {
 		want string
 		not  string
 	}{
-		"failed list orders --queue orders.faild": {exitError, `queue "orders.faild" does not exist in this vhost "` + o.Vhost + `"; correct --queue or --vhost`, "pipeline"},
-		"failed list --queue orders.faild":        {exitError, "correct --queue or --vhost", "pipeline"},
-		"failed list rem.delay.unrouted":          {exitError, `if "rem.delay.unrouted" is a queue, write --queue rem.delay.unrouted` + "\n", "unrouted.delay"},
-		"failed list shop.failed":                 {exitError, `if "shop.failed" is a queue, write --queue shop.failed` + "\n", "delay"},
-		"failed import " + file:                   {exitUsage, "which file? Write its name, or - for stdin, after the name of a pipeline or --queue", ""},
-		"failed show order-1":                     {exitUsage, "write the name of a pipeline, or --queue, and then the id of a message", ""},
-		"failed list orders order-1":              {exitUsage, "[PIPELINE] [flags]; to choose a message, write --message-id ID", ""},
-		"failed replay orders order-1 --yes":      {exitUsage, "write --message-id ID", ""},
-		"failed export orders order-1":            {exitUsage, "write --message-id ID", ""},
-		"failed delete orders order-1 --discard":  {exitUsage, "write --message-id ID", ""},
-		"failed list orders --reason exausted":    {exitOK, `--reason "exausted": pipelines and delayed exchanges give no such reason. They give: exhausted, `, ""},
-		"failed replay orders --reason a,expired": {exitOK, `--reason "a": `, `"expired"`},
-		"failed list orders --reason a,exhausted": {exitOK, "1 message in orders.failed; all put back", "--reason"},
+		"failed list orders --queue orders.faild":                                   {exitError, `queue "orders.faild" does not exist in this vhost "` + o.Vhost + `"; correct --queue or --vhost`, "pipeline"},
+		"failed list --queue orders.faild":                                          {exitError, "correct --queue or --vhost", "pipeline"},
+		"failed list rem.delay.unrouted":                                            {exitError, `if "rem.delay.unrouted" is a queue, write --queue rem.delay.unrouted` + "\n", "unrouted.delay"},
+		"failed list shop.failed":                                                   {exitError, `if "shop.failed" is a queue, write --queue shop.failed` + "\n", "delay"},
+		"failed import " + file:                                                     {exitUsage, "which file? Write its name, or - for stdin, after the name of a pipeline or --queue", ""},
+		"failed show order-1":                                                       {exitUsage, "write the name of a pipeline, or --queue, and then the id of a message", ""},
+		"failed list orders order-1":                                                {exitUsage, "[PIPELINE] [flags]; to choose a message, write --message-id ID", ""},
+		"failed replay orders order-1 --yes":                                        {exitUsage, "write --message-id ID", ""},
+		"failed export orders order-1":                                              {exitUsage, "write --message-id ID", ""},
+		"failed delete orders order-1 --discard":                                    {exitUsage, "write --message-id ID", ""},
+		"failed list orders --reason exausted":                                      {exitUsage, `"exausted" is no reason of pipelines and delayed exchanges: did you mean "exhausted"?`, ""},
+		"failed delete orders --all --not-reason Exhausted,expired --discard --yes": {exitUsage, `did you mean "exhausted"?`, ""},
+		"failed delete orders --all --not-header a=b,a=c --discard --yes":           {exitUsage, "--not-header again for each value", ""},
+		"failed delete orders --all --not-from-queue a,b --discard --yes":           {exitUsage, "--not-from-queue or --not-header again", ""},
+		"failed list orders --reason a,exhausted":                                   {exitOK, "1 message in orders.failed; all put back", "--reason"},
 	} {
 		_, errs := o.run(t, c.code, args)
 		assert.Contains(t, errs, c.want, args)

@@ -14,7 +14,7 @@ import (
 // letters and digits, one can be wrong. Case and punctuation do not count.
 func To(misspelt string, names iter.Seq[string]) (meant string) {
 	wanted := letters(misspelt)
-	atMost := min((len(wanted)+4)/5, len(wanted)/3)
+	atMost := min((len(wanted)+4)/5, len(wanted)/4)
 	for name := range names {
 		if name == misspelt {
 			return ""

@@ -87,6 +87,11 @@ func (f *filters) parse(stdin io.Reader, now time.Time) (filter failed.Filter, e
 	if err := cmp.Or(err, wrong); err != nil {
 		return filter, err
 	}
+	for _, value := range slices.Concat(filter.Not.FromQueues, f.notHeaders) {
+		if strings.Contains(value, ",") { // as one value, a list would leave nothing out
+			return filter, fmt.Errorf("%q has a comma: write --not-from-queue or --not-header again for each value", value)
+		}
+	}
 	for _, id := range slices.Concat(filter.Groups, filter.Not.Groups) {
 		if !failed.IsGroup(id) {
 			return filter, fmt.Errorf("%q is not the id of a group: list -o json and -o html show the ids for --group and --not-group", id)

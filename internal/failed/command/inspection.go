@@ -18,6 +18,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/operation"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/similar"
 )
 
 // options are what several commands share: their flags, and the operation, which they show. They ask before they change
@@ -81,8 +82,17 @@ func (o *options) read(cmd *cobra.Command, args []string) (err error) {
 	case mustChoose && !o.all && !chosen:
 		return errors.New("which messages? Write --all, --limit, or a filter other than --not-..., which only leaves messages out")
 	}
-	_, err = o.find(cmd, args, 0)
-	return err
+	if _, err = o.find(cmd, args, 0); err != nil || o.target.Entrance() == "" {
+		return err
+	}
+	// A misspelt reason would leave nothing out. Consumers can have reasons of their own.
+	for _, reason := range slices.Concat(o.filter.Reasons, o.filter.Not.Reasons) {
+		if meant := similar.To(reason, slices.Values(reasons())); meant != "" {
+			return fmt.Errorf("%q is no reason of pipelines and delayed exchanges: did you mean %q? They give: %s",
+				reason, meant, strings.Join(reasons(), ", "))
+		}
+	}
+	return nil
 }
 
 // find is [targetFlags.locate] for commands about failed messages. A delayed exchange has a failed queue only if a pipeline
@@ -207,11 +217,6 @@ func seen(p transfer.Progress) string { return fmt.Sprintf("%s %d/%d", p.Phase, 
 func (o *options) sayHidden(r operation.Look) {
 	for _, line := range hidden(r) {
 		o.terminal.say("%s", line)
-	}
-	for _, reason := range o.filter.Reasons { // consumers and other systems can have reasons of their own
-		if r.Selected == 0 && !slices.Contains(reasons(), reason) {
-			o.terminal.say("--reason %q: pipelines and delayed exchanges give no such reason. They give: %s.", reason, strings.Join(reasons(), ", "))
-		}
 	}
 }
 

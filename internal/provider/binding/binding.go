@@ -48,7 +48,8 @@ var Resource = plain.Define(plain.ResourceType[topology.Binding]{
 	Equal: topology.Binding.Equal,
 	Refusals: []plain.Refusal{
 		plain.Refused("destination", `^no queue`, "If this configuration creates it, refer to it, as in destination = rabbitmq_queue.NAME.name."),
-		plain.Refused("source", `^no exchange`, "If this configuration creates it, refer to it, as in source = rabbitmq_exchange.NAME.name."),
+		plain.Refused("source", `^no exchange`, "If this configuration creates it, refer to it, as in rabbitmq_exchange.NAME.name. "+
+			"If the destination is a queue, remove destination_type."),
 	},
 	Owned: func(_ []string, b topology.Binding, all topology.Vhost) preflight.Findings {
 		return preflight.CheckBinding(b, all)
