@@ -55,7 +55,7 @@ type writer struct {
 	delayed     []delayed.Exchange
 	// owned are the objects of these.
 	owned topology.Topology
-	// refs has the expression for the name of an exchange or queue, by kind and name.
+	// refs has the expression for the name of an exchange, queue or pipeline, by kind and name.
 	refs map[string]string
 	// bound has the owned bindings, and gone what has no resource, by kind and name.
 	bound, gone map[string]bool
@@ -65,7 +65,7 @@ func (w *writer) wants(names ...string) bool {
 	return w.only == nil || slices.ContainsFunc(names, w.only.MatchString)
 }
 
-// ref is the name of an exchange or queue: a reference, if the configuration has it.
+// ref is the name of an exchange, queue or pipeline: a reference, if the configuration has it.
 func (w *writer) ref(kind, name string) any {
 	if reference, has := w.refs[kind+name]; has {
 		return expression(reference)
@@ -260,29 +260,20 @@ func (w *writer) addPipeline(p pipeline.Pipeline) {
 		queues = append(queues, attribute{key, queue.attributes})
 	}
 	r.set("work_queues", queues, len(queues) == 0)
+	w.refs["pipeline"+p.Name] = r.address() + ".name"
 	w.refs["exchange"+p.DeadLetterExchange()] = r.address() + ".dead_letter_exchange"
 	w.refs["queue"+p.Names().FailedQueue()] = r.address() + ".failed_queue_name"
 }
 
 func (w *writer) addAttachment(a pipeline.Attachment) {
 	r := w.add("rabbitmq_retry_attachment", a.Queue, w.vhost.Name, a.Pipeline, a.Queue)
-	r.set("pipeline", w.pipelineName(a.Pipeline), false)
+	r.set("pipeline", w.ref("pipeline", a.Pipeline), false)
 	r.set("vhost", w.vhost.Name, false)
 	r.set("queue", w.ref("queue", a.Queue), false)
 	engine := a.AsPipeline().EngineName()
 	r.set("engine", engine, engine == pipeline.EngineWorker)
 	r.addWorkQueue(a.WorkQueue, w)
 	r.set("policy_priority", a.PolicyPriority, a.PolicyPriority == pipeline.DefaultPolicyPriority)
-}
-
-// pipelineName is the name of a pipeline, by reference if the configuration has it.
-func (w *writer) pipelineName(name string) any {
-	for _, r := range w.resources {
-		if r.kind == "rabbitmq_retry_pipeline" && r.id[1] == name {
-			return expression(r.address() + ".name")
-		}
-	}
-	return name
 }
 
 // addWorkQueue adds the attributes of a work queue.
