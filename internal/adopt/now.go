@@ -238,11 +238,7 @@ func (w *writer) addOwners() {
 func (w *writer) addPipeline(p pipeline.Pipeline) {
 	r := w.inVhost("rabbitmq_retry_pipeline", p.Name)
 	r.set("engine", p.EngineName(), p.EngineName() == pipeline.EngineWorker)
-	var delays []any
-	for _, delay := range p.Delays {
-		delays = append(delays, delay.Spelling)
-	}
-	r.set("delays", delays, false)
+	r.set("delays", texts(p.Definition().Delays), false)
 	r.set("max_attempts", p.MaxAttempts, p.MaxAttempts == len(p.Delays)+1)
 	r.set("max_age", p.MaxAge.Spelling, p.MaxAge.Spelling == "")
 	r.set("retry_on", texts(p.RetryOn), len(p.RetryOn) == 1)
