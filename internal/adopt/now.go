@@ -53,7 +53,7 @@ type writer struct {
 	pipelines   []pipeline.Pipeline
 	attachments []pipeline.Attachment
 	delayed     []delayed.Exchange
-	// owned are the objects of these.
+	// owned are the objects of all of these, wanted or not.
 	owned topology.Topology
 	// refs has the expression for the name of an exchange, queue or pipeline, by kind and name.
 	refs map[string]string
@@ -98,7 +98,7 @@ func (w *writer) findOwners() {
 		p, err := pipeline.Recover(name, w.vhost.Name, all)
 		if err != nil {
 			w.leave("pipeline %q: %s", name, err)
-		} else {
+		} else if w.wants(name) {
 			w.pipelines = append(w.pipelines, p)
 		}
 		w.own(p.Owned(all))
@@ -114,7 +114,7 @@ func (w *writer) findOwners() {
 		if err != nil {
 			w.leave("delayed exchange %q: %s", name, err)
 			e.MaxDelay.Wait, e.Precision.Wait = time.Second, time.Second // its objects are found by their names
-		} else {
+		} else if w.wants(name) {
 			w.delayed = append(w.delayed, e)
 		}
 		w.own(e.Owned(all))
@@ -219,9 +219,7 @@ func (w *writer) addPolicies(kind string, policies map[string]topology.Policy) {
 
 func (w *writer) addOwners() {
 	for _, p := range w.pipelines {
-		if w.wants(p.Name) {
-			w.addPipeline(p)
-		}
+		w.addPipeline(p)
 	}
 	for _, a := range w.attachments {
 		if w.wants(a.Pipeline, a.Queue) {
@@ -229,9 +227,7 @@ func (w *writer) addOwners() {
 		}
 	}
 	for _, e := range w.delayed {
-		if w.wants(e.Name) {
-			w.addDelayed(e)
-		}
+		w.addDelayed(e)
 	}
 }
 
