@@ -315,7 +315,7 @@ func (w *writer) adopted() Adopted {
 	blocks := map[string][]string{}
 	for _, r := range w.resources {
 		file := cmp.Or(files[r.kind], "retries.tf")
-		blocks[file] = append(blocks[file], r.text())
+		blocks[file] = append(blocks[file], fmt.Sprintf("resource %q %q %s\n", r.kind, r.label, body(r.attributes, "")))
 		blocks["imports.tf"] = append(blocks["imports.tf"], r.imported())
 		a.Resources[r.kind]++
 	}
