@@ -53,10 +53,7 @@ The password comes from $RABBITMQ_PASSWORD or a file, never from the command lin
 			if err != nil {
 				return err
 			}
-			if err := options.run(cmd, client, only); err != nil {
-				return cli.RuntimeError{Err: err}
-			}
-			return nil
+			return cli.Runtime(options.run(cmd, client, only))
 		},
 	}
 	endpoint.AddFlags(cmd)
