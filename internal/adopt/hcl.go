@@ -5,7 +5,6 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -58,8 +57,6 @@ func value(of any, indent string) string {
 		return "[" + strings.Join(elements, ", ") + "]"
 	case string:
 		return quoted(v)
-	case float64:
-		return strconv.FormatFloat(v, 'g', -1, 64)
 	case nil:
 		return "null"
 	}
