@@ -72,8 +72,6 @@ func (o adoptOptions) check() (only *regexp.Regexp, err error) {
 		return nil, fmt.Errorf("--to %q: it exists already: name another folder, or remove it", o.to)
 	case o.vhost == "":
 		return nil, errors.New("--vhost: must not be empty; the default vhost is /")
-	case o.only == "":
-		return nil, nil
 	}
 	if only, err = regexp.Compile(o.only); err != nil {
 		return nil, fmt.Errorf("--only: %w", err)
