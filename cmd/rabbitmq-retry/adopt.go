@@ -19,7 +19,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 )
 
-// adoptOptions are the options of "adopt".
 type adoptOptions struct {
 	vhost, to, only string
 }
@@ -90,7 +89,6 @@ func (o adoptOptions) run(cmd *cobra.Command, client *broker.Client, only *regex
 	return o.write(cmd.OutOrStdout(), adopt.Now(live, only))
 }
 
-// write writes the files and a summary.
 func (o adoptOptions) write(out io.Writer, adopted adopt.Adopted) error {
 	folder := filepath.Join(o.to, "now")
 	if err := os.MkdirAll(folder, 0o750); err != nil {

@@ -268,7 +268,6 @@ func (w *writer) addAttachment(a pipeline.Attachment) {
 	r.set("policy_priority", a.PolicyPriority, a.PolicyPriority == pipeline.DefaultPolicyPriority)
 }
 
-// addWorkQueue adds the attributes of a work queue.
 func (r *resource) addWorkQueue(q pipeline.WorkQueue, w *writer) {
 	r.set("type", q.Type, q.Type == topology.Quorum)
 	r.set("declare", true, !q.Declare)
@@ -309,7 +308,6 @@ var files = map[string]string{
 	"rabbitmq_policy": "policies.tf", "rabbitmq_operator_policy": "policies.tf",
 }
 
-// adopted writes the files.
 func (w *writer) adopted() Adopted {
 	a := Adopted{Files: map[string]string{"versions.tf": versions}, Resources: map[string]int{}, Left: w.left}
 	blocks := map[string][]string{}
