@@ -19,7 +19,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 )
 
-// adoptOptions are the options of "adopt".
 type adoptOptions struct {
 	vhost, to, only string
 }
@@ -53,10 +52,7 @@ The password comes from $RABBITMQ_PASSWORD or a file, never from the command lin
 			if err != nil {
 				return err
 			}
-			if err := options.run(cmd, client, only); err != nil {
-				return cli.RuntimeError{Err: err}
-			}
-			return nil
+			return cli.Runtime(options.run(cmd, client, only))
 		},
 	}
 	endpoint.AddFlags(cmd)
@@ -75,8 +71,6 @@ func (o adoptOptions) check() (only *regexp.Regexp, err error) {
 		return nil, fmt.Errorf("--to %q: it exists already: name another folder, or remove it", o.to)
 	case o.vhost == "":
 		return nil, errors.New("--vhost: must not be empty; the default vhost is /")
-	case o.only == "":
-		return nil, nil
 	}
 	if only, err = regexp.Compile(o.only); err != nil {
 		return nil, fmt.Errorf("--only: %w", err)
@@ -99,7 +93,6 @@ func (o adoptOptions) run(cmd *cobra.Command, client *broker.Client, only *regex
 	return o.write(cmd.OutOrStdout(), adopted)
 }
 
-// write writes the files and a summary.
 func (o adoptOptions) write(out io.Writer, adopted adopt.Adopted) error {
 	folder := filepath.Join(o.to, "now")
 	if err := os.MkdirAll(folder, 0o750); err != nil {

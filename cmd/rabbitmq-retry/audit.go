@@ -18,7 +18,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// auditOptions are the options of "audit".
 type auditOptions struct {
 	vhosts    []string
 	allVhosts bool
@@ -93,7 +92,6 @@ func (o auditOptions) check() error {
 	return nil
 }
 
-// run audits the vhosts one after the other.
 func (o auditOptions) run(ctx context.Context, client *broker.Client) (results, error) {
 	all := results{Findings: []vhostFinding{}}
 	me, err := client.User(ctx) // its error tells best why the endpoint does not work
@@ -131,7 +129,6 @@ func (o auditOptions) run(ctx context.Context, client *broker.Client) (results, 
 	return all, nil
 }
 
-// list reads a vhost.
 func list(ctx context.Context, client *broker.Client, vhost string) (topology.Vhost, error) {
 	live, err := client.List(ctx, vhost)
 	switch {

@@ -61,11 +61,6 @@ func (c *configuration) add(kind, name string, id ...string) *resource {
 	return r
 }
 
-// text is the resource as a block.
-func (r *resource) text() string {
-	return fmt.Sprintf("resource %q %q %s\n", r.kind, r.label, body(r.attributes, ""))
-}
-
 // imported is the resource's import block.
 func (r *resource) imported() string {
 	escaped := make([]string, len(r.id))

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -58,8 +57,6 @@ func value(of any, indent string) string {
 		return "[" + strings.Join(elements, ", ") + "]"
 	case string:
 		return quoted(v)
-	case float64:
-		return strconv.FormatFloat(v, 'g', -1, 64)
 	case nil:
 		return "null"
 	}
@@ -99,24 +96,19 @@ func quoted(text string) string {
 	var out strings.Builder
 	out.WriteByte('"')
 	for i, r := range text {
-		next := text[i+utf8.RuneLen(r):]
+		beginsExpression := (r == '$' || r == '%') && strings.HasPrefix(text[i+1:], "{")
 		switch {
 		case r == '"' || r == '\\':
 			out.WriteString(`\` + string(r))
 		case r == '\n':
 			out.WriteString(`\n`)
-		case (r == '$' || r == '%') && strings.HasPrefix(next, "{"), !unicode.IsPrint(r):
-			out.WriteString(escaped(r))
-		default:
+		case unicode.IsPrint(r) && !beginsExpression:
 			out.WriteRune(r)
+		case r > 0xffff:
+			_, _ = fmt.Fprintf(&out, `\U%08x`, r)
+		default:
+			_, _ = fmt.Fprintf(&out, `\u%04x`, r)
 		}
 	}
 	return out.String() + `"`
-}
-
-func escaped(r rune) string {
-	if r > 0xffff {
-		return fmt.Sprintf(`\U%08x`, r)
-	}
-	return fmt.Sprintf(`\u%04x`, r)
 }

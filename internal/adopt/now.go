@@ -53,9 +53,9 @@ type writer struct {
 	pipelines   []pipeline.Pipeline
 	attachments []pipeline.Attachment
 	delayed     []delayed.Exchange
-	// owned are the objects of these.
+	// owned are the objects of all of these, wanted or not.
 	owned topology.Topology
-	// refs has the expression for the name of an exchange or queue, by kind and name.
+	// refs has the expression for the name of an exchange, queue or pipeline, by kind and name.
 	refs map[string]string
 	// bound has the owned bindings, and gone what has no resource, by kind and name.
 	bound, gone map[string]bool
@@ -65,7 +65,7 @@ func (w *writer) wants(names ...string) bool {
 	return w.only == nil || slices.ContainsFunc(names, w.only.MatchString)
 }
 
-// ref is the name of an exchange or queue: a reference, if the configuration has it.
+// ref is the name of an exchange, queue or pipeline: a reference, if the configuration has it.
 func (w *writer) ref(kind, name string) any {
 	if reference, has := w.refs[kind+name]; has {
 		return expression(reference)
@@ -98,7 +98,7 @@ func (w *writer) findOwners() {
 		p, err := pipeline.Recover(name, w.vhost.Name, all)
 		if err != nil {
 			w.leave("pipeline %q: %s", name, err)
-		} else {
+		} else if w.wants(name) {
 			w.pipelines = append(w.pipelines, p)
 		}
 		w.own(p.Owned(all))
@@ -114,7 +114,7 @@ func (w *writer) findOwners() {
 		if err != nil {
 			w.leave("delayed exchange %q: %s", name, err)
 			e.MaxDelay.Wait, e.Precision.Wait = time.Second, time.Second // its objects are found by their names
-		} else {
+		} else if w.wants(name) {
 			w.delayed = append(w.delayed, e)
 		}
 		w.own(e.Owned(all))
@@ -219,9 +219,7 @@ func (w *writer) addPolicies(kind string, policies map[string]topology.Policy) {
 
 func (w *writer) addOwners() {
 	for _, p := range w.pipelines {
-		if w.wants(p.Name) {
-			w.addPipeline(p)
-		}
+		w.addPipeline(p)
 	}
 	for _, a := range w.attachments {
 		if w.wants(a.Pipeline, a.Queue) {
@@ -229,20 +227,14 @@ func (w *writer) addOwners() {
 		}
 	}
 	for _, e := range w.delayed {
-		if w.wants(e.Name) {
-			w.addDelayed(e)
-		}
+		w.addDelayed(e)
 	}
 }
 
 func (w *writer) addPipeline(p pipeline.Pipeline) {
 	r := w.inVhost("rabbitmq_retry_pipeline", p.Name)
 	r.set("engine", p.EngineName(), p.EngineName() == pipeline.EngineWorker)
-	var delays []any
-	for _, delay := range p.Delays {
-		delays = append(delays, delay.Spelling)
-	}
-	r.set("delays", delays, false)
+	r.set("delays", texts(p.Definition().Delays), false)
 	r.set("max_attempts", p.MaxAttempts, p.MaxAttempts == len(p.Delays)+1)
 	r.set("max_age", p.MaxAge.Spelling, p.MaxAge.Spelling == "")
 	r.set("retry_on", texts(p.RetryOn), len(p.RetryOn) == 1)
@@ -260,13 +252,14 @@ func (w *writer) addPipeline(p pipeline.Pipeline) {
 		queues = append(queues, attribute{key, queue.attributes})
 	}
 	r.set("work_queues", queues, len(queues) == 0)
+	w.refs["pipeline"+p.Name] = r.address() + ".name"
 	w.refs["exchange"+p.DeadLetterExchange()] = r.address() + ".dead_letter_exchange"
 	w.refs["queue"+p.Names().FailedQueue()] = r.address() + ".failed_queue_name"
 }
 
 func (w *writer) addAttachment(a pipeline.Attachment) {
 	r := w.add("rabbitmq_retry_attachment", a.Queue, w.vhost.Name, a.Pipeline, a.Queue)
-	r.set("pipeline", w.pipelineName(a.Pipeline), false)
+	r.set("pipeline", w.ref("pipeline", a.Pipeline), false)
 	r.set("vhost", w.vhost.Name, false)
 	r.set("queue", w.ref("queue", a.Queue), false)
 	engine := a.AsPipeline().EngineName()
@@ -275,17 +268,6 @@ func (w *writer) addAttachment(a pipeline.Attachment) {
 	r.set("policy_priority", a.PolicyPriority, a.PolicyPriority == pipeline.DefaultPolicyPriority)
 }
 
-// pipelineName is the name of a pipeline, by reference if the configuration has it.
-func (w *writer) pipelineName(name string) any {
-	for _, r := range w.resources {
-		if r.kind == "rabbitmq_retry_pipeline" && r.id[1] == name {
-			return expression(r.address() + ".name")
-		}
-	}
-	return name
-}
-
-// addWorkQueue adds the attributes of a work queue.
 func (r *resource) addWorkQueue(q pipeline.WorkQueue, w *writer) {
 	r.set("type", q.Type, q.Type == topology.Quorum)
 	r.set("declare", true, !q.Declare)
@@ -326,13 +308,12 @@ var files = map[string]string{
 	"rabbitmq_policy": "policies.tf", "rabbitmq_operator_policy": "policies.tf",
 }
 
-// adopted writes the files.
 func (w *writer) adopted() Adopted {
 	a := Adopted{Files: map[string]string{"versions.tf": versions}, Resources: map[string]int{}, Left: w.left}
 	blocks := map[string][]string{}
 	for _, r := range w.resources {
 		file := cmp.Or(files[r.kind], "retries.tf")
-		blocks[file] = append(blocks[file], r.text())
+		blocks[file] = append(blocks[file], fmt.Sprintf("resource %q %q %s\n", r.kind, r.label, body(r.attributes, "")))
 		blocks["imports.tf"] = append(blocks["imports.tf"], r.imported())
 		a.Resources[r.kind]++
 	}

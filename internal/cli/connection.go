@@ -123,26 +123,18 @@ func readSecret(flag, name string) (string, error) {
 	if name == "" {
 		return "", nil
 	}
-	data, err := readFile(flag, name)
-	if err != nil {
+	if err := MustBeFile(flag, name); err != nil {
 		return "", err
+	}
+	data, err := os.ReadFile(name) //nolint:gosec // the user says which
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", flag, err)
 	}
 	secret := strings.TrimRight(string(data), "\r\n")
 	if secret == "" {
 		return "", fmt.Errorf("%s: %s is empty", flag, name)
 	}
 	return secret, nil
-}
-
-func readFile(flag, name string) ([]byte, error) {
-	if err := MustBeFile(flag, name); err != nil {
-		return nil, err
-	}
-	data, err := os.ReadFile(name) //nolint:gosec // the user says which
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", flag, err)
-	}
-	return data, nil
 }
 
 // MustBeFile refuses a URI, since an error about a missing file would show the URI's password. It also refuses "-", which

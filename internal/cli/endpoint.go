@@ -45,7 +45,6 @@ func (e *Endpoint) Client() (*broker.Client, error) {
 	config := broker.Config{
 		Endpoint:     cmp.Or(e.url, e.Getenv(EnvEndpoint)),
 		Username:     cmp.Or(e.username, e.Getenv(EnvUsername)),
-		Password:     cmp.Or(e.password, e.Getenv(EnvPassword)),
 		Certificates: certificates,
 		UserAgent:    "rabbitmq-retry/" + release.Version(),
 	}
@@ -59,7 +58,7 @@ func (e *Endpoint) Client() (*broker.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.Password = cmp.Or(password, config.Password)
+	config.Password = cmp.Or(password, e.password, e.Getenv(EnvPassword))
 	if config.Password == "" && !certificates.Cert.Given() {
 		return nil, errors.New("no password: set " + EnvPassword + ", or write --password-file")
 	}

@@ -246,7 +246,6 @@ type value struct {
 	extensible bool
 }
 
-// at returns a part of the value.
 func (v value) at(step any, raw json.RawMessage) value {
 	return value{path: append(slices.Clone(v.path), step), raw: raw, extensible: v.extensible}
 }

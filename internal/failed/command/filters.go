@@ -20,7 +20,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/operation"
 )
 
-// filters are the flags that select messages.
 type filters struct {
 	// plain has the flags whose values need no parsing.
 	plain                        failed.Filter

@@ -210,7 +210,6 @@ func (o *options) recordEnd(r operation.Record, counts map[string]int, p transfe
 	return o.failed(cmp.Or(errors.Join(ended, recorded), unfinished))
 }
 
-// seen is the progress of a look.
 func seen(p transfer.Progress) string { return fmt.Sprintf("%s %d/%d", p.Phase, p.Seen, p.Ready) }
 
 // sayHidden tells which messages a look could not show.

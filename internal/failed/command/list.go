@@ -18,7 +18,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/view"
 )
 
-// listOptions are the options of "list".
 type listOptions struct {
 	options
 	groupBy  []string
@@ -82,7 +81,6 @@ func (o *listOptions) fitsStatus(cmd *cobra.Command) bool {
 	return fits
 }
 
-// check checks the flags of the output.
 func (o *listOptions) check() error {
 	if err := cli.CheckFormat(o.format, formats...); err != nil {
 		return err

@@ -21,7 +21,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/page"
 )
 
-// pageFlags are the flags of a page about failed messages.
 type pageFlags struct {
 	file, bodies string
 	mask         []string
@@ -58,7 +57,6 @@ func (p *pageFlags) check(format string) error {
 	return nil
 }
 
-// writePage writes a page about the messages that the filter selects.
 func (o *listOptions) writePage(ctx context.Context, groups *failed.Groups) error {
 	p := page.Incident{
 		Queue: o.target.Name, Vhost: o.target.Vhost, At: time.Now(), Filter: strings.Join(o.page.words(o.filter), " "),
@@ -156,7 +154,6 @@ func (o *listOptions) commands(g *failed.Group) []page.Command {
 	}
 }
 
-// writePage writes a page about the summaries.
 func (o *statusOptions) writePage(w io.Writer, summaries []operation.Summary) error {
 	uris, err := o.connection.Brokers()
 	if err != nil {

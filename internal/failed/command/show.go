@@ -135,7 +135,6 @@ func (o *showOptions) show(w io.Writer, e *failed.Entry) error {
 	return cli.WriteJSON(w, message, "  ")
 }
 
-// writeShown writes a message in full.
 func writeShown(w io.Writer, e *failed.Entry) error {
 	var text bytes.Buffer
 	facts(&text, e)

@@ -25,7 +25,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/workerconfig"
 )
 
-// statusOptions are the options of "status".
 type statusOptions struct {
 	targetFlags
 	format       string
@@ -299,7 +298,6 @@ func oldestOf(messages *int, at time.Time) string {
 	return view.Time(at)
 }
 
-// writeSummaries writes a line for each pipeline and delayed exchange.
 func (o *statusOptions) writeSummaries(w io.Writer, summaries []operation.Summary) error {
 	if o.format == cli.JSON {
 		return cli.WriteJSON(w, map[string]any{"summaries": summaries}, "  ")

@@ -94,9 +94,9 @@ func (t *terminal) record(r operation.Record, file string) error {
 		}
 		return err
 	}
-	f, err := openRecord(file)
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, onlyOwner) //nolint:gosec // the user says which
 	if err != nil {
-		return err
+		return fmt.Errorf("--record: %w", err)
 	}
 	_, err = f.Write(line)
 	if err = cmp.Or(err, f.Close()); err != nil {
@@ -131,14 +131,6 @@ func canRecord(name string, messages *os.File) error {
 		return fmt.Errorf("--record: %s is the file of the messages; choose another name", name)
 	}
 	return nil
-}
-
-func openRecord(name string) (*os.File, error) {
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, onlyOwner) //nolint:gosec // the user says which
-	if err != nil {
-		return nil, fmt.Errorf("--record: %w", err)
-	}
-	return f, nil
 }
 
 func isTerminal(stream any) bool {

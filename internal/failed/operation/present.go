@@ -116,7 +116,6 @@ var ErrHeld = errors.New("another consumer of")
 // ErrUncounted says that the broker told no counts, so it is not known whether the file's messages are in the queue.
 var ErrUncounted = errors.New("it is not known whether")
 
-// shownConflicts is how many conflicts are shown.
 const shownConflicts = 3
 
 // Conflict describes an id whose messages differ between the queue and the file.

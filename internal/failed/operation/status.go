@@ -72,7 +72,6 @@ func (c *Counting) Close() {
 	}
 }
 
-// connection is the connection to the target's vhost.
 func (c *Counting) connection(ctx context.Context, t *Target) (amqpconn.Raw, error) {
 	if conn, open := c.open[t.Vhost]; open {
 		return conn, nil
@@ -203,7 +202,6 @@ func needsRead(queue string) string {
 	return fmt.Sprintf("this user cannot look at it; needs: read on %q", queue)
 }
 
-// add adds a queue's counts to the summary.
 func (s *Summary) add(q QueueStatus) {
 	first := !slices.ContainsFunc(s.Queues, func(other QueueStatus) bool { return other.Role == q.Role })
 	sum := func(total **int, n *int) {
