@@ -173,9 +173,11 @@ func TestRehearsal(t *testing.T) {
 	t.Parallel()
 	b := brokertest.WithQueues(t, "work")
 	b.Call(t, http.MethodPut, b.Path("exchanges", "return"), map[string]any{"type": "direct", "durable": true}, nil)
-	written := false
+	var written atomic.Bool
 	endpoint := b.Behind(t, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
-		written = written || strings.Contains(r.URL.Path, "/policies/")
+		if strings.Contains(r.URL.Path, "/policies/") {
+			written.Store(true)
+		}
 		api.ServeHTTP(w, r)
 	})
 	admin := newApplier(t, b, b.Endpoint)
@@ -197,11 +199,11 @@ func TestRehearsal(t *testing.T) {
 	}
 	err = create("^(work|amq.default)$", ".*")
 	require.ErrorContains(t, err, `read on "return" and write on "failed"`)
-	require.False(t, written)
+	require.False(t, written.Load())
 	now := list(t, admin, b.Vhost)
 	require.NotContains(t, now.Queues, "failed")
 	require.NoError(t, create(".*", ".*"))
-	require.True(t, written)
+	require.True(t, written.Load())
 	var keys []string
 	for _, binding := range list(t, admin, b.Vhost).Bindings {
 		if binding.Source != "" {
