@@ -144,10 +144,7 @@ func (r Recreated[M, O, P]) restored(ctx context.Context, plan M, all topology.V
 	if kept := (*apply.KeptError)(nil); r.Kept != nil && errors.As(err, &kept) {
 		return diag.Diagnostics{r.Kept(plan, kept)}
 	}
-	if err != nil {
-		return r.Failed("change", plan, err)
-	}
-	return nil
+	return r.Failed("change", plan, err)
 }
 
 // noteExchange keeps the notes of bindings whose exchange or queue is re-created. Every vhost has it, and it cannot be deleted.

@@ -184,8 +184,6 @@ func (q queues) deleted(state model, err error) diag.Diagnostics {
 	bound, kept := (*apply.BoundError)(nil), (*apply.KeptError)(nil)
 	unbound := q.Run.Goes(configured.Binding, state.Vhost.ValueString(), state.Name.ValueString())
 	switch {
-	case err == nil:
-		return nil
 	case errors.As(err, &bound):
 		return diag.Diagnostics{isBound(state, bound.Bindings)}
 	case errors.As(err, &kept):

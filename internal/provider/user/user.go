@@ -199,10 +199,7 @@ func (u users) Update(ctx context.Context, plan, state *model) diag.Diagnostics 
 			return u.Failed("change", *plan, err)
 		}
 	}
-	if err := (store{u.Run}).allow(ctx, name, wanted, before); err != nil {
-		return u.Failed("change", *plan, err)
-	}
-	return nil
+	return u.Failed("change", *plan, (store{u.Run}).allow(ctx, name, wanted, before))
 }
 
 // requireFree refuses new permissions in virtual hosts where the user already has others, and takes them over from a
