@@ -283,7 +283,6 @@ func unescaped(text string) string {
 	return cmp.Or(decoded, text)
 }
 
-// bindingSchema describes the resource.
 func bindingSchema(context.Context) schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "A binding from an exchange to a queue or to another exchange.",

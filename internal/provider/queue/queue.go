@@ -250,7 +250,6 @@ func (q queues) bound(ctx context.Context, vhost, name string, all topology.Vhos
 	return slices.ContainsFunc(bindings, func(b topology.Binding) bool { return b.Source != "" }), err
 }
 
-// queueSchema describes the resource.
 func queueSchema(context.Context) schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "A queue. RabbitMQ cannot change one, so apply deletes it, if it is proved empty, and creates it again.",

@@ -108,7 +108,6 @@ func attachmentValue(a pipeline.Attachment) attr.Value {
 	return types.ObjectValueMust(attachmentType.AttrTypes, values)
 }
 
-// pipelineSchema describes the data source.
 func pipelineSchema() schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "A retry pipeline of another configuration, as it is on the broker. The data source changes nothing.",
