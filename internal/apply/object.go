@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -57,12 +58,15 @@ func objectsOf(t topology.Topology) []object {
 // String is the kind and the quoted name.
 func (o object) String() string { return fmt.Sprintf("%s %q", o.kind, o.name) }
 
-// argumentsIn returns the arguments that an exchange or queue of this name has among others.
-func (o object) argumentsIn(all topology.Topology) topology.Arguments {
+// referredIn returns the exchange that the arguments of an exchange or queue of this name name, or "". To name it takes the permissions
+// read on the object and write on that exchange.
+func (o object) referredIn(all topology.Topology) string {
+	arguments := all.Queues[o.name].Arguments
 	if o.kind == anExchange {
-		return all.Exchanges[o.name].Arguments
+		arguments = all.Exchanges[o.name].Arguments
 	}
-	return all.Queues[o.name].Arguments
+	exchange, _ := cmp.Or(arguments["x-dead-letter-exchange"], arguments["alternate-exchange"]).(string)
+	return exchange
 }
 
 // like returns an exchange or queue with another name.

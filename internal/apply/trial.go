@@ -53,7 +53,7 @@ func (e *execution) tryOne(ctx context.Context, o object) error {
 		err = errors.Join(remove(ctx), create())
 	}
 	if broker.IsUnauthorized(err) {
-		exchange := cmp.Or(referred(o.argumentsIn(o.alone)), referred(o.argumentsIn(e.All.Topology)))
+		exchange := cmp.Or(o.referredIn(o.alone), o.referredIn(e.All.Topology))
 		if exchange == "" || has(e.Wanted.Exchanges, exchange) {
 			return nil
 		}
@@ -99,19 +99,6 @@ func (e *execution) rehearse(ctx context.Context, s step) error {
 func trialName(name string) string {
 	const maxName = 255 // bytes, of exchanges and queues
 	return strings.ToValidUTF8(name[:min(len(name), maxName-len(trialSuffix))], "") + trialSuffix
-}
-
-// references are arguments that name an exchange. They take the permissions read on the object and write on that one.
-var references = map[string]bool{"x-dead-letter-exchange": true, "alternate-exchange": true}
-
-// referred returns the exchange that the arguments name, or "".
-func referred(arguments topology.Arguments) string {
-	for argument := range references {
-		if name, is := arguments[argument].(string); is {
-			return name
-		}
-	}
-	return ""
 }
 
 // named makes an error of a trial one about the object itself.

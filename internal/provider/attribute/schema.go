@@ -122,14 +122,13 @@ func ForceDestroy() schema.Attribute {
 	return Flag(false, "Whether a destroy deletes queues that have messages. Default: `false`. Apply `true` before the destroy.")
 }
 
-var notNegative = regexp.MustCompile("^[^-]")
-
 // Timeouts is [timeouts.Attributes] that also refuses negative durations.
 func Timeouts(ctx context.Context, options timeouts.Opts) schema.Attribute {
 	nested, is := timeouts.Attributes(ctx, options).(schema.SingleNestedAttribute)
 	if !is {
 		panic("timeouts are a nested attribute")
 	}
+	notNegative := regexp.MustCompile("^[^-]")
 	nested.MarkdownDescription = "How long operations wait, as Go durations such as `10m`. Default: no wait."
 	for name, element := range nested.Attributes {
 		if text, is := element.(schema.StringAttribute); is {
@@ -156,14 +155,13 @@ func Block(description string, attributes map[string]schema.Attribute, inPlaceOf
 	}
 }
 
-const once = "write this block once."
-
 // RequiredBlock describes a block that must be there once.
 func RequiredBlock(description string, attributes map[string]schema.Attribute) schema.Block {
+	once := listvalidator.All(listvalidator.IsRequired(), listvalidator.SizeBetween(1, 1))
 	return schema.ListNestedBlock{
 		MarkdownDescription: description,
 		NestedObject:        schema.NestedBlockObject{Attributes: attributes},
-		Validators:          []validator.List{Explained{listvalidator.All(listvalidator.IsRequired(), listvalidator.SizeBetween(1, 1)), once}},
+		Validators:          []validator.List{Explained{once, "write this block once."}},
 	}
 }
 

@@ -28,10 +28,8 @@ type keepsForm struct {
 	read func(types.Dynamic) topology.Arguments
 }
 
-// Description describes the plan modifier.
 func (keepsForm) Description(context.Context) string { return "a number can be written as a text" }
 
-// MarkdownDescription describes the plan modifier.
 func (k keepsForm) MarkdownDescription(ctx context.Context) string { return k.Description(ctx) }
 
 // PlanModifyDynamic compares known values.
@@ -44,10 +42,8 @@ func (k keepsForm) PlanModifyDynamic(ctx context.Context, req planmodifier.Dynam
 // isTable refuses a value without keys.
 type isTable struct{}
 
-// Description describes the validator.
 func (isTable) Description(context.Context) string { return "must have a value for each key" }
 
-// MarkdownDescription describes the validator.
 func (t isTable) MarkdownDescription(ctx context.Context) string { return t.Description(ctx) }
 
 // ValidateDynamic checks a known value.

@@ -284,7 +284,6 @@ func unescaped(text string) string {
 	return cmp.Or(decoded, text)
 }
 
-// bindingSchema describes the resource.
 func bindingSchema(context.Context) schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "A binding from an exchange to a queue or to another exchange.",
@@ -331,16 +330,12 @@ func (m model) Validate(context.Context) diag.Diagnostics {
 		diags.AddAttributeError(path.Root("arguments"), "Arguments are set twice", "Keep one of arguments and arguments_json.")
 	}
 	if strings.Contains(m.RoutingKey.ValueString(), "~") && len(m.Object().Arguments) > 0 {
-		diags.Append(unlistable())
+		// seen on 3.10.8 and 4.3.6
+		diags.AddAttributeError(path.Root("routing_key"), "Routing key with ~ and arguments",
+			"RabbitMQ's management API fails on a binding with arguments whose routing key has a ~, and on every list with this binding. "+
+				"Leave out the ~ or the arguments.")
 	}
 	return diags
-}
-
-// unlistable is the error of a binding that makes the management API fail (seen on 3.10.8 and 4.3.6).
-func unlistable() diag.Diagnostic {
-	return diag.NewAttributeErrorDiagnostic(path.Root("routing_key"), "Routing key with ~ and arguments",
-		"RabbitMQ's management API fails on a binding with arguments whose routing key has a ~, and on every list with this binding. "+
-			"Leave out the ~ or the arguments.")
 }
 
 func (m *model) Compute() { m.ID = entity.ID(m.Identity()) }

@@ -91,7 +91,6 @@ type object struct {
 	Name types.String `tfsdk:"name"`
 }
 
-// auditSchema describes the data source.
 func auditSchema() schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "Finds where a virtual host loses dead letters, whether or not Terraform manages the queues. " +

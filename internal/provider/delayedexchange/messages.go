@@ -24,10 +24,6 @@ func remedy(e delayed.Exchange, queue string) string {
 	return "keep the sidecar running until all delayed messages are due."
 }
 
-func invalidDuration(at path.Path, err error) diag.Diagnostic {
-	return diag.NewAttributeErrorDiagnostic(at, "Invalid duration", err.Error()+".")
-}
-
 func precisionReplaced() diag.Diagnostic {
 	return diag.NewAttributeWarningDiagnostic(path.Root("timeouts").AtName("update"), "The old levels stay for another apply",
 		"The new precision keeps no level of the old one. Workers get the new precision after this apply, and until then "+

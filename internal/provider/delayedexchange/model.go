@@ -66,7 +66,7 @@ func (m model) Specification(context.Context) (delayed.Exchange, diag.Diagnostic
 func delayOf(spelled types.String, at path.Path) (pipeline.Delay, diag.Diagnostics) {
 	wait, err := pipeline.ParseDelay(spelled.ValueString())
 	if err != nil {
-		return pipeline.Delay{}, diag.Diagnostics{invalidDuration(at, err)}
+		return pipeline.Delay{}, diag.Diagnostics{diag.NewAttributeErrorDiagnostic(at, "Invalid duration", err.Error()+".")}
 	}
 	return pipeline.Delay{Wait: wait, Spelling: spelled.ValueString()}, nil
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 )
 
-// exchangeSchema describes the resource.
 func exchangeSchema(ctx context.Context) schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "A delayed exchange without a plugin: it delivers each message after the milliseconds in its header `x-delay`, " +

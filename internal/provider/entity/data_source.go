@@ -41,7 +41,6 @@ type source struct {
 
 func sourceOf(name string) source { return source{name, configured.Unconnected()} }
 
-// Metadata names the data source.
 func (s *source) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
 	resp.TypeName = req.ProviderTypeName + "_" + s.name
 }
@@ -67,7 +66,6 @@ func NewDataSource[M any](of View[M]) datasource.DataSource {
 	return &view[M]{sourceOf(of.Type), of}
 }
 
-// Schema describes the data source.
 func (v *view[M]) Schema(_ context.Context, _ datasource.SchemaRequest, resp *datasource.SchemaResponse) {
 	resp.Schema = v.view.Schema()
 }

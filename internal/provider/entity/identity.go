@@ -34,7 +34,6 @@ func Vhost(kind string) schema.Attribute {
 	}
 }
 
-// IdentitySchema describes the identity.
 func (e *entity[M]) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
 	attributes := map[string]identityschema.Attribute{}
 	for i, part := range e.Parts {

@@ -45,13 +45,11 @@ func (d Definition[M]) entity() *entity[M] {
 	return &entity[M]{d.ResourceType, configured.Unconnected(), d.Of}
 }
 
-// Metadata names the resource.
 func (e *entity[M]) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
 	resp.TypeName = req.ProviderTypeName + "_" + e.Type
 	resp.ResourceBehavior.MutableIdentity = e.MutableIdentity
 }
 
-// Schema describes the resource.
 func (e *entity[M]) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = e.ResourceType.Schema(ctx)
 	if e.Common {

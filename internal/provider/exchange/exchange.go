@@ -121,7 +121,6 @@ func (e exchanges) Delete(ctx context.Context, state model) diag.Diagnostics {
 	return e.Resource.Delete(ctx, state)
 }
 
-// exchangeSchema describes the resource.
 func exchangeSchema(context.Context) schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "An exchange. RabbitMQ cannot change one, so apply deletes it and creates it again with all its bindings.",

@@ -72,10 +72,8 @@ func (d defined[M, P]) Update(ctx context.Context, plan, state *M) diag.Diagnost
 	default:
 		d.keep(*planned, wanted, live)
 	}
-	if _, err := parameters.Put(ctx, id, wanted); err != nil {
-		return d.Failed("change", *plan, err)
-	}
-	return nil
+	_, err := parameters.Put(ctx, id, wanted)
+	return d.Failed("change", *plan, err)
 }
 
 // validate refuses URIs that are set twice, and write-only ones without a version.

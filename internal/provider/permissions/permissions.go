@@ -83,7 +83,9 @@ func (r resources) Create(ctx context.Context, plan *model) diag.Diagnostics {
 func (r resources) PlanDestroy(ctx context.Context, state model) diag.Diagnostics {
 	user, diags := entity.ReachForPlan(ctx, r.Run)
 	if user != nil && user.Name == state.User.ValueString() {
-		diags.Append(ownGoLast(state.Vhost.ValueString()))
+		diags.AddAttributeWarning(path.Root("user"), "Terraform's own permissions change", fmt.Sprintf(
+			"Terraform runs as this user. The apply changes or deletes the permissions in the virtual host %q after everything else. With "+
+				"-parallelism=1 it cannot. Then write vhost = rabbitmq_permissions.NAME.vhost in the other resources.", state.Vhost.ValueString()))
 	}
 	return diags
 }
@@ -121,13 +123,6 @@ func OwnLast(ctx context.Context, run *configured.Provider, user string) {
 	own := err == nil && self.Name == user
 	for end := time.Now().Add(24 * time.Hour); own && run.AwaitAnother(ctx, end); {
 	}
-}
-
-// ownGoLast warns of the deletion of Terraform's own permissions.
-func ownGoLast(vhost string) diag.Diagnostic {
-	return diag.NewAttributeWarningDiagnostic(path.Root("user"), "Terraform's own permissions change", fmt.Sprintf(
-		"Terraform runs as this user. The apply changes or deletes the permissions in the virtual host %q after everything else. With "+
-			"-parallelism=1 it cannot. Then write vhost = rabbitmq_permissions.NAME.vhost in the other resources.", vhost))
 }
 
 func permissionsSchema(context.Context) schema.Schema {

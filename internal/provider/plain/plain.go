@@ -283,26 +283,18 @@ func (r Resource[M, O, P]) Update(ctx context.Context, plan, state *M) diag.Diag
 	if r.Equal(P(plan).Object(), P(state).Object()) {
 		return nil
 	}
-	if _, err := r.Store(r.Run).Put(ctx, r.ID(*plan), P(plan).Object()); err != nil {
-		return r.Failed("change", *plan, err)
-	}
-	return nil
+	_, err := r.Store(r.Run).Put(ctx, r.ID(*plan), P(plan).Object())
+	return r.Failed("change", *plan, err)
 }
 
 // Delete deletes the object.
 func (r Resource[M, O, P]) Delete(ctx context.Context, state M) diag.Diagnostics {
-	if err := r.Store(r.Run).Delete(ctx, r.ID(state)); err != nil {
-		return r.Failed("delete", state, err)
-	}
-	return nil
+	return r.Failed("delete", state, r.Store(r.Run).Delete(ctx, r.ID(state)))
 }
 
 // GoneWithVhost are the errors of a deletion in a vhost that the broker does not find: none if it is gone.
 func (r Resource[M, O, P]) GoneWithVhost(ctx context.Context, state M, vhost string, notFound error) diag.Diagnostics {
-	if err := r.Run.Client.Absent(ctx, vhost, notFound); err != nil {
-		return r.Failed("delete", state, err)
-	}
-	return nil
+	return r.Failed("delete", state, r.Run.Client.Absent(ctx, vhost, notFound))
 }
 
 // List finds the objects of a vhost that belong to no other resource. It warns of the others.
@@ -339,8 +331,11 @@ func (r Resource[M, O, P]) ID(m M) []string {
 	return entity.Texts(m.Identity())
 }
 
-// Failed is the error of an action on the object. It shows the attribute that the broker refused.
+// Failed is the error of an action on the object, none if err is nil. It shows the attribute that the broker refused.
 func (r Resource[M, O, P]) Failed(action string, m M, err error) diag.Diagnostics {
+	if err == nil {
+		return nil
+	}
 	detail := r.Describe(m.Identity()) + ": " + err.Error() + "."
 	if answer, is := errors.AsType[*broker.Error](err); is {
 		for _, refusal := range slices.Concat(r.Refusals, common) {

@@ -54,19 +54,16 @@ func (r Recreated[M, O, P]) interrupted(ctx context.Context, id []string) (bool,
 		names := map[string]bool{}
 		for _, b := range vhost.Bindings {
 			if original, isNote := notes.Noted(b); isNote {
-				names["exchange "+original.Source], names[destinationKind(original)+" "+original.Destination] = true, true
+				kind := configured.Queue
+				if original.ToExchange {
+					kind = configured.Exchange
+				}
+				names["exchange "+original.Source], names[string(kind)+" "+original.Destination] = true, true
 			}
 		}
 		return names, err
 	})
 	return all[string(r.Name)+" "+id[1]], err
-}
-
-func destinationKind(b topology.Binding) string {
-	if b.ToExchange {
-		return string(configured.Exchange)
-	}
-	return string(configured.Queue)
 }
 
 // Update re-creates the object, or restores the bindings that an interrupted re-creation left out.
@@ -144,10 +141,7 @@ func (r Recreated[M, O, P]) restored(ctx context.Context, plan M, all topology.V
 	if kept := (*apply.KeptError)(nil); r.Kept != nil && errors.As(err, &kept) {
 		return diag.Diagnostics{r.Kept(plan, kept)}
 	}
-	if err != nil {
-		return r.Failed("change", plan, err)
-	}
-	return nil
+	return r.Failed("change", plan, err)
 }
 
 // noteExchange keeps the notes of bindings whose exchange or queue is re-created. Every vhost has it, and it cannot be deleted.

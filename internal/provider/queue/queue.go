@@ -184,8 +184,6 @@ func (q queues) deleted(state model, err error) diag.Diagnostics {
 	bound, kept := (*apply.BoundError)(nil), (*apply.KeptError)(nil)
 	unbound := q.Run.Goes(configured.Binding, state.Vhost.ValueString(), state.Name.ValueString())
 	switch {
-	case err == nil:
-		return nil
 	case errors.As(err, &bound):
 		return diag.Diagnostics{isBound(state, bound.Bindings)}
 	case errors.As(err, &kept):
@@ -252,7 +250,6 @@ func (q queues) bound(ctx context.Context, vhost, name string, all topology.Vhos
 	return slices.ContainsFunc(bindings, func(b topology.Binding) bool { return b.Source != "" }), err
 }
 
-// queueSchema describes the resource.
 func queueSchema(context.Context) schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "A queue. RabbitMQ cannot change one, so apply deletes it, if it is proved empty, and creates it again.",

@@ -14,7 +14,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/configured"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/owner"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/report"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -24,7 +23,11 @@ import (
 func warn(a pipeline.Attachment, prior *pipeline.Attachment) diag.Diagnostics {
 	diags := report.Warnings(preflight.WarnOfPolicyKeys(a.WorkQueue.PolicyDefinition, "policy_definition_json"))
 	if prior != nil && prior.SameQueue(a) && prior.Pipeline != a.Pipeline {
-		diags.Append(movedByReplacement(a.Queue, prior.Pipeline))
+		diags.AddAttributeError(path.Root("pipeline"), "The queue would be detached before it is attached again", fmt.Sprintf(
+			"A change of pipeline replaces the attachment, and messages that are rejected in queue %q in between are lost. "+
+				"Keep this attachment as it is. Add a second one, or a work queue of the other pipeline, with take_over_from = %q, and apply. "+
+				"Then remove this one and apply again. The guide \"Changing, moving, importing, destroying\" has the steps.",
+			a.Queue, prior.Pipeline))
 	}
 	return diags
 }
@@ -57,7 +60,10 @@ func claimFailedQueue(run *configured.Provider, a pipeline.Attachment) diag.Diag
 	if firstKind == kind {
 		return nil
 	}
-	return diag.Diagnostics{declaredTwice(name, first, firstKind, a.Queue, kind)}
+	return diag.Diagnostics{diag.NewAttributeErrorDiagnostic(path.Root("failed_queue"), "Failed queue is declared twice", fmt.Sprintf(
+		"The attachment of queue %q declares the failed queue %q as a %s queue, and the attachment of queue %q declares it as a %s queue. "+
+			"Name different failed queues, or declare the queue once and write declare = false in the other attachment.",
+		first, name, firstKind, a.Queue, kind))}
 }
 
 // InService is the queue, if it is attached.
@@ -78,12 +84,17 @@ func (m *model) Compute(ctx context.Context, prior *model) (known bool, diags di
 	m.ID = entity.ID(m.Identity())
 	if prior != nil { // a replacement would leave the queue without a pipeline in between
 		for _, name := range kind().Replacing().Unknown(ctx, *m) {
-			diags.Append(replacedUnknown(name, prior.Queue.ValueString()))
+			diags.AddAttributeError(path.Root(name), "The attachment might be replaced", fmt.Sprintf(
+				"The value of %s is not known before the apply. If it changes, the attachment is replaced, "+
+					"and messages that are rejected in queue %q in between are lost. "+
+					"Write the value out, or first create the resource that it comes from, with terraform apply -target.",
+				name, prior.Queue.ValueString()))
 		}
 	}
 	if len(inputs().Unknown(ctx, *m)) > 0 {
 		if m.TakeOverFrom.IsUnknown() {
-			diags.Append(unknownTakeOver())
+			diags.AddAttributeError(path.Root("take_over_from"), "take_over_from is not known yet",
+				"take_over_from must be known when the plan is made: write the pipeline's name out.")
 		}
 		return false, diags
 	}
@@ -98,35 +109,4 @@ func (m *model) Compute(ctx context.Context, prior *model) (known bool, diags di
 func (m *model) Refresh(_ context.Context, _ *configured.Provider, _ pipeline.Attachment, owned topology.Topology) diag.Diagnostics {
 	m.ID, m.Topology = entity.ID(m.Identity()), attribute.TopologyValue(owned)
 	return nil
-}
-
-// remedy is about the failed queue. In the work queue, only pending dead letters matter.
-func remedy(pipeline.Attachment, string) string { return owner.FailedQueueRemedy }
-
-func movedByReplacement(queue, from string) diag.Diagnostic {
-	return diag.NewAttributeErrorDiagnostic(path.Root("pipeline"), "The queue would be detached before it is attached again", fmt.Sprintf(
-		"A change of pipeline replaces the attachment, and messages that are rejected in queue %q in between are lost. "+
-			"Keep this attachment as it is. Add a second one, or a work queue of the other pipeline, with take_over_from = %q, and apply. "+
-			"Then remove this one and apply again. The guide \"Changing, moving, importing, destroying\" has the steps.",
-		queue, from))
-}
-
-func replacedUnknown(attribute, queue string) diag.Diagnostic {
-	return diag.NewAttributeErrorDiagnostic(path.Root(attribute), "The attachment might be replaced", fmt.Sprintf(
-		"The value of %s is not known before the apply. If it changes, the attachment is replaced, "+
-			"and messages that are rejected in queue %q in between are lost. "+
-			"Write the value out, or first create the resource that it comes from, with terraform apply -target.",
-		attribute, queue))
-}
-
-func unknownTakeOver() diag.Diagnostic {
-	return diag.NewAttributeErrorDiagnostic(path.Root("take_over_from"), "take_over_from is not known yet",
-		"take_over_from must be known when the plan is made: write the pipeline's name out.")
-}
-
-func declaredTwice(failedQueue, first, firstKind, queue, kind string) diag.Diagnostic {
-	return diag.NewAttributeErrorDiagnostic(path.Root("failed_queue"), "Failed queue is declared twice", fmt.Sprintf(
-		"The attachment of queue %q declares the failed queue %q as a %s queue, and the attachment of queue %q declares it as a %s queue. "+
-			"Name different failed queues, or declare the queue once and write declare = false in the other attachment.",
-		first, failedQueue, firstKind, queue, kind))
 }

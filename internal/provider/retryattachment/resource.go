@@ -40,7 +40,8 @@ func kind() owner.ResourceType[pipeline.Attachment] {
 		},
 		Shares: true,
 
-		Remedy:    remedy,
+		// In the work queue, only pending dead letters matter.
+		Remedy:    func(pipeline.Attachment, string) string { return owner.FailedQueueRemedy },
 		Found:     found,
 		Check:     preflight.CheckAttachment,
 		Warn:      warn,

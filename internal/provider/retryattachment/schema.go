@@ -12,7 +12,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 )
 
-// attachmentSchema describes the resource.
 func attachmentSchema(ctx context.Context) schema.Schema {
 	described := schema.Schema{
 		MarkdownDescription: "Attaches one existing work queue to a retry pipeline of another configuration. " +

@@ -41,14 +41,6 @@ func nullDelay(index int) diag.Diagnostic {
 		"The delay is null. Write a duration such as \"5s\".")
 }
 
-func invalidDelay(index int, err error) diag.Diagnostic {
-	return diag.NewAttributeErrorDiagnostic(path.Root("delays").AtListIndex(index), "Invalid delay", err.Error()+".")
-}
-
-func invalidAge(err error) diag.Diagnostic {
-	return diag.NewAttributeErrorDiagnostic(path.Root("max_age"), "Invalid age", err.Error()+".")
-}
-
 func nullWorkQueue(name string) diag.Diagnostic {
 	return diag.NewAttributeErrorDiagnostic(workQueuePath(name), "Null work queue",
 		"Write {} for a work queue with default settings.")

@@ -77,7 +77,7 @@ func (m model) Specification(ctx context.Context) (pipeline.Pipeline, diag.Diagn
 	for i, spelling := range delays {
 		wait, err := pipeline.ParseDelay(spelling)
 		if err != nil {
-			diags.Append(invalidDelay(i, err))
+			diags.AddAttributeError(path.Root("delays").AtListIndex(i), "Invalid delay", err.Error()+".")
 		}
 		p.Delays = append(p.Delays, pipeline.Delay{Wait: wait, Spelling: spelling})
 	}
@@ -85,7 +85,7 @@ func (m model) Specification(ctx context.Context) (pipeline.Pipeline, diag.Diagn
 	if !m.MaxAge.IsNull() {
 		age, err := pipeline.ParseMaxAge(m.MaxAge.ValueString())
 		if err != nil {
-			diags.Append(invalidAge(err))
+			diags.AddAttributeError(path.Root("max_age"), "Invalid age", err.Error()+".")
 		}
 		p.MaxAge = pipeline.Delay{Wait: age, Spelling: m.MaxAge.ValueString()}
 	}

@@ -19,7 +19,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// pipelineSchema describes the resource.
 func pipelineSchema(ctx context.Context) schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "Retries messages that consumers reject: each waits, comes back, and goes to a failed queue after its last attempt.",
@@ -139,10 +138,8 @@ func workQueueAttributes() map[string]schema.Attribute {
 // defaultAttempts plans one attempt more than there are delays if max_attempts is not set.
 type defaultAttempts struct{}
 
-// Description describes the default.
 func (defaultAttempts) Description(context.Context) string { return "One more than there are delays." }
 
-// MarkdownDescription describes the default.
 func (d defaultAttempts) MarkdownDescription(ctx context.Context) string { return d.Description(ctx) }
 
 // PlanModifyInt64 counts the planned delays.

@@ -49,7 +49,10 @@ func validate(ctx context.Context, config tfsdk.Config) diag.Diagnostics {
 func fill(_ context.Context, _ *configured.Provider, m *model, vhost topology.Vhost) diag.Diagnostics {
 	p, err := pipeline.Recover(m.Name.ValueString(), m.Vhost.ValueString(), vhost.Topology)
 	if err != nil {
-		return diag.Diagnostics{cannotRead(m.Name.ValueString(), m.Vhost.ValueString(), err)}
+		return diag.Diagnostics{diag.NewAttributeErrorDiagnostic(path.Root("name"), "Cannot read the pipeline", fmt.Sprintf(
+			"Pipeline %q in vhost %q: %s.\n\n"+
+				"Check name and vhost. If the pipeline does not exist yet, first apply the configuration that creates it.",
+			m.Name.ValueString(), m.Vhost.ValueString(), err))}
 	}
 	attached := map[string]pipeline.Attachment{}
 	for _, queue := range pipeline.Attached(p.Names(), vhost.Topology) {
@@ -105,14 +108,6 @@ func attachmentValue(a pipeline.Attachment) attr.Value {
 	return types.ObjectValueMust(attachmentType.AttrTypes, values)
 }
 
-func cannotRead(name, vhost string, err error) diag.Diagnostic {
-	return diag.NewAttributeErrorDiagnostic(path.Root("name"), "Cannot read the pipeline", fmt.Sprintf(
-		"Pipeline %q in vhost %q: %s.\n\n"+
-			"Check name and vhost. If the pipeline does not exist yet, first apply the configuration that creates it.",
-		name, vhost, err))
-}
-
-// pipelineSchema describes the data source.
 func pipelineSchema() schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "A retry pipeline of another configuration, as it is on the broker. The data source changes nothing.",

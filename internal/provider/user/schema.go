@@ -14,7 +14,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/attribute"
 )
 
-// userSchema describes the resource.
 func userSchema(context.Context) schema.Schema {
 	const oneOf = " Set at most one of `password_wo`, `password_hash` and `password`."
 	notEmpty := attribute.NotEmpty("RabbitMQ refuses to log in with an empty password. For a user who logs in without a password, such as " +

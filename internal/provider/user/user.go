@@ -98,18 +98,13 @@ func (s store) Live(ctx context.Context, id []string) (user, bool, error) {
 	}
 	permissions, err := configured.Once(ctx, s.run, "permissions", s.run.Client.Permissions)
 	account, exists := accounts[id[0]]
-	return user{Account: account, permissions: permissionsOf(id[0], permissions), limits: limits[id[0]]}, exists, err
-}
-
-// permissionsOf are the permissions of one user by vhost.
-func permissionsOf(name string, all map[broker.Grant]broker.Permission) map[string]broker.Permission {
-	permissions := map[string]broker.Permission{}
-	for grant, permission := range all {
-		if grant.User == name {
-			permissions[grant.Vhost] = permission
+	live := user{Account: account, permissions: map[string]broker.Permission{}, limits: limits[id[0]]}
+	for grant, permission := range permissions {
+		if grant.User == id[0] {
+			live.permissions[grant.Vhost] = permission
 		}
 	}
-	return permissions
+	return live, exists, err
 }
 
 // Put creates a user with its permissions and limits. If they fail, it deletes the user again, because Terraform would not know of it.
@@ -199,10 +194,7 @@ func (u users) Update(ctx context.Context, plan, state *model) diag.Diagnostics 
 			return u.Failed("change", *plan, err)
 		}
 	}
-	if err := (store{u.Run}).allow(ctx, name, wanted, before); err != nil {
-		return u.Failed("change", *plan, err)
-	}
-	return nil
+	return u.Failed("change", *plan, (store{u.Run}).allow(ctx, name, wanted, before))
 }
 
 // requireFree refuses new permissions in virtual hosts where the user already has others, and takes them over from a

@@ -155,7 +155,6 @@ func (s store) All(ctx context.Context, _ string) ([][]string, error) {
 	return plain.Names(all), err
 }
 
-// vhostSchema describes the resource.
 func vhostSchema(context.Context) schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "A virtual host, with its limits.",
@@ -189,12 +188,10 @@ func vhostSchema(context.Context) schema.Schema {
 // unlessConfigured keeps the state's value if the configuration has none.
 type unlessConfigured struct{}
 
-// Description describes the plan modifier.
 func (unlessConfigured) Description(context.Context) string {
 	return "keeps the value unless the configuration has one"
 }
 
-// MarkdownDescription describes the plan modifier.
 func (m unlessConfigured) MarkdownDescription(ctx context.Context) string { return m.Description(ctx) }
 
 // PlanModifyString keeps the state's value, null for a new resource.
