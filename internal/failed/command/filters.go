@@ -83,13 +83,8 @@ func (f *filters) parse(stdin io.Reader, now time.Time) (filter failed.Filter, e
 	var wrong error
 	filter.Headers, err = headerValues("--header", f.headers)
 	filter.Not.Headers, wrong = headerValues("--not-header", f.notHeaders)
-	if err := cmp.Or(err, wrong); err != nil {
+	if err := cmp.Or(err, wrong, f.notListed()); err != nil {
 		return filter, err
-	}
-	for _, value := range slices.Concat(filter.Not.FromQueues, f.notHeaders) {
-		if strings.Contains(value, ",") { // as one value, a list would leave nothing out
-			return filter, fmt.Errorf("%q has a comma: write --not-from-queue or --not-header again for each value", value)
-		}
 	}
 	for _, id := range slices.Concat(filter.Groups, filter.Not.Groups) {
 		if !failed.IsGroup(id) {
@@ -103,6 +98,16 @@ func (f *filters) parse(stdin io.Reader, now time.Time) (filter failed.Filter, e
 		filter.IDs, err = readIDs(f.ids, stdin)
 	}
 	return filter, err
+}
+
+// notListed refuses a list in place of one value, which would leave nothing out.
+func (f *filters) notListed() error {
+	for _, value := range slices.Concat(f.plain.Not.FromQueues, f.notHeaders) {
+		if strings.Contains(value, ",") {
+			return fmt.Errorf("%q has a comma: write --not-from-queue or --not-header again for each value", value)
+		}
+	}
+	return nil
 }
 
 func headerValues(flag string, texts []string) (headers []failed.Header, err error) {
