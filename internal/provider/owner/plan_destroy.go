@@ -39,12 +39,21 @@ func (o owned[M, S, P]) warnOfEnd(ctx context.Context, goes M) diag.Diagnostics 
 		diags.Append(o.warnOfForce(ctx, change)...)
 	} else if contents, err := o.run.Applier.RefusedRemoval(ctx, change); err == nil && len(contents) > 0 {
 		add := diags.AddWarning
-		if spec.Owner().Entrance != "" && lifecycle.Delete == 0 {
+		if spec.Owner().Entrance != "" && lifecycle.Delete == 0 && o.staysRefused(ctx, change) {
 			add = diags.AddError // the destroy would first take the bindings behind the entrance, and due messages would lose their route
 		}
 		add(o.destroyLosesMessages(spec, contents))
 	}
 	return append(diags, o.warnOfLost(change, spec, nil)...)
+}
+
+// staysRefused reports whether a second look also finds messages, since counts lag.
+func (o owned[M, S, P]) staysRefused(ctx context.Context, change apply.Change) bool {
+	if _, err := o.run.AwaitCounts(ctx, o.run.Applier.Times().Lag); err != nil {
+		return false
+	}
+	contents, err := o.run.Applier.RefusedRemoval(ctx, change)
+	return err == nil && len(contents) > 0
 }
 
 // warnOfForce names the queues whose messages a forced destroy deletes.

@@ -34,7 +34,7 @@ func TestAccEveryRelease_ReferToWhatIsNotThereYet(t *testing.T) {
 		{"topic_permissions", vhost, config{"user": "nobody", "permissions": []any{config{"exchange": "a", "write": "", "read": ""}}}},
 		{"permissions", "user = rabbitmq_user.NAME.name", config{"vhost": b.Vhost, "user": "nobody", "configure": ""}},
 		{"binding", "destination = rabbitmq_queue.NAME.name", config{"vhost": b.Vhost, "source": "amq.direct", "destination": "none"}},
-		{"binding", "source = rabbitmq_exchange.NAME.name", config{"vhost": b.Vhost, "source": "none", "destination": "q"}},
+		{"binding", "as in rabbitmq_exchange.NAME.name. If the destination is a queue, remove destination_type", config{"vhost": b.Vhost, "source": "none", "destination": "q"}},
 		{"permissions", "Correct the regular expressions", config{"vhost": b.Vhost, "user": user, "configure": "("}},
 	} {
 		if c.config["vhost"] == nil {
