@@ -35,6 +35,7 @@ func TestAdoptNeedsNoRightToChange(t *testing.T) {
 	t.Parallel()
 	b := brokertest.WithQueues(t, "orders", "mails")
 	b.Bind(t, topology.Binding{Source: "amq.topic", Destination: "orders", RoutingKey: "order.#"})
+	b.Bind(t, topology.Binding{Source: "amq.topic", Destination: "orders", RoutingKey: ".."})
 	limit := topology.Policy{Pattern: "^orders$", ApplyTo: "queues", Definition: topology.Arguments{"max-length": int64(9)}}
 	b.PutPolicy(t, "policies", "orders", limit)
 	b.PutPolicy(t, "operator-policies", "limit", limit)
@@ -44,6 +45,7 @@ func TestAdoptNeedsNoRightToChange(t *testing.T) {
 
 	all, stdout := adopted(t, auditEnv(b), "--vhost", b.Vhost)
 	assert.Contains(t, stdout, "2 rabbitmq_queue\n")
+	assert.Contains(t, stdout, "left out: binding amq.topic -> orders [..]")
 	assert.Contains(t, stdout, `left out: queue "mine": it goes with its connection`)
 	assert.Contains(t, stdout, `left out: queue "mqtt-subscription-x": it goes with its connection`)
 

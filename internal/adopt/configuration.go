@@ -10,8 +10,9 @@ import (
 // resource is a resource of Terraform that an object of the broker is imported to.
 type resource struct {
 	kind, label string
-	// id has the parts of the import id.
+	// id has the parts of the import id, and end the last one of a binding's, as it is written.
 	id         []string
+	end        string
 	attributes []attribute
 }
 
@@ -63,9 +64,12 @@ func (c *configuration) add(kind, name string, id ...string) *resource {
 
 // imported is the resource's import block.
 func (r *resource) imported() string {
-	escaped := make([]string, len(r.id))
-	for i, part := range r.id {
-		escaped[i] = url.PathEscape(part)
+	var escaped []string
+	for _, part := range r.id {
+		escaped = append(escaped, url.PathEscape(part))
+	}
+	if r.end != "" {
+		escaped = append(escaped, r.end)
 	}
 	return fmt.Sprintf("import %s\n", body([]attribute{{"to", expression(r.address())}, {"id", strings.Join(escaped, "/")}}, ""))
 }

@@ -181,6 +181,13 @@ func (w *writer) addQueues() {
 func (w *writer) addBindings() {
 	bindings := slices.Clone(w.vhost.Bindings)
 	topology.SortByText(bindings)
+	between := map[[3]string][]topology.Binding{}
+	ends := func(b topology.Binding) [3]string {
+		return [3]string{b.Source, fmt.Sprint(b.ToExchange), b.Destination}
+	}
+	for _, b := range bindings {
+		between[ends(b)] = append(between[ends(b)], b)
+	}
 	for _, b := range bindings {
 		kind := "queue"
 		if b.ToExchange {
@@ -189,11 +196,16 @@ func (w *writer) addBindings() {
 		if b.Source == "" || w.bound[bindingKey(b)] || !w.wants(b.Source, b.Destination) || w.gone[kind+b.Destination] {
 			continue
 		}
+		if b.PropertiesKey == "." || b.PropertiesKey == ".." {
+			w.leave("binding %s: the management API cannot delete a binding with this key", b)
+			continue
+		}
 		label := b.Source + "_" + b.Destination
 		if b.RoutingKey != "" && b.RoutingKey != b.Destination {
 			label += "_" + b.RoutingKey
 		}
-		r := w.add("rabbitmq_binding", label, w.vhost.Name, b.Source, kind, b.Destination, b.PropertiesKey)
+		r := w.add("rabbitmq_binding", label, w.vhost.Name, b.Source, kind, b.Destination)
+		r.end = topology.OnlyEnd(b, between[ends(b)])
 		r.set("vhost", w.vhost.Name, false)
 		r.set("source", w.ref("exchange", b.Source), false)
 		r.set("destination_type", kind, !b.ToExchange)

@@ -67,6 +67,9 @@ func TestAcc_AdoptsAwkwardNames(t *testing.T) {
 			made.Bindings = append(made.Bindings, topology.Binding{Source: name, Destination: name, RoutingKey: name, Arguments: with})
 		}
 	}
+	for _, key := range []string{"", "~", " ", "+", "%", "%25", "a/b", "a%2Fb", "k", "k~h", "%6b"} {
+		made.Bindings = append(made.Bindings, topology.Binding{Source: "amq.topic", Destination: "a.b", RoutingKey: key})
+	}
 	made.Exchanges["inner"] = topology.Exchange{Type: "headers", Internal: true, Transient: true, AutoDelete: true}
 	made.Bindings = append(made.Bindings, topology.Binding{Source: "inner", Destination: "amq.topic", ToExchange: true})
 	made.Queues["stream"] = topology.Queue{Type: "stream"}

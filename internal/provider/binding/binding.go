@@ -2,10 +2,8 @@
 package binding
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -228,20 +226,20 @@ func findImport(ctx context.Context, run *configured.Provider, id []string) (str
 		return "", nil
 	}
 	if !run.Configured() {
-		return unescaped(id[4]), nil
+		return topology.Unescaped(id[4]), nil
 	}
 	all, err := run.Listed(ctx, id[0])
 	if err != nil {
-		return unescaped(id[4]), nil // Terraform reads the binding next, and says so
+		return topology.Unescaped(id[4]), nil // Terraform reads the binding next, and says so
 	}
 	between := slices.DeleteFunc(slices.Clone(all.Bindings), func(b topology.Binding) bool { return !slices.Equal(parts(b)[:3], id[1:4]) })
 	list := func(of []topology.Binding) (text string) {
 		for _, b := range of[:min(len(of), 50)] {
-			text += fmt.Sprintf("\n  - '%s/%s' is %s", entity.FormatID(id[:4]...), onlyEnd(b, between), b)
+			text += fmt.Sprintf("\n  - '%s/%s' is %s", entity.FormatID(id[:4]...), topology.OnlyEnd(b, between), b)
 		}
 		return text
 	}
-	found := meant(id[4], between)
+	found := topology.Meant(id[4], between)
 	switch len(found) {
 	case 1:
 		return found[0].PropertiesKey, nil
@@ -252,36 +250,6 @@ func findImport(ctx context.Context, run *configured.Provider, id []string) (str
 	}
 	return "", diag.Diagnostics{diag.NewErrorDiagnostic("More than one binding", fmt.Sprintf(
 		"The end of the id, %q, fits %d bindings. Import one of these ids:%s", id[4], len(found), list(found)))}
-}
-
-// meant are the bindings that the end of an import id means. A fully encoded properties key always means its binding. A percent-encoded
-// one, as in the attribute id, does so unless another binding has that routing key. All else is compared with all keys, encoded or not.
-func meant(end string, between []topology.Binding) (found []topology.Binding) {
-	decoded, full := unescaped(end), 3*strings.Count(end, "%") == len(end) && end == strings.ToLower(end)
-	isKey := !full && slices.ContainsFunc(between, func(b topology.Binding) bool { return b.RoutingKey == end })
-	for _, b := range between {
-		switch exact := b.PropertiesKey == decoded; {
-		case exact && (!isKey || b.RoutingKey == end):
-			return []topology.Binding{b}
-		case exact, b.PropertiesKey == end, b.RoutingKey == end, b.RoutingKey == decoded:
-			found = append(found, b)
-		}
-	}
-	return found
-}
-
-// onlyEnd is the end of an import id that means only this binding, fully encoded if necessary. Hardly a routing key looks like that.
-func onlyEnd(b topology.Binding, between []topology.Binding) string {
-	if end := url.PathEscape(b.PropertiesKey); len(meant(end, between)) == 1 {
-		return end
-	}
-	return strings.ReplaceAll(fmt.Sprintf(" % x", b.PropertiesKey), " ", "%")
-}
-
-// unescaped is a text without percent-encoding, if it has any.
-func unescaped(text string) string {
-	decoded, _ := url.PathUnescape(text)
-	return cmp.Or(decoded, text)
 }
 
 func bindingSchema(context.Context) schema.Schema {
@@ -334,6 +302,10 @@ func (m model) Validate(context.Context) diag.Diagnostics {
 		diags.AddAttributeError(path.Root("routing_key"), "Routing key with ~ and arguments",
 			"RabbitMQ's management API fails on a binding with arguments whose routing key has a ~, and on every list with this binding. "+
 				"Leave out the ~ or the arguments.")
+	}
+	if key := m.RoutingKey.ValueString(); (key == "." || key == "..") && len(m.Object().Arguments) == 0 {
+		diags.AddAttributeError(path.Root("routing_key"), "Routing key . or ..",
+			"RabbitMQ's management API cannot name a binding with this key, so nothing could delete it. Write another key, or add an argument.")
 	}
 	return diags
 }

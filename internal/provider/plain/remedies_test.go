@@ -45,6 +45,19 @@ func TestAccEveryRelease_ReferToWhatIsNotThereYet(t *testing.T) {
 	}
 }
 
+// The management API can delete neither binding, and the second one breaks its lists.
+func TestBindingsThatTheAPICannotName(t *testing.T) {
+	t.Parallel()
+	for key, arguments := range map[string]map[string]any{".": nil, "..": nil, "a~b": {"x": "y"}} {
+		found, err := core("rabbitmq_binding", map[string]any{
+			"source": "a", "destination": "b", "routing_key": key, "arguments": arguments,
+		}).Validate(t.Context())
+		require.NoError(t, err)
+		require.Len(t, found, 1, key)
+		require.Contains(t, found[0].Summary, "Routing key")
+	}
+}
+
 // The apply names another resource of the configuration before the import, which would give the object two owners.
 func TestAcc_SecondResourceOfAnObject(t *testing.T) {
 	t.Parallel()

@@ -1,4 +1,4 @@
-package binding
+package topology
 
 import (
 	"cmp"
@@ -9,15 +9,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // bound are bindings by routing key, with properties keys as brokers make them.
-func bound(keys ...[2]string) []topology.Binding {
-	all := make([]topology.Binding, len(keys))
+func bound(keys ...[2]string) []Binding {
+	all := make([]Binding, len(keys))
 	for i, key := range keys {
-		all[i] = topology.Binding{RoutingKey: key[0], PropertiesKey: key[1]}
+		all[i] = Binding{RoutingKey: key[0], PropertiesKey: key[1]}
 	}
 	return all
 }
@@ -39,7 +37,7 @@ func TestMeant(t *testing.T) {
 		"none": nil, "/": nil, "order.": nil,
 	} {
 		var found []string
-		for _, b := range meant(end, live) {
+		for _, b := range Meant(end, live) {
 			found = append(found, b.PropertiesKey)
 		}
 		require.Equal(t, want, found, end)
@@ -49,16 +47,16 @@ func TestMeant(t *testing.T) {
 // Of bindings whose keys equal each other's properties keys, the plain key of one means both, and each has an id of its own.
 func TestAmbiguousKeys(t *testing.T) {
 	t.Parallel()
-	for plain, live := range map[string][]topology.Binding{
+	for plain, live := range map[string][]Binding{
 		"a%2Fb":   bound([2]string{"a/b", "a%2Fb"}, [2]string{"a%2Fb", "a%252Fb"}),
 		"a%252Fb": bound([2]string{"a/b", "a%2Fb"}, [2]string{"a%252Fb", "a%25252Fb"}),
 		"a+b":     bound([2]string{"a b", "a+b"}, [2]string{"a+b", "a%2Bb"}, [2]string{"%61+b", "%2561%2Bb"}),
 		"~":       bound([2]string{"", "~"}, [2]string{"~", "%7E"}),
 		"x~h":     bound([2]string{"x", "x~h"}, [2]string{"x~h", "x%7Eh"}),
 	} {
-		require.Greater(t, len(meant(plain, live)), 1, plain)
+		require.Greater(t, len(Meant(plain, live)), 1, plain)
 		for i, b := range live {
-			require.Equal(t, live[i:i+1], meant(onlyEnd(b, live), live), fmt.Sprint(plain, b))
+			require.Equal(t, live[i:i+1], Meant(OnlyEnd(b, live), live), fmt.Sprint(plain, b))
 		}
 	}
 }
@@ -69,19 +67,19 @@ func FuzzMeant(f *testing.F) {
 	f.Add("", "~", "%7E")
 	f.Add("a b", "a+b", "%61+b")
 	f.Fuzz(func(t *testing.T, one, two, three string) {
-		var live []topology.Binding
+		var live []Binding
 		for _, key := range []string{one, two, three} {
 			properties := strings.ReplaceAll(url.QueryEscape(key), "~", "%7E")
-			live = append(live, topology.Binding{RoutingKey: key, PropertiesKey: cmp.Or(properties, "~")})
+			live = append(live, Binding{RoutingKey: key, PropertiesKey: cmp.Or(properties, "~")})
 		}
 		if one == two || two == three || one == three {
 			return
 		}
 		for _, b := range live {
-			if found := meant(onlyEnd(b, live), live); len(found) != 1 || !found[0].Equal(b) {
-				t.Errorf("%q of %q: %q means %q", b.RoutingKey, live, onlyEnd(b, live), found)
+			if found := Meant(OnlyEnd(b, live), live); len(found) != 1 || !found[0].Equal(b) {
+				t.Errorf("%q of %q: %q means %q", b.RoutingKey, live, OnlyEnd(b, live), found)
 			}
-			found := meant(b.RoutingKey, live)
+			found := Meant(b.RoutingKey, live)
 			if !slices.ContainsFunc(found, b.Equal) && 3*strings.Count(b.RoutingKey, "%") != len(b.RoutingKey) {
 				t.Errorf("%q of %q means %q", b.RoutingKey, live, found)
 			}
