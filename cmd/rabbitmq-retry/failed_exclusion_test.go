@@ -156,7 +156,7 @@ func TestExclusionsOfAPage(t *testing.T) {
 	lacks(t, page("--mask tenant"), "tenant=b")
 }
 
-// A run that changed nothing leaves no file for its record, and a file of other runs stays as it was.
+// A run that changes nothing creates no record file, and does not touch the record file of other runs.
 func TestNoRecordOfNothing(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "classic")

@@ -31,8 +31,8 @@ type Adopted struct {
 // Now writes a vhost as it is. If a pattern is given, it takes only the objects whose name matches, and bindings from or to a name that
 // matches.
 func Now(vhost topology.Vhost, only *regexp.Regexp) Adopted {
-	w := writer{vhost: vhost, only: only, owned: topology.New(), refs: map[string]string{}, bound: map[string]bool{}, gone: map[string]bool{}}
-	w.labels = map[string]bool{}
+	w := writer{vhost: vhost, only: only, owned: topology.New(), refs: map[string]string{}, gone: map[string]bool{}}
+	w.labels, w.bound = map[string]bool{}, map[bindingKey]bool{}
 	w.findOwners()
 	w.addExchanges()
 	w.addQueues()
@@ -58,7 +58,8 @@ type writer struct {
 	// refs has the expression for the name of an exchange, queue or pipeline, by kind and name.
 	refs map[string]string
 	// bound has the owned bindings, and gone what has no resource, by kind and name.
-	bound, gone map[string]bool
+	bound map[bindingKey]bool
+	gone  map[string]bool
 }
 
 func (w *writer) wants(names ...string) bool {
@@ -77,10 +78,21 @@ func (w *writer) leave(format string, arguments ...any) {
 	w.left = append(w.left, fmt.Sprintf(format, arguments...))
 }
 
-// bindingKey identifies a binding of the vhost.
-func bindingKey(b topology.Binding) string {
-	return strings.Join([]string{b.Source, fmt.Sprint(b.ToExchange), b.Destination, b.PropertiesKey}, "\x00")
+// ends are the two ends of a binding.
+type ends struct {
+	source, destination string
+	toExchange          bool
 }
+
+func endsOf(b topology.Binding) ends { return ends{b.Source, b.Destination, b.ToExchange} }
+
+// bindingKey identifies a binding of the vhost.
+type bindingKey struct {
+	ends
+	propertiesKey string
+}
+
+func keyOf(b topology.Binding) bindingKey { return bindingKey{endsOf(b), b.PropertiesKey} }
 
 // own notes the objects of a pipeline, an attachment or a delayed exchange, which are not resources by themselves.
 func (w *writer) own(objects topology.Topology) {
@@ -88,7 +100,7 @@ func (w *writer) own(objects topology.Topology) {
 	maps.Copy(w.owned.Queues, objects.Queues)
 	maps.Copy(w.owned.Policies, objects.Policies)
 	for _, b := range objects.Bindings {
-		w.bound[bindingKey(b)] = true
+		w.bound[keyOf(b)] = true
 	}
 }
 
@@ -181,19 +193,16 @@ func (w *writer) addQueues() {
 func (w *writer) addBindings() {
 	bindings := slices.Clone(w.vhost.Bindings)
 	topology.SortByText(bindings)
-	between := map[[3]string][]topology.Binding{}
-	ends := func(b topology.Binding) [3]string {
-		return [3]string{b.Source, fmt.Sprint(b.ToExchange), b.Destination}
-	}
+	between := map[ends][]topology.Binding{}
 	for _, b := range bindings {
-		between[ends(b)] = append(between[ends(b)], b)
+		between[endsOf(b)] = append(between[endsOf(b)], b)
 	}
 	for _, b := range bindings {
 		kind := "queue"
 		if b.ToExchange {
 			kind = "exchange"
 		}
-		if b.Source == "" || w.bound[bindingKey(b)] || !w.wants(b.Source, b.Destination) || w.gone[kind+b.Destination] {
+		if b.Source == "" || w.bound[keyOf(b)] || !w.wants(b.Source, b.Destination) || w.gone[kind+b.Destination] {
 			continue
 		}
 		if b.PropertiesKey == "." || b.PropertiesKey == ".." {
@@ -205,7 +214,7 @@ func (w *writer) addBindings() {
 			label += "_" + b.RoutingKey
 		}
 		r := w.add("rabbitmq_binding", label, w.vhost.Name, b.Source, kind, b.Destination)
-		r.end = topology.OnlyEnd(b, between[ends(b)])
+		r.end = topology.OnlyEnd(b, between[endsOf(b)])
 		r.set("vhost", w.vhost.Name, false)
 		r.set("source", w.ref("exchange", b.Source), false)
 		r.set("destination_type", kind, !b.ToExchange)

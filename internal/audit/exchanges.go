@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,7 +22,7 @@ func missingExchanges(g graph, report func(Finding)) {
 	}
 	for exchange, queues := range missing {
 		for _, on := range g.byOrigin(queues, "dead-letter-exchange") {
-			meant := similar.Hint(exchange, maps.Keys(cmp.Or(g.vhost.Whole, &g.vhost.Topology).Exchanges))
+			meant := similar.Hint(exchange, maps.Keys(g.vhost.Everything().Exchanges))
 			report(on.says(
 				fmt.Sprintf(exchangeMissing, exchange, meant, queueList(on.queues), g.consequence(on.queues)),
 				fmt.Sprintf(exchangeMissingRemedy, exchange)))

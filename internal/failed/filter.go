@@ -38,7 +38,7 @@ type Filter struct {
 	Not Exclusion `json:"not,omitzero"`
 }
 
-// Exclusion has the elements of which a message must have none, with the meanings that they have in a [Filter].
+// Exclusion leaves out messages that match any of its elements. Each element matches as in a [Filter].
 type Exclusion struct {
 	Reasons    []string `json:"reasons,omitempty"`
 	FromQueues []string `json:"from_queues,omitempty"`

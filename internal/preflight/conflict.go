@@ -1,7 +1,6 @@
 package preflight
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -81,7 +80,7 @@ func (f *Findings) checkPipelineOf(a pipeline.Attachment, vhost topology.Vhost) 
 	if !slices.Contains(pipeline.Pipelines(vhost.Topology), a.Pipeline) {
 		*f = append(*f, Finding{
 			problem(Path{"pipeline"}, "Pipeline does not exist", "The vhost has no retry pipeline %q%s.", a.Pipeline,
-				similar.Hint(a.Pipeline, slices.Values(pipeline.Pipelines(*cmp.Or(vhost.Whole, &vhost.Topology))))), NoPipeline, endings[NoPipeline],
+				similar.Hint(a.Pipeline, slices.Values(pipeline.Pipelines(vhost.Everything())))), NoPipeline, endings[NoPipeline],
 			nothingChanged + " Make the pipeline first. If one configuration has both, refer to it: " +
 				"pipeline = rabbitmq_retry_pipeline.orders.name.",
 		})

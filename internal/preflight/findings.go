@@ -89,7 +89,7 @@ func (f *Findings) missingWorkQueue(at Path, name string, vhost topology.Vhost) 
 // missing adds a queue to the finding about all missing queues of its kind.
 func (f *Findings) missing(at Path, summary, detail, name, remedy string, vhost topology.Vhost) {
 	f.list(Finding{problem(at, summary, "%s", detail), Missing, endings[Missing], nothingChanged + " " + remedy},
-		"- "+name+similar.Hint(name, maps.Keys(cmp.Or(vhost.Whole, &vhost.Topology).Queues)))
+		"- "+name+similar.Hint(name, maps.Keys(vhost.Everything().Queues)))
 }
 
 // list adds an object to a finding about several. The first object adds the finding.

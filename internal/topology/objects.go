@@ -109,6 +109,14 @@ type Vhost struct {
 	Whole *Topology
 }
 
+// Everything returns all of the live vhost, also if this is a part of it.
+func (v Vhost) Everything() Topology {
+	if v.Whole != nil {
+		return *v.Whole
+	}
+	return v.Topology
+}
+
 // Version is a broker's version: major, minor and patch number.
 type Version struct{ Major, Minor, Patch int }
 

@@ -30,7 +30,7 @@ type ResourceType struct {
 	Parts []Part
 	// Named is what messages name a resource by, from the values of its parts.
 	Named func(identity []types.String) string
-	// FindImport, if it is not nil, finds the value of the last part, "" for an invalid id. The id ends as it was written.
+	// FindImport returns the last part that an import id means, "" if the id is invalid. It can be nil. The last part of id is not decoded.
 	FindImport func(ctx context.Context, run *configured.Provider, id []string) (last string, diags diag.Diagnostics)
 	// Fixed are further attributes that no update can change.
 	Fixed attribute.Inputs
