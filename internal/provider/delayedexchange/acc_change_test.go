@@ -249,7 +249,7 @@ func TestAcc_MaxDelayRaised(t *testing.T) {
 	before, after := exchangeHCL(b, "events", `max_delay = "3s"`, `precision = "1s"`), exchangeHCL(b, "events", `max_delay = "15s"`, `precision = "1s"`)
 	b.DeclareQueue(t, "work", "quorum", nil)
 	var first, second time.Time
-	accept(t, b, acctest.Quick(),
+	accept(t, b, acctest.Times(),
 		resource.TestStep{Config: before},
 		resource.TestStep{
 			PreConfig: func() {

@@ -32,7 +32,7 @@ func TestAcc_NamesThatBeginAlike(t *testing.T) {
 	ofOthers := others.String() + pipelineHCL(b, "events")
 	whole := all.String() + pipelineHCL(b, "events")
 	var before acctest.Listing
-	accept(t, b, acctest.Quick(),
+	accept(t, b, acctest.Times(),
 		resource.TestStep{Config: ofOthers},
 		resource.TestStep{PreConfig: func() { before = acctest.List(t, b) }, Config: whole},
 		resource.TestStep{Config: whole, ConfigPlanChecks: empty, PreConfig: func() {

@@ -47,9 +47,9 @@ func (o owned[M, S, P]) warnOfEnd(ctx context.Context, goes M) diag.Diagnostics 
 	return append(diags, o.warnOfLost(change, spec, nil)...)
 }
 
-// staysRefused reports whether a second look also finds messages, since counts lag.
+// staysRefused reports whether a second look also finds messages, since counts can be stale.
 func (o owned[M, S, P]) staysRefused(ctx context.Context, change apply.Change) bool {
-	if _, err := o.run.AwaitCounts(ctx, o.run.Applier.Times().Lag); err != nil {
+	if _, err := o.run.AwaitCounts(ctx, o.run.Applier.Times().Stale); err != nil {
 		return false
 	}
 	contents, err := o.run.Applier.RefusedRemoval(ctx, change)
