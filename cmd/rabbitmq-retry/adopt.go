@@ -86,7 +86,15 @@ func (o adoptOptions) run(cmd *cobra.Command, client *broker.Client, only *regex
 	if err != nil {
 		return err
 	}
-	adopted := adopt.Now(live, only)
+	counts, err := client.QueueCounts(cmd.Context(), o.vhost)
+	if err != nil {
+		return err
+	}
+	consumed := map[string]bool{}
+	for _, q := range counts {
+		consumed[q.Name] = q.Consumers != nil && *q.Consumers > 0
+	}
+	adopted := adopt.Vhost(live, only, consumed)
 	if len(adopted.Resources) == 0 {
 		return fmt.Errorf("nothing to adopt in vhost %q: look at --vhost and --only", o.vhost)
 	}
@@ -94,21 +102,44 @@ func (o adoptOptions) run(cmd *cobra.Command, client *broker.Client, only *regex
 }
 
 func (o adoptOptions) write(out io.Writer, adopted adopt.Adopted) error {
-	folder := filepath.Join(o.to, "now")
-	if err := os.MkdirAll(folder, 0o750); err != nil {
-		return err
-	}
-	for name, text := range adopted.Files {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+	for _, folder := range adopted.Folders {
+		if err := writeFolder(filepath.Join(o.to, folder.Name), folder.Files); err != nil {
 			return err
 		}
 	}
-	_, _ = fmt.Fprintf(out, "wrote %s\n", folder)
+	_, _ = fmt.Fprintf(out, "wrote %s\n", filepath.Join(o.to, "now"))
 	for _, kind := range slices.Sorted(maps.Keys(adopted.Resources)) {
 		_, _ = fmt.Fprintf(out, "  %d %s\n", adopted.Resources[kind], kind)
 	}
+	if steps := len(adopted.Folders) - 1; steps > 0 {
+		_, _ = fmt.Fprintf(out, "wrote %d steps from the retries to pipelines; %s says what to do first\n",
+			steps, filepath.Join(o.to, "step-1", "step.tf"))
+	}
 	for _, left := range adopted.Left {
 		_, _ = fmt.Fprintln(out, failed.Printable("left out: "+left))
+	}
+	return nil
+}
+
+// writeFolder writes files. All steps share the file with decisions, so that people complete it once.
+func writeFolder(folder string, files map[string]string) error {
+	if err := os.MkdirAll(folder, 0o750); err != nil {
+		return err
+	}
+	for name, text := range files {
+		path := filepath.Join(folder, name)
+		if name == adopt.Decisions {
+			shared := filepath.Join("..", name)
+			if err := os.WriteFile(filepath.Join(folder, shared), []byte(text), 0o600); err != nil {
+				return err
+			}
+			if os.Symlink(shared, path) == nil {
+				continue
+			} // Windows can refuse links
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -10,10 +10,12 @@ import (
 // resource is a resource of Terraform that an object of the broker is imported to.
 type resource struct {
 	kind, label string
-	// id has the parts of the import id, and end the last one of a binding's, as it is written.
+	// id has the parts of the import id, nil for a new object. end is the last part of a binding's id, as it is written.
 	id         []string
 	end        string
 	attributes []attribute
+	// removed says that the configuration leaves the resource out. It keeps its label.
+	removed bool
 }
 
 // attribute is an attribute of a resource. Its value is a text, number, truth value, list or table, an [expression], or
@@ -28,6 +30,9 @@ type expression string
 
 // asJSON is a table that an attribute takes as JSON.
 type asJSON map[string]any
+
+// block is a block in a resource.
+type block []attribute
 
 // set adds an attribute unless its value is the default.
 func (r *resource) set(name string, value any, isDefault bool) {

@@ -27,7 +27,7 @@ func body(attributes []attribute, indent string) string {
 			lines[i] = fmt.Sprintf("%s%-*s = %s", inner, width, attributes[i].name, lines[i])
 		}
 		if end < len(attributes) {
-			lines[end] = inner + attributes[end].name + " = " + lines[end]
+			lines[end] = inner + attributes[end].name + equals(attributes[end].value) + lines[end]
 			end++
 		}
 		first = end
@@ -36,6 +36,28 @@ func body(attributes []attribute, indent string) string {
 		return "{}"
 	}
 	return "{\n" + strings.Join(lines, "\n") + "\n" + indent + "}"
+}
+
+// equals is what stands between a name and its value.
+func equals(of any) string {
+	if _, is := of.(block); is {
+		return " "
+	}
+	return " = "
+}
+
+// comment writes a text as comment lines.
+func comment(text, indent string) string {
+	var out strings.Builder
+	line := indent + "#"
+	for _, word := range strings.Fields(text) {
+		if len(line)+len(word) > 110 {
+			out.WriteString(line + "\n")
+			line = indent + "#"
+		}
+		line += " " + word
+	}
+	return out.String() + line + "\n"
 }
 
 // value writes a value. Tables take a line for each key, except in lists.
@@ -48,6 +70,8 @@ func value(of any, indent string) string {
 	case map[string]any:
 		return body(entries(v), indent)
 	case []attribute:
+		return body(v, indent)
+	case block:
 		return body(v, indent)
 	case []any:
 		elements := make([]string, len(v))

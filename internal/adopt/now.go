@@ -20,35 +20,89 @@ import (
 
 // Adopted is the configuration of a vhost.
 type Adopted struct {
-	// Files are the texts of the files by name.
-	Files map[string]string
-	// Resources counts the resources by type.
+	// Folders are the vhost as it is, and then the steps from retries by hand to pipelines.
+	Folders []Folder
+	// Resources counts the resources of the first folder by type.
 	Resources map[string]int
-	// Left says which objects no resource can hold, and why.
+	// Left says which objects no resource can hold, which retries get no steps, and why.
 	Left []string
 }
 
-// Now writes a vhost as it is. If a pattern is given, it takes only the objects whose name matches, and bindings from or to a name that
-// matches.
-func Now(vhost topology.Vhost, only *regexp.Regexp) Adopted {
-	w := writer{vhost: vhost, only: only, owned: topology.New(), refs: map[string]string{}, gone: map[string]bool{}}
-	w.labels, w.bound = map[string]bool{}, map[bindingKey]bool{}
+// Folder is a whole configuration.
+type Folder struct {
+	Name string
+	// Files are the texts of the files by name.
+	Files map[string]string
+}
+
+// Vhost writes a vhost as it is, and the steps to pipelines. If a pattern is given, it takes only the objects whose name matches, and
+// bindings from or to a name that matches. Queues that are consumed have a consumer.
+func Vhost(vhost topology.Vhost, only *regexp.Regexp, consumed map[string]bool) Adopted {
+	first := newWriter(vhost, only, now)
+	retries, left := recognise(vhost, first.owned, consumed)
+	retries = slices.DeleteFunc(retries, func(r retry) bool {
+		unwanted := slices.DeleteFunc(r.queues(), func(queue string) bool { return first.wants(queue) })
+		if len(unwanted) > 0 && len(unwanted) < len(r.queues()) {
+			left = append(left, fmt.Sprintf("retries of %s: --only leaves out %s", quotedList(r.work), quotedList(unwanted)))
+		}
+		return len(unwanted) > 0
+	})
+	adopted := Adopted{Resources: map[string]int{}}
+	all := stages(retries)
+	for i, at := range all {
+		w := newWriter(vhost, only, at)
+		w.retries = retries
+		w.write()
+		folder := Folder{Name: "now", Files: w.files()}
+		if at != now {
+			folder.Name = fmt.Sprintf("step-%d", i)
+			folder.Files["step.tf"] = w.comment(i, all)
+		} else {
+			adopted.Left = w.left
+			for _, r := range w.resources {
+				adopted.Resources[r.kind]++
+			}
+		}
+		adopted.Folders = append(adopted.Folders, folder)
+	}
+	adopted.Left = append(adopted.Left, left...)
+	return adopted
+}
+
+func newWriter(vhost topology.Vhost, only *regexp.Regexp, at stage) *writer {
+	w := &writer{vhost: vhost, only: only, stage: at, owned: topology.New(), refs: map[string]string{}, gone: map[string]bool{}}
+	w.labels, w.bound, w.lookup = map[string]bool{}, map[bindingKey]bool{}, topology.NewLookup(vhost)
 	w.findOwners()
+	return w
+}
+
+func (w *writer) write() {
+	if w.stage == removed {
+		w.findRemoved()
+	}
 	w.addExchanges()
 	w.addQueues()
+	w.addSuccessors()
 	w.addOwners()
 	w.addBindings()
-	w.addPolicies("rabbitmq_policy", vhost.Policies)
-	w.addPolicies("rabbitmq_operator_policy", vhost.OperatorPolicies)
-	return w.adopted()
+	w.addPolicies("rabbitmq_policy", w.vhost.Policies)
+	w.addPolicies("rabbitmq_operator_policy", w.vhost.OperatorPolicies)
+	w.addRetries()
 }
 
 // writer collects the resources of a vhost.
 type writer struct {
 	configuration
-	vhost topology.Vhost
-	only  *regexp.Regexp
-	left  []string
+	vhost  topology.Vhost
+	lookup topology.Lookup
+	only   *regexp.Regexp
+	left   []string
+
+	stage   stage
+	retries []retry
+	// goes has what this stage leaves out, by kind and name. Decisions are the lines that people complete.
+	goes      map[string]bool
+	decisions []string
 
 	pipelines   []pipeline.Pipeline
 	attachments []pipeline.Attachment
@@ -169,6 +223,7 @@ func (w *writer) addExchanges() {
 	kept := func(name string) bool { return !madeByOthers.MatchString(name) }
 	for _, name := range names(w, "exchange", declared, w.owned.Exchanges, kept) {
 		e, r := w.vhost.Exchanges[name], w.inVhost("rabbitmq_exchange", name)
+		r.removed = w.goes["exchange"+name]
 		r.set("type", e.Type, false)
 		r.set("durable", false, !e.Transient)
 		r.set("auto_delete", true, !e.AutoDelete)
@@ -181,13 +236,18 @@ func (w *writer) addExchanges() {
 func (w *writer) addQueues() {
 	kept := func(name string) bool { return !madeByOthers.MatchString(name) && !w.vhost.Queues[name].Exclusive }
 	for _, name := range names(w, "queue", w.vhost.Queues, w.owned.Queues, kept) {
-		q, r := w.vhost.Queues[name], w.inVhost("rabbitmq_queue", name)
-		r.set("type", q.Type, false)
-		r.set("durable", false, !q.Transient)
-		r.set("auto_delete", true, !q.AutoDelete)
-		r.set("arguments", map[string]any(q.Arguments), len(q.Arguments) == 0)
-		w.refs["queue"+name] = r.address() + ".name"
+		w.addQueue(name, w.vhost.Queues[name]).removed = w.goes["queue"+name]
 	}
+}
+
+func (w *writer) addQueue(name string, q topology.Queue) *resource {
+	r := w.inVhost("rabbitmq_queue", name)
+	r.set("type", q.Type, false)
+	r.set("durable", false, !q.Transient)
+	r.set("auto_delete", true, !q.AutoDelete)
+	r.set("arguments", map[string]any(q.Arguments), len(q.Arguments) == 0)
+	w.refs["queue"+name] = r.address() + ".name"
+	return r
 }
 
 func (w *writer) addBindings() {
@@ -218,9 +278,17 @@ func (w *writer) addBindings() {
 		r.set("vhost", w.vhost.Name, false)
 		r.set("source", w.ref("exchange", b.Source), false)
 		r.set("destination_type", kind, !b.ToExchange)
-		r.set("destination", w.ref(kind, b.Destination), false)
+		destination := b.Destination
+		if !b.ToExchange {
+			destination = w.destination(b.Destination)
+		}
+		r.set("destination", w.ref(kind, destination), false)
 		r.set("routing_key", b.RoutingKey, b.RoutingKey == "")
 		r.set("arguments", map[string]any(b.Arguments), len(b.Arguments) == 0)
+		if _, moves := w.successor(b.Destination); moves && !b.ToExchange {
+			r.set("lifecycle", block{{"create_before_destroy", true}}, false)
+		}
+		r.removed = w.goes["exchange"+b.Source] || w.goes[kind+destination]
 	}
 }
 
@@ -231,6 +299,7 @@ func (w *writer) addPolicies(kind string, policies map[string]topology.Policy) {
 	}
 	for _, name := range names(w, "policy", policies, owned, func(string) bool { return true }) {
 		p, r := policies[name], w.inVhost(kind, name)
+		r.removed = kind == "rabbitmq_policy" && w.goes["policy"+name]
 		r.set("pattern", p.Pattern, false)
 		r.set("apply_to", p.ApplyTo, p.ApplyTo == defaultTarget)
 		r.set("priority", p.Priority, p.Priority == 0)
@@ -323,25 +392,37 @@ func texts(of []string) []any {
 	return values
 }
 
+// Decisions is the file that people complete.
+const Decisions = "decide.tf"
+
 // files says which file a resource is written to.
 var files = map[string]string{
 	"rabbitmq_exchange": "exchanges.tf", "rabbitmq_queue": "queues.tf", "rabbitmq_binding": "bindings.tf",
 	"rabbitmq_policy": "policies.tf", "rabbitmq_operator_policy": "policies.tf",
 }
 
-func (w *writer) adopted() Adopted {
-	a := Adopted{Files: map[string]string{"versions.tf": versions}, Resources: map[string]int{}, Left: w.left}
-	blocks := map[string][]string{}
+// files returns the texts of the files by name. All stages have the same files, so that each can be copied over another.
+func (w *writer) files() map[string]string {
+	blocks := map[string][]string{"versions.tf": {versions}}
 	for _, r := range w.resources {
 		file := cmp.Or(files[r.kind], "retries.tf")
+		blocks[file], blocks["imports.tf"] = slices.Grow(blocks[file], 1), slices.Grow(blocks["imports.tf"], 1)
+		if r.removed {
+			continue
+		}
 		blocks[file] = append(blocks[file], fmt.Sprintf("resource %q %q %s\n", r.kind, r.label, body(r.attributes, "")))
-		blocks["imports.tf"] = append(blocks["imports.tf"], r.imported())
-		a.Resources[r.kind]++
+		if r.id != nil {
+			blocks["imports.tf"] = append(blocks["imports.tf"], r.imported())
+		}
 	}
+	if len(w.decisions) > 0 {
+		blocks[Decisions] = []string{"locals {\n" + strings.Join(w.decisions, "\n") + "}\n"}
+	}
+	written := map[string]string{}
 	for file, texts := range blocks {
-		a.Files[file] = strings.Join(texts, "\n")
+		written[file] = strings.Join(texts, "\n")
 	}
-	return a
+	return written
 }
 
 // versions names the provider. Terraform has import blocks from 1.5 on.

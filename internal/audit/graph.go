@@ -132,6 +132,20 @@ func (g graph) deadLetter(queue string, arrived key) (routes, key) {
 	return g.route(exchange, next), next
 }
 
+// DeadLetterTargets returns the queues that can get a dead letter of each queue with a dead-letter exchange.
+func DeadLetterTargets(vhost topology.Vhost) map[string][]string {
+	g, found := newGraph(vhost), map[string][]string{}
+	for _, queue := range g.dying {
+		found[queue] = []string{}
+		for arrived := range g.arrivalKeys[queue] {
+			to, _ := g.deadLetter(queue, arrived)
+			found[queue] = slices.AppendSeq(found[queue], maps.Keys(to.queues))
+		}
+		found[queue] = topology.Distinct(found[queue])
+	}
+	return found
+}
+
 // exit is where dead letters leave queues. Thousands of queues can have the same one, with thousands of targets, so rules
 // do not visit every pair.
 type exit struct {

@@ -24,10 +24,10 @@ func adopts(t *testing.T, b *brokertest.Broker) adopt.Adopted {
 	t.Helper()
 	live, err := acctest.Client(t, b).List(t.Context(), b.Vhost)
 	require.NoError(t, err)
-	adopted := adopt.Now(live, nil)
+	adopted := adopt.Vhost(live, nil, nil)
 	tf := acctest.NewCLI(t, acctest.Quick())
 	resources := 0
-	for name, text := range adopted.Files {
+	for name, text := range adopted.Folders[0].Files {
 		tf.Write(t, name, text)
 	}
 	for _, count := range adopted.Resources {
@@ -117,8 +117,8 @@ func TestAcc_AdoptsPipelines(t *testing.T) {
 	require.Equal(t, map[string]int{
 		"rabbitmq_retry_pipeline": 1, "rabbitmq_retry_attachment": 1, "rabbitmq_delayed_exchange": 1, "rabbitmq_queue": 4, "rabbitmq_binding": 1,
 	}, adopted.Resources)
-	require.Contains(t, adopted.Files["bindings.tf"], "rabbitmq_delayed_exchange.events.deliver_exchange")
-	require.Contains(t, adopted.Files["retries.tf"], "(rabbitmq_queue.work.name)")
+	require.Contains(t, adopted.Folders[0].Files["bindings.tf"], "rabbitmq_delayed_exchange.events.deliver_exchange")
+	require.Contains(t, adopted.Folders[0].Files["retries.tf"], "(rabbitmq_queue.work.name)")
 }
 
 // What cannot be read is named, and none of its objects becomes a resource.

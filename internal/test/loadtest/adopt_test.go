@@ -1,0 +1,511 @@
+//go:build load
+
+package loadtest
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/test/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/test/terraformtest"
+)
+
+// handMade is a vhost with retries by hand, and its programs.
+type handMade struct {
+	Exchanges, Queues, Bindings, Policies []map[string]any
+	Publishers                            []publisher
+	Consumers                             []consumer
+}
+
+// publisher publishes messages, which wait first if they expire.
+type publisher struct {
+	Exchange   string         `json:"exchange"`
+	RoutingKey string         `json:"routing_key"`
+	Headers    map[string]any `json:"headers"`
+	Expiration string         `json:"expiration"`
+}
+
+// consumer treats what fails in its own way.
+type consumer struct {
+	Queue     string    `json:"queue"`
+	OnFailure onFailure `json:"on_failure"`
+}
+
+type onFailure struct {
+	Count *struct {
+		By, Queue, Name string
+	} `json:"count"`
+	Attempts int    `json:"attempts"`
+	Retry    action `json:"retry"`
+	GiveUp   action `json:"give_up"`
+}
+
+// action is "reject", "publish" or "ack".
+type action struct {
+	Action           string           `json:"action"`
+	Exchange         string           `json:"exchange"`
+	RoutingKey       string           `json:"routing_key"`
+	RoutingKeys      []string         `json:"routing_keys"`
+	HeadersByAttempt []map[string]any `json:"headers_by_attempt"`
+	Expirations      []string         `json:"expirations"`
+}
+
+// at returns the element for an attempt, the last one for later attempts.
+func at[T any](list []T, attempt int) (element T) {
+	if len(list) == 0 {
+		return element
+	}
+	return list[min(attempt, len(list)-1)]
+}
+
+// adoption moves the programs of a vhost from retries by hand to pipelines, as the steps say.
+type adoption struct {
+	*load
+
+	programs handMade
+	tf       *terraformtest.CLI
+	worker   *sidecar
+	// folder has what the command wrote.
+	folder string
+
+	mu sync.Mutex
+	// rejects are the queues whose consumers reject what fails.
+	rejects map[string]bool
+	// instead has the exchange and key for messages that were published to an exchange and key, or to a queue by its name.
+	instead map[[2]string]instead
+	parking map[string]bool
+}
+
+type instead struct{ exchange, key string }
+
+const (
+	failing  = 0.1  // of the deliveries
+	poisoned = 0.01 // of the messages fail each time
+)
+
+// Retries by hand become pipelines while messages wait, fail and are published, and an apply is killed in each step.
+func TestAdoptedRetriesLoseNothing(t *testing.T) {
+	t.Parallel()
+	paths, err := filepath.Glob("../../adopt/testdata/*.json")
+	require.NoError(t, err)
+	require.NotEmpty(t, paths)
+	for i, path := range paths {
+		name := strings.TrimSuffix(filepath.Base(path), ".json")
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if testing.Short() && strings.HasSuffix(name, "2") {
+				t.Skip("one vhost for each shape")
+			}
+			newAdoption(t, path).run(t, i%2 == 0)
+		})
+	}
+}
+
+func newAdoption(t *testing.T, path string) *adoption {
+	t.Helper()
+	a := &adoption{
+		load: newLoad(t), tf: terraformtest.New(t, terraformtest.BuildProvider(t)), folder: filepath.Join(t.TempDir(), "adopted"),
+		rejects: map[string]bool{}, instead: map[[2]string]instead{}, parking: map[string]bool{},
+	}
+	a.worker = &sidecar{uri: a.URI, dir: t.TempDir()}
+	a.tf.Env = append(a.tf.Env, "RABBITMQ_ENDPOINT="+a.Endpoint, "RABBITMQ_USERNAME="+a.Username, "RABBITMQ_PASSWORD="+a.Password)
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &a.programs))
+	for _, each := range []struct {
+		kind    string
+		objects []map[string]any
+	}{{"exchanges", a.programs.Exchanges}, {"queues", a.programs.Queues}, {"policies", a.programs.Policies}} {
+		for _, object := range each.objects {
+			a.Call(t, "PUT", a.Path(each.kind, object["name"].(string)), object, nil)
+		}
+	}
+	for _, b := range a.programs.Bindings {
+		kind := map[string]string{"queue": "q", "exchange": "e"}[cmp.Or(b["destination_type"], any("queue")).(string)]
+		a.Call(t, "POST", a.Path("bindings", "e", b["source"].(string), kind, b["destination"].(string)),
+			map[string]any{"routing_key": b["routing_key"], "arguments": b["arguments"]}, nil)
+	}
+	return a
+}
+
+// run moves the vhost. If it turns back, it first returns from the second step to the beginning.
+func (a *adoption) run(t *testing.T, turnsBack bool) {
+	t.Helper()
+	for _, c := range a.programs.Consumers {
+		a.work(t, c.Queue, c.OnFailure)
+		a.collect(t, c.OnFailure)
+	}
+	stop := a.keepPublishing(t)
+	a.awaitMore(t, 2)
+	a.adopt(t)
+	require.Contains(t, a.plan(t, "now"), " 0 to add, 0 to change, 0 to destroy.")
+	a.tf.Run(t, applying...)
+	steps, err := filepath.Glob(filepath.Join(a.folder, "step-*"))
+	require.NoError(t, err)
+	require.NotEmpty(t, steps)
+	a.decide(t)
+	for i := range steps {
+		a.step(t, fmt.Sprintf("step-%d", i+1), i+1 == len(steps))
+		if turnsBack && i == 0 {
+			a.plan(t, "now")
+			a.worker.stop(t)
+			a.tf.Run(t, applying...)
+			a.step(t, "step-1", false)
+		}
+	}
+	a.awaitMore(t, 3)
+	stop()
+	a.drain(t)
+	a.worker.stop(t)
+	a.requireNothingLost(t)
+	printed, code := a.tf.Exit(t, "plan", "-no-color", "-detailed-exitcode")
+	require.Zero(t, code, printed)
+}
+
+// adopt runs the command once the broker has counted the consumers.
+func (a *adoption) adopt(t *testing.T) {
+	t.Helper()
+	brokertest.Eventually(t, func() error {
+		var queues []struct {
+			Name      string
+			Consumers int
+		}
+		a.Call(t, "GET", a.Path("queues"), nil, &queues)
+		for _, c := range a.programs.Consumers {
+			if !slices.ContainsFunc(queues, func(q struct {
+				Name      string
+				Consumers int
+			}) bool { return q.Name == c.Queue && q.Consumers > 0 }) {
+				return fmt.Errorf("no consumer counted at %q", c.Queue)
+			}
+		}
+		return nil
+	})
+	command := exec.CommandContext(t.Context(), terraformtest.BuildSidecar(t), "adopt", "--vhost", a.Vhost, "--to", a.folder)
+	command.Env = a.tf.Env
+	printed, err := command.CombinedOutput()
+	require.NoError(t, err, string(printed))
+	t.Log(string(printed))
+}
+
+// decide completes the lines that the command cannot know.
+func (a *adoption) decide(t *testing.T) {
+	t.Helper()
+	file := filepath.Join(a.folder, "decide.tf")
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	for suffix, value := range map[string]string{"max_attempts": "4", "delays": `["1s", "2s"]`, "max_delay": `"1m"`} {
+		text = regexp.MustCompile(suffix+` = FILL_IN`).ReplaceAll(text, []byte(suffix+" = "+value))
+	}
+	require.NotContains(t, string(text), "= FILL_IN")
+	require.NoError(t, os.WriteFile(file, text, 0o600))
+}
+
+// plan copies a folder over the one before, and plans it.
+func (a *adoption) plan(t *testing.T, folder string) string {
+	t.Helper()
+	a.tf.Shell(t, fmt.Sprintf("rm -f step.tf decide.tf; cp %s/*.tf .", filepath.Join(a.folder, folder)))
+	return a.tf.Run(t, "plan", "-no-color", "-input=false")
+}
+
+var quotedName = regexp.MustCompile(`"([^"]*)"`)
+
+// step applies a folder, kills Terraform on the way, applies again, and has the programs do what the text says.
+func (a *adoption) step(t *testing.T, folder string, last bool) {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(a.folder, folder, "step.tf"))
+	require.NoError(t, err)
+	text := regexp.MustCompile(`\n# +`).ReplaceAllString(string(content), " ")
+	t.Log(string(content))
+	if last {
+		a.awaitOldEmpty(t, text)
+	}
+	t.Log(a.plan(t, folder))
+	a.killedApply(t)
+	a.tf.Run(t, applying...)
+	t.Logf("%s: %s", folder, a.ledger)
+	if strings.Contains(text, "worker_config >") {
+		a.worker.restart(t, a.tf.Run(t, "output", "-raw", "worker_config"))
+	}
+	a.obey(t, text)
+	a.awaitMore(t, 4)
+}
+
+// obey changes the programs as the text of a step says.
+func (a *adoption) obey(t *testing.T, text string) {
+	t.Helper()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, point := range strings.Split(text, " * ") {
+		names := quotedNames(point)
+		switch {
+		case strings.HasPrefix(point, "Programs that publish to ") && strings.Contains(point, "x-delay"):
+			key := ""
+			if _, after, has := strings.Cut(point, "routing key "); has {
+				key = quotedNames(after)[0]
+			}
+			queues, _, _ := strings.Cut(point, ": publish")
+			for _, old := range quotedNames(queues) {
+				a.instead[[2]string{old}] = instead{names[len(quotedNames(queues))], key}
+			}
+		case strings.Contains(point, " is new, and gets no message yet."):
+			for _, c := range a.programs.Consumers {
+				if c.Queue == names[1] {
+					a.rejects[names[0]] = true
+					a.work(t, names[0], c.OnFailure)
+				}
+			}
+		case strings.HasPrefix(point, "Consumers of ") && strings.Contains(point, ": reject what fails"):
+			queues, _, _ := strings.Cut(point, ": reject")
+			for _, queue := range quotedNames(queues) {
+				a.rejects[queue] = true
+			}
+		case strings.HasPrefix(point, "Programs that publish to the queue "):
+			a.instead[[2]string{"", names[0]}] = instead{"", names[1]}
+		}
+		for _, found := range regexp.MustCompile(`parked in ("[^"]*")`).FindAllStringSubmatch(point, -1) {
+			a.park(t, quotedNames(found[1])[0])
+		}
+	}
+}
+
+func quotedNames(text string) (names []string) {
+	for _, found := range quotedName.FindAllStringSubmatch(text, -1) {
+		names = append(names, found[1])
+	}
+	return names
+}
+
+// awaitOldEmpty waits until the queues that the last step removes are empty. What fails there each time is moved.
+func (a *adoption) awaitOldEmpty(t *testing.T, text string) {
+	t.Helper()
+	goes := regexp.MustCompile(`queue "([^"]*)"`).FindAllStringSubmatch(text, -1)
+	brokertest.Eventually(t, func() error {
+		held := a.holding(t)
+		for _, found := range goes {
+			if held[found[1]] > 0 {
+				return fmt.Errorf("%d messages in %q", held[found[1]], found[1])
+			}
+		}
+		return nil
+	})
+	for _, found := range goes {
+		a.with(func() {
+			if ch := a.consumers[found[1]]; ch != nil {
+				require.NoError(t, ch.Cancel(found[1], false))
+			}
+		})
+	}
+}
+
+func (a *adoption) with(do func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	do()
+}
+
+// killedApply kills Terraform and the provider at some time of an apply.
+func (a *adoption) killedApply(t *testing.T) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), os.Getenv("TF_ACC_TERRAFORM_PATH"), applying...)
+	command.Dir, command.Env, command.SysProcAttr = a.tf.Dir, a.tf.Env, &syscall.SysProcAttr{Setpgid: true}
+	var printed bytes.Buffer
+	command.Stdout, command.Stderr = &printed, &printed
+	require.NoError(t, command.Start())
+	ended := make(chan struct{})
+	go func() { _ = command.Wait(); close(ended) }()
+	brokertest.Eventually(t, func() error {
+		select {
+		case <-ended:
+			return nil
+		default:
+		}
+		if rand.IntN(3) == 0 && regexp.MustCompile(`(?m): (Creating|Modifying|Destroying)`).MatchString(printed.String()) {
+			return nil
+		}
+		return fmt.Errorf("not begun")
+	})
+	_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
+	<-ended
+	lock := filepath.Join(a.tf.Dir, ".terraform.tfstate.lock.info")
+	_ = os.Remove(lock)
+}
+
+// work consumes a queue, and fails some deliveries.
+func (a *adoption) work(t *testing.T, queue string, way onFailure) {
+	t.Helper()
+	a.consumers[queue] = a.each(t, queue, 20, func(d amqp.Delivery) {
+		a.ledger.with(func() { a.ledger.delivered[d.MessageId]++ })
+		if rand.Float64() >= failing && d.Type != "poison" {
+			a.answer(t, d, false)
+			return
+		}
+		var rejects bool
+		a.with(func() { rejects = a.rejects[queue] })
+		if rejects {
+			a.check(t, d, d.Reject(false))
+			return
+		}
+		a.failByHand(t, d, way)
+	})
+}
+
+// failByHand does what the old consumer does with a message that it cannot process.
+func (a *adoption) failByHand(t *testing.T, d amqp.Delivery, way onFailure) {
+	t.Helper()
+	failures := way.failures(d)
+	do := way.Retry
+	if way.Attempts > 0 && failures+1 >= way.Attempts {
+		do = way.GiveUp
+	}
+	switch do.Action {
+	case "reject":
+		a.check(t, d, d.Reject(false))
+	case "ack":
+		if a.check(t, d, d.Ack(false)) {
+			a.ledger.with(func() { a.ledger.failed[d.MessageId] = append(a.ledger.failed[d.MessageId], "dropped") })
+		}
+	default:
+		headers := amqp.Table{}
+		maps.Copy(headers, at(do.HeadersByAttempt, failures))
+		if way.Count != nil && way.Count.By == "header" {
+			headers[way.Count.Name] = int32(failures + 1) //nolint:gosec // small
+		}
+		m := amqp.Publishing{
+			MessageId: d.MessageId, Type: d.Type, DeliveryMode: amqp.Persistent, Headers: headers, Expiration: at(do.Expirations, failures), Body: d.Body,
+		}
+		exchange, key := a.redirect(do.Exchange, cmp.Or(at(do.RoutingKeys, failures), do.RoutingKey), &m)
+		a.Publish(t, exchange, key, m)
+		a.check(t, d, d.Ack(false))
+	}
+}
+
+// failures counts the failures of a message before this one, as the old consumer does.
+func (f onFailure) failures(d amqp.Delivery) int {
+	if f.Count == nil {
+		return 0
+	}
+	if f.Count.By == "header" {
+		return int(number(d.Headers[f.Count.Name]))
+	}
+	deaths, _ := d.Headers["x-death"].([]any)
+	for _, each := range deaths {
+		if death, is := each.(amqp.Table); is && death["queue"] == f.Count.Queue {
+			return int(number(death["count"]))
+		}
+	}
+	return 0
+}
+
+func number(of any) int64 {
+	switch n := of.(type) {
+	case int64:
+		return n
+	case int32:
+		return int64(n)
+	case float64:
+		return int64(n)
+	}
+	return 0
+}
+
+// collect reads the parking queue that a consumer gives up to.
+func (a *adoption) collect(t *testing.T, way onFailure) {
+	t.Helper()
+	if way.GiveUp.Action == "publish" && way.GiveUp.Exchange == "" {
+		a.park(t, way.GiveUp.RoutingKey)
+	}
+}
+
+// park reads a queue of parked messages once.
+func (a *adoption) park(t *testing.T, queue string) {
+	t.Helper()
+	if !a.parking[queue] {
+		a.parking[queue] = true
+		a.collectFailed(t, queue)
+	}
+}
+
+// keepPublishing publishes what waits first, and then at a rate.
+func (a *adoption) keepPublishing(t *testing.T) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ch, err := a.Dial(t).Channel()
+	require.NoError(t, err)
+	require.NoError(t, ch.Confirm(false))
+	var publishing sync.WaitGroup
+	publishing.Go(func() {
+		for n := 0; ctx.Err() == nil; n++ {
+			if n > 25*perSecond() {
+				time.Sleep(time.Second / time.Duration(perSecond()))
+			}
+			a.send(t, ch, n)
+		}
+	})
+	return func() {
+		cancel()
+		publishing.Wait()
+	}
+}
+
+func (a *adoption) send(t *testing.T, ch *amqp.Channel, n int) {
+	p := a.programs.Publishers[n%len(a.programs.Publishers)]
+	id := fmt.Sprintf("%06d %s %s", n, p.Exchange, p.RoutingKey)
+	m := amqp.Publishing{MessageId: id, DeliveryMode: amqp.Persistent, Headers: amqp.Table{}, Expiration: p.Expiration, Body: []byte(id)}
+	maps.Copy(m.Headers, p.Headers)
+	if rand.Float64() < poisoned {
+		m.Type = "poison"
+	}
+	exchange, key := a.redirect(p.Exchange, p.RoutingKey, &m)
+	confirm, err := ch.PublishWithDeferredConfirmWithContext(t.Context(), exchange, key, true, false, m)
+	if err == nil && confirm.Wait() {
+		a.ledger.with(func() { a.ledger.published[id] = true })
+	} else if err != nil {
+		t.Errorf("publish: %v", err)
+	}
+}
+
+// redirect is where programs publish by now. What expires goes to the delayed exchange that takes the waiting queue's place.
+func (a *adoption) redirect(exchange, key string, m *amqp.Publishing) (newExchange, newKey string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if to, has := a.instead[[2]string{exchange, key}]; has && m.Expiration == "" {
+		return to.exchange, to.key
+	}
+	to, has := a.instead[[2]string{a.queueBehind(exchange, key)}]
+	if !has || m.Expiration == "" {
+		return exchange, key
+	}
+	delay := int64(0)
+	_, _ = fmt.Sscan(m.Expiration, &delay)
+	m.Expiration, m.Headers["x-delay"] = "", delay
+	return to.exchange, cmp.Or(to.key, key)
+}
+
+// queueBehind is the queue that an exchange leads to.
+func (a *adoption) queueBehind(exchange, key string) string {
+	for _, b := range a.programs.Bindings {
+		if b["source"] == exchange && (b["routing_key"] == key || b["routing_key"] == "" || b["routing_key"] == "#") {
+			return b["destination"].(string)
+		}
+	}
+	return key
+}
