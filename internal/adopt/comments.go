@@ -10,218 +10,157 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// instructions are the paragraphs of a step's comment.
-type instructions struct {
-	strings.Builder
-}
+// explanation is the comment of a step.
+type explanation struct{ strings.Builder }
 
 // say adds a paragraph.
-func (i *instructions) say(format string, arguments ...any) {
-	i.WriteString("#\n" + comment(fmt.Sprintf(format, arguments...), ""))
+func (e *explanation) say(format string, arguments ...any) {
+	e.WriteString("#\n" + comment(fmt.Sprintf(format, arguments...), ""))
 }
 
-// list adds what is to do, a line each.
-func (i *instructions) list(title string, points []string) {
-	if len(points) == 0 {
-		return
-	}
-	i.say("%s", title)
-	for _, point := range points {
-		lines := strings.Split(strings.TrimSuffix(comment(point, ""), "\n"), "\n")
-		for j, line := range lines {
-			bullet := "#     "
-			if j == 0 {
-				bullet = "#   * "
-			}
-			i.WriteString(bullet + strings.TrimPrefix(line, "# ") + "\n")
-		}
-	}
+// point adds an item of a list.
+func (e *explanation) point(format string, arguments ...any) {
+	text := comment(fmt.Sprintf(format, arguments...), "")
+	e.WriteString("#   * " + strings.ReplaceAll(strings.TrimPrefix(text, "# "), "\n# ", "\n#     "))
 }
 
-// comment says what a step changes for messages, what people do before and after it, and the way back. It also has the outputs for the
-// sidecar.
-func (w *writer) comment(number int, all []stage) string {
-	var text instructions
-	text.WriteString(comment(fmt.Sprintf("Step %d of %d: %s", number, len(all)-1, map[stage]string{
-		created:  "create what takes the place of the retries, beside them.",
-		attached: "attach the work queues.",
-		switched: "move the bindings to the new queues.",
-		removed:  "remove the old retries.",
-	}[w.stage]), ""))
-	switch w.stage {
-	case created:
-		w.sayCreated(&text)
-	case attached:
-		w.sayAttached(&text)
-	case switched:
-		w.saySwitched(&text)
-	case removed:
-		w.sayRemoved(&text)
+// explain says what a step changes for messages, what people do before and after it, and the way back.
+func (w *writer) explain(number int, all []stage) string {
+	var e explanation
+	title := map[stage]string{
+		created: "create pipelines and delayed exchanges beside the retries by hand.", attached: "attach the work queues.",
+		switched: "move the bindings to the new queues.", removed: "remove the retries by hand.",
+	}[w.stage]
+	e.WriteString(comment(fmt.Sprintf("Step %d of %d: %s", number, len(all)-1, title), ""))
+	map[stage]func(*explanation){created: w.explainCreated, attached: w.explainAttached, switched: w.explainSwitched, removed: w.explainRemoved}[w.stage](&e)
+	e.say("If the apply is killed, apply again. If it then says that an object exists already, import it, as the error says.")
+	if w.stage == switched {
+		e.say("If that object is a binding, run `terraform state rm` with its address before. Afterwards, delete the old binding by hand if it is still there.")
 	}
 	before := "now"
 	if number > 1 {
 		before = fmt.Sprintf("step-%d", number-1)
 	}
-	text.say("If the apply is killed, apply again. The way back: %s", fmt.Sprintf(map[stage]string{
-		created:  "apply the folder %q.",
-		attached: "change the consumers back, wait until no message waits, and apply the folder %q.",
-		switched: "apply the folder %q. The same moment follows, and then messages of the new queues are worked off there.",
-		removed:  "apply the folder %q. It makes the same objects again, without messages.",
-	}[w.stage], before))
-	return text.String() + "\n" + w.outputs()
+	e.say("The way back: %s folder %q.", map[stage]string{
+		created:  "have programs publish where they did before, wait until no message waits, and apply the",
+		attached: "have consumers work as before, wait until no message waits, and apply the",
+		switched: "pause publishers again, and apply the",
+		removed:  "the same objects come again, without messages, from the",
+	}[w.stage], before)
+	return e.String() + "\n" + w.outputs()
 }
 
-func (w *writer) sayCreated(text *instructions) {
-	text.say("Messages: nothing changes. No queue leads to the new objects yet.")
-	text.list("Before:", []string{"Replace each " + string(fillIn) + " in decide.tf. Terraform refuses the file until then."})
-	text.list("After:", append([]string{
-		"Give the sidecar's user the permissions of the output worker_permissions.",
-		"Run `terraform output -raw worker_config > worker.json`, and start `rabbitmq-retry worker --config worker.json`.",
-		"Wait until `rabbitmq-retry status --config worker.json` shows a consumer at each inbox.",
-	}, w.each(func(r retry) (string, bool) {
-		to := fmt.Sprintf("Programs that publish to %s: publish to the exchange %q instead, %s. In place of expiration, set the header x-delay "+
-			"to the same milliseconds, as a number. Their users need write permission on %q.", quotedList(r.waiting), r.name, w.keyTo(r), r.name)
-		return to, r.isDelayed
-	})...))
-}
-
-// keyTo says with which routing key to publish to a delayed exchange.
-func (w *writer) keyTo(r retry) string {
-	key, replaced := w.lookup.Queue(r.waiting[0]).Text("dead-letter-routing-key")
-	switch {
-	case replaced:
-		return fmt.Sprintf("with the routing key %q", key)
-	case w.deadLetterExchange(r.waiting[0]) == "":
-		return "with the work queue's name as the routing key"
+func (w *writer) explainCreated(e *explanation) {
+	e.say("Messages: nothing changes. No queue leads to the new objects yet.")
+	e.say("Before: replace each %s in decide.tf. Terraform refuses the file until then.", fillIn)
+	e.say("After:")
+	e.point("Give the sidecar's user the permissions of the output worker_permissions.")
+	e.point("Run `terraform output -raw worker_config > worker.json`, and start `rabbitmq-retry worker --config worker.json`.")
+	e.point("Wait until `rabbitmq-retry status --config worker.json` shows a consumer at each inbox.")
+	for _, d := range w.delays {
+		key, replaced := w.lookup.Queue(d.waiting).Text("dead-letter-routing-key")
+		with := "the same routing key"
+		if replaced {
+			with = fmt.Sprintf("the routing key %q", key)
+		}
+		e.point("Programs that publish to %q: publish to the exchange %q instead, with %s. In place of expiration, set the header x-delay to the "+
+			"same number of milliseconds. The users need write permission on %q.", d.waiting, d.name, with, d.name)
 	}
-	return "with the same routing key"
 }
 
-func (w *writer) sayAttached(text *instructions) {
-	text.list("Messages:", w.each(func(r retry) (string, bool) {
-		queues := slices.Clone(r.work)
-		for i, queue := range queues {
-			if next, has := r.successors[queue]; has {
-				queues[i] = next
-			}
-		}
-		to := fmt.Sprintf("What is rejected in %s comes back after the delays of the pipeline %q, and is parked in %q in the end.", quotedList(queues), r.name, r.name+".failed")
+func (w *writer) explainAttached(e *explanation) {
+	e.say("Messages:")
+	for _, r := range w.retries {
+		e.point("What is rejected in %s comes back after the delays of the pipeline %q, and is parked in %q in the end.", list(r.attached()), r.name, r.name+".failed")
 		if len(r.waiting) > 0 {
-			to += fmt.Sprintf(" What waits in %s comes back as before.", quotedList(r.waiting))
+			e.point("What waits in %s comes back as before.", list(r.waiting))
 		}
-		return to, !r.isDelayed
-	}))
-	text.list("Before:", []string{"Each inbox has a consumer: see step 1."})
-	text.list("After:", append(w.eachSuccessor(func(old, next string) string {
-		return fmt.Sprintf("%q is new, and gets no message yet. Consumers of %q read %q too, and their users need read permission on it. In %q they work as before.",
-			next, old, next, old)
-	}), w.each(func(r retry) (string, bool) {
-		var queues []string
-		for _, queue := range r.work {
-			if next, has := r.successors[queue]; has {
-				queue = next
-			}
-			queues = append(queues, queue)
+	}
+	e.say("Before: each inbox has a consumer (step 1).")
+	e.say("After:")
+	for _, r := range w.retries {
+		for _, old := range slices.Sorted(maps.Keys(r.successors)) {
+			e.point("%q is new, and gets no message yet. Consumers of %q read it too, and their users need read permission on it. In %q they work as before.",
+				r.successors[old], old, old)
 		}
-		to := fmt.Sprintf("Consumers of %s: reject what fails (basic.nack or basic.reject, requeue=false). Do not publish it to other queues, and do not count.", quotedList(queues))
+		e.point("Consumers of %s: reject what fails (basic.nack or basic.reject, requeue=false). Do not publish it to other queues, and do not count.", list(r.attached()))
 		if r.circular {
-			to += " Each retry removes the header x-death, so a consumer that counts it finds 1 at most. The pipeline counts in the header retry-count."
+			e.point("Each retry removes the header x-death, so a consumer that counts it finds 1 at most, and no longer gives up. The pipeline counts in "+
+				"the header retry-count, and parks after max_attempts of %q.", r.name)
 		}
 		if len(r.parking) > 0 {
-			to += fmt.Sprintf(" Programs that read %s read %q too.", quotedList(r.parking), r.name+".failed")
+			e.point("Programs that read %s: read %q too.", list(r.parking), r.name+".failed")
 		}
-		return to, !r.isDelayed
-	})...))
+	}
 }
 
-func (w *writer) saySwitched(text *instructions) {
-	text.say("Messages: the bindings lead to the new queues. Terraform makes each new binding before it deletes the old one. What is published in " +
-		"this moment can come twice, once to each queue. To avoid that, pause publishers during the apply.")
-	text.list("Before:", w.eachSuccessor(func(old, next string) string { return fmt.Sprintf("%q and %q have consumers.", old, next) }))
-	text.list("After:", append(w.eachSuccessor(func(old, next string) string {
-		return fmt.Sprintf("Programs that publish to the queue %q by its name (default exchange) name %q.", old, next)
-	}), w.each(func(r retry) (string, bool) {
-		old := slices.Concat(r.waiting, slices.Sorted(maps.Keys(r.successors)))
-		return fmt.Sprintf("Wait until %s are empty. If a message there fails again and again, move it: "+
-			"`rabbitmq-retry failed replay --queue OLD --to NEW --all`. If that command is killed, a message can come twice.", quotedList(old)), len(r.successors) > 0
-	})...))
+func (w *writer) explainSwitched(e *explanation) {
+	e.say("Messages: they go to the new queues. Terraform makes each new binding before it deletes the old one. A message of that moment can come " +
+		"twice, once to each queue. To avoid that, pause publishers during the apply.")
+	e.say("Before: the new queues have consumers.")
+	e.say("After:")
+	for _, r := range w.retries {
+		for _, old := range slices.Sorted(maps.Keys(r.successors)) {
+			e.point("Programs that publish to the queue %q by its name (default exchange): publish to %q.", old, r.successors[old])
+		}
+	}
+	e.point("Wait until the old queues and their waiting queues are empty. If messages fail there again and again, move them: `rabbitmq-retry failed replay " +
+		"--queue OLD --to NEW --all`. If that command is killed, a message can come twice.")
 }
 
-func (w *writer) sayRemoved(text *instructions) {
-	var goes []string
-	for _, key := range slices.Sorted(maps.Keys(w.goes)) {
-		for _, kind := range []string{"exchange", "queue", "policy"} {
+func (w *writer) explainRemoved(e *explanation) {
+	e.say("Messages: nothing changes, since the old queues are empty. Terraform refuses to delete a queue with messages.")
+	e.say("Before: these are empty, and no program uses them:")
+	for _, kind := range []string{"queue", "exchange", "policy"} {
+		for _, key := range slices.Sorted(maps.Keys(w.goes)) {
 			if name, is := strings.CutPrefix(key, kind); is {
-				goes = append(goes, fmt.Sprintf("%s %q", kind, name))
+				e.point("%s %q", kind, name)
 			}
 		}
 	}
-	if len(goes) == 0 {
-		goes = []string{"nothing: others need the rest"}
-	}
-	text.say("Messages: nothing changes, because nothing is left in the old queues. Terraform refuses to delete a queue with messages.")
-	text.list("It removes:", goes)
-	text.list("Before:", []string{"No program publishes to these queues and exchanges, or consumes them.", "These queues are empty."})
-	text.list("What stays:", w.stays())
-}
-
-// stays says what the retries used and the last step keeps, and why.
-func (w *writer) stays() (points []string) {
+	var stays []string
 	for _, r := range w.retries {
-		if !r.isDelayed && len(r.parking) > 0 {
-			points = append(points, fmt.Sprintf("%s with the parked messages. `rabbitmq-retry failed replay --queue QUEUE --to WORK_QUEUE` sends them back.", quotedList(r.parking)))
+		for _, queue := range r.parking {
+			stays = append(stays, fmt.Sprintf("queue %q: it keeps what is parked. `rabbitmq-retry failed replay --queue QUEUE --to WORK_QUEUE` sends it back.", queue))
 		}
 		for _, queue := range r.work {
 			if name := w.deadLetterExchange(queue); name != "" && !w.goes["exchange"+name] {
-				points = append(points, fmt.Sprintf("exchange %q: others can need it", name))
+				stays = append(stays, fmt.Sprintf("exchange %q: it leads to more", name))
 			}
 			if name := w.lookup.Queue(queue).PolicyOf("dead-letter-exchange"); name != "" && !w.goes["policy"+name] {
-				points = append(points, fmt.Sprintf("policy %q: it covers other queues too", name))
+				stays = append(stays, fmt.Sprintf("policy %q: it covers more", name))
 			}
 		}
 	}
-	return topology.Distinct(points)
-}
-
-// each has a point for each retry that has one.
-func (w *writer) each(point func(retry) (string, bool)) (points []string) {
-	for _, r := range w.retries {
-		if text, has := point(r); has {
-			points = append(points, text)
-		}
+	if len(stays) > 0 {
+		e.say("These stay:")
 	}
-	return points
-}
-
-func (w *writer) eachSuccessor(point func(old, next string) string) (points []string) {
-	for _, r := range w.retries {
-		for _, old := range slices.Sorted(maps.Keys(r.successors)) {
-			points = append(points, point(old, r.successors[old]))
-		}
+	for _, each := range topology.Distinct(stays) {
+		e.point("%s", each)
 	}
-	return points
 }
 
 // outputs are what the sidecar needs, also for what the vhost had before.
 func (w *writer) outputs() string {
-	served := map[string][]any{}
-	var permissions []any
-	for _, r := range w.resources {
-		kind := map[string]string{"rabbitmq_retry_pipeline": "pipelines", "rabbitmq_delayed_exchange": "delayed_exchanges"}[r.kind]
-		isOther := slices.ContainsFunc(r.attributes, func(a attribute) bool { return a.name == "engine" && a.value != pipeline.EngineWorker })
-		if kind != "" && !isOther {
-			served[kind] = append(served[kind], expression(r.address()+".worker"))
-			permissions = append(permissions, expression(r.address()+".worker_permissions"))
+	served := map[string]any{}
+	var permissions []string
+	for kind, key := range map[string]string{"rabbitmq_retry_pipeline": "pipelines", "rabbitmq_delayed_exchange": "delayed_exchanges"} {
+		var workers []any
+		for _, r := range w.resources {
+			isOther := func(a attribute) bool { return a.name == "engine" && a.value != pipeline.EngineWorker }
+			if r.kind == kind && !slices.ContainsFunc(r.attributes, isOther) {
+				workers = append(workers, expression(r.address()+".worker"))
+				permissions = append(permissions, r.address()+".worker_permissions")
+			}
+		}
+		if workers != nil {
+			served[key] = workers
 		}
 	}
-	var config []attribute
-	for _, kind := range slices.Sorted(maps.Keys(served)) {
-		config = append(config, attribute{kind, served[kind]})
-	}
-	all := expression(strings.TrimSuffix(strings.TrimPrefix(value(permissions, ""), "["), "]"))
+	all := strings.Join(topology.Distinct(permissions), ", ")
 	if len(permissions) > 1 {
 		all = "provider::rabbitmq::merge_permissions(" + all + ")"
 	}
-	return "output \"worker_config\" " + body([]attribute{{"value", expression("jsonencode(" + value(config, "  ") + ")")}}, "") +
-		"\n\noutput \"worker_permissions\" " + body([]attribute{{"value", all}}, "") + "\n"
+	return "output \"worker_config\" " + body([]attribute{{"value", asJSON(served)}}, "") +
+		"\n\noutput \"worker_permissions\" " + body([]attribute{{"value", expression(all)}}, "") + "\n"
 }

@@ -38,45 +38,41 @@ type Folder struct {
 // Vhost writes a vhost as it is, and the steps to pipelines. If a pattern is given, it takes only the objects whose name matches, and
 // bindings from or to a name that matches. Queues that are consumed have a consumer.
 func Vhost(vhost topology.Vhost, only *regexp.Regexp, consumed map[string]bool) Adopted {
-	first := newWriter(vhost, only, now)
-	retries, left := recognise(vhost, first.owned, consumed)
-	retries = slices.DeleteFunc(retries, func(r retry) bool {
-		unwanted := slices.DeleteFunc(r.queues(), func(queue string) bool { return first.wants(queue) })
-		if len(unwanted) > 0 && len(unwanted) < len(r.queues()) {
-			left = append(left, fmt.Sprintf("retries of %s: --only leaves out %s", quotedList(r.work), quotedList(unwanted)))
-		}
-		return len(unwanted) > 0
-	})
+	first := newWriter(vhost, only)
+	found := recognise(vhost, first.owned, consumed)
+	found.keep(first.wants)
 	adopted := Adopted{Resources: map[string]int{}}
-	all := stages(retries)
+	all := found.stages()
 	for i, at := range all {
-		w := newWriter(vhost, only, at)
-		w.retries = retries
-		w.write()
-		folder := Folder{Name: "now", Files: w.files()}
-		if at != now {
-			folder.Name = fmt.Sprintf("step-%d", i)
-			folder.Files["step.tf"] = w.comment(i, all)
-		} else {
-			adopted.Left = w.left
+		w := newWriter(vhost, only)
+		w.stage, w.retries, w.delays = at, found.retries, found.delays
+		folder := Folder{Name: fmt.Sprintf("step-%d", i), Files: w.write()}
+		switch {
+		case at != now:
+			folder.Files["step.tf"] = w.explain(i, all)
+		case len(all) > 1:
+			folder.Files["step.tf"] = "# The vhost as it is. Step 1 comes next.\n"
+		}
+		if at == now {
+			folder.Name, adopted.Left = "now", slices.Concat(w.left, found.left)
 			for _, r := range w.resources {
 				adopted.Resources[r.kind]++
 			}
 		}
 		adopted.Folders = append(adopted.Folders, folder)
 	}
-	adopted.Left = append(adopted.Left, left...)
 	return adopted
 }
 
-func newWriter(vhost topology.Vhost, only *regexp.Regexp, at stage) *writer {
-	w := &writer{vhost: vhost, only: only, stage: at, owned: topology.New(), refs: map[string]string{}, gone: map[string]bool{}}
+func newWriter(vhost topology.Vhost, only *regexp.Regexp) *writer {
+	w := &writer{vhost: vhost, only: only, owned: topology.New(), refs: map[string]string{}, gone: map[string]bool{}, goes: map[string]bool{}}
 	w.labels, w.bound, w.lookup = map[string]bool{}, map[bindingKey]bool{}, topology.NewLookup(vhost)
 	w.findOwners()
 	return w
 }
 
-func (w *writer) write() {
+// write returns the texts of the files by name.
+func (w *writer) write() map[string]string {
 	if w.stage == removed {
 		w.findRemoved()
 	}
@@ -87,7 +83,15 @@ func (w *writer) write() {
 	w.addBindings()
 	w.addPolicies("rabbitmq_policy", w.vhost.Policies)
 	w.addPolicies("rabbitmq_operator_policy", w.vhost.OperatorPolicies)
-	w.addRetries()
+	if w.stage > now {
+		for _, each := range w.retries {
+			w.addRetry(each)
+		}
+		for _, each := range w.delays {
+			w.addDelay(each)
+		}
+	}
+	return w.files()
 }
 
 // writer collects the resources of a vhost.
@@ -100,6 +104,7 @@ type writer struct {
 
 	stage   stage
 	retries []retry
+	delays  []delay
 	// goes has what this stage leaves out, by kind and name. Decisions are the lines that people complete.
 	goes      map[string]bool
 	decisions []string
@@ -136,6 +141,14 @@ func (w *writer) leave(format string, arguments ...any) {
 type ends struct {
 	source, destination string
 	toExchange          bool
+}
+
+// kindOf is the kind of a binding's destination.
+func kindOf(b topology.Binding) string {
+	if b.ToExchange {
+		return "exchange"
+	}
+	return "queue"
 }
 
 func endsOf(b topology.Binding) ends { return ends{b.Source, b.Destination, b.ToExchange} }
@@ -258,10 +271,7 @@ func (w *writer) addBindings() {
 		between[endsOf(b)] = append(between[endsOf(b)], b)
 	}
 	for _, b := range bindings {
-		kind := "queue"
-		if b.ToExchange {
-			kind = "exchange"
-		}
+		kind := kindOf(b)
 		if b.Source == "" || w.bound[keyOf(b)] || !w.wants(b.Source, b.Destination) || w.gone[kind+b.Destination] {
 			continue
 		}
@@ -269,27 +279,31 @@ func (w *writer) addBindings() {
 			w.leave("binding %s: the management API cannot delete a binding with this key", b)
 			continue
 		}
-		label := b.Source + "_" + b.Destination
-		if b.RoutingKey != "" && b.RoutingKey != b.Destination {
-			label += "_" + b.RoutingKey
-		}
-		r := w.add("rabbitmq_binding", label, w.vhost.Name, b.Source, kind, b.Destination)
-		r.end = topology.OnlyEnd(b, between[endsOf(b)])
-		r.set("vhost", w.vhost.Name, false)
-		r.set("source", w.ref("exchange", b.Source), false)
-		r.set("destination_type", kind, !b.ToExchange)
-		destination := b.Destination
-		if !b.ToExchange {
-			destination = w.destination(b.Destination)
-		}
-		r.set("destination", w.ref(kind, destination), false)
-		r.set("routing_key", b.RoutingKey, b.RoutingKey == "")
-		r.set("arguments", map[string]any(b.Arguments), len(b.Arguments) == 0)
-		if _, moves := w.successor(b.Destination); moves && !b.ToExchange {
-			r.set("lifecycle", block{{"create_before_destroy", true}}, false)
-		}
-		r.removed = w.goes["exchange"+b.Source] || w.goes[kind+destination]
+		w.addBinding(b).end = topology.OnlyEnd(b, between[endsOf(b)])
 	}
+}
+
+// addBinding adds a binding. If its queue gets a successor, the binding moves there.
+func (w *writer) addBinding(b topology.Binding) *resource {
+	kind, destination, moves := kindOf(b), b.Destination, false
+	if !b.ToExchange {
+		destination = w.destination(b.Destination)
+		_, moves = w.successor(b.Destination)
+	}
+	label := b.Source + "_" + b.Destination
+	if b.RoutingKey != "" && b.RoutingKey != b.Destination {
+		label += "_" + b.RoutingKey
+	}
+	r := w.add("rabbitmq_binding", label, w.vhost.Name, b.Source, kind, b.Destination)
+	r.removed = w.goes["exchange"+b.Source] || w.goes[kind+destination]
+	r.set("vhost", w.vhost.Name, false)
+	r.set("source", w.ref("exchange", b.Source), false)
+	r.set("destination_type", kind, !b.ToExchange)
+	r.set("destination", w.ref(kind, destination), false)
+	r.set("routing_key", b.RoutingKey, b.RoutingKey == "")
+	r.set("arguments", map[string]any(b.Arguments), len(b.Arguments) == 0)
+	r.set("lifecycle", block{{"create_before_destroy", true}}, !moves)
+	return r
 }
 
 func (w *writer) addPolicies(kind string, policies map[string]topology.Policy) {
@@ -333,18 +347,22 @@ func (w *writer) addPipeline(p pipeline.Pipeline) {
 	r.set("policy_definition_json", asJSON(p.PolicyDefinition), len(p.PolicyDefinition) == 0)
 	var queues []attribute
 	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
-		key := quoted(name)
-		if reference, has := w.refs["queue"+name]; has {
-			key = "(" + reference + ")"
-		}
 		queue := resource{attributes: []attribute{}}
 		queue.addWorkQueue(p.WorkQueues[name], w)
-		queues = append(queues, attribute{key, queue.attributes})
+		queues = append(queues, attribute{w.key(name), queue.attributes})
 	}
 	r.set("work_queues", queues, len(queues) == 0)
 	w.refs["pipeline"+p.Name] = r.address() + ".name"
 	w.refs["exchange"+p.DeadLetterExchange()] = r.address() + ".dead_letter_exchange"
 	w.refs["queue"+p.Names().FailedQueue()] = r.address() + ".failed_queue_name"
+}
+
+// key is the key of a work queue: a reference, if the configuration has the queue.
+func (w *writer) key(queue string) string {
+	if reference, has := w.refs["queue"+queue]; has {
+		return "(" + reference + ")"
+	}
+	return quoted(queue)
 }
 
 func (w *writer) addAttachment(a pipeline.Attachment) {
@@ -413,6 +431,11 @@ func (w *writer) files() map[string]string {
 		blocks[file] = append(blocks[file], fmt.Sprintf("resource %q %q %s\n", r.kind, r.label, body(r.attributes, "")))
 		if r.id != nil {
 			blocks["imports.tf"] = append(blocks["imports.tf"], r.imported())
+		}
+	}
+	if len(w.retries)+len(w.delays) > 0 { // a folder that is copied over another one replaces all of its files
+		for _, file := range []string{"bindings.tf", "retries.tf"} {
+			blocks[file] = slices.Grow(blocks[file], 1)
 		}
 	}
 	if len(w.decisions) > 0 {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -26,23 +27,23 @@ const (
 	removed
 )
 
+// stages are the stages that differ from the one before.
+func (r recognition) stages() []stage {
+	found := []stage{now, created, attached, switched, removed}
+	return slices.DeleteFunc(found, func(at stage) bool {
+		return at > now && len(r.retries)+len(r.delays) == 0 || at == attached && len(r.retries) == 0 ||
+			at == switched && !slices.ContainsFunc(r.retries, func(each retry) bool { return len(each.successors) > 0 })
+	})
+}
+
 // fillIn is an expression that Terraform refuses, in place of what only people know.
 const fillIn = expression("FILL_IN")
 
-// stages are the stages that differ from the one before.
-func stages(retries []retry) []stage {
-	found := []stage{now}
-	if len(retries) == 0 {
-		return found
-	}
-	found = append(found, created)
-	if slices.ContainsFunc(retries, func(r retry) bool { return !r.isDelayed }) {
-		found = append(found, attached)
-	}
-	if slices.ContainsFunc(retries, func(r retry) bool { return len(r.successors) > 0 }) {
-		found = append(found, switched)
-	}
-	return append(found, removed)
+// decide adds a line that people complete, and returns the expression for its value.
+func (w *writer) decide(r *resource, what, question string, about []string) expression {
+	name := r.label + "_" + what
+	w.decisions = append(w.decisions, comment(fmt.Sprintf(question, list(about)), "  ")+"  "+name+" = "+string(fillIn)+"\n")
+	return expression("local." + name)
 }
 
 // successor returns the name of the queue that takes a queue's place.
@@ -77,103 +78,67 @@ func (w *writer) addSuccessors() {
 	}
 }
 
-// addRetries adds the pipelines and delayed exchanges that take the place of retries by hand.
-func (w *writer) addRetries() {
-	if w.stage == now {
-		return
-	}
-	for _, each := range w.retries {
-		if each.isDelayed {
-			w.addDelayedRetry(each)
-		} else {
-			w.addRetry(each)
-		}
-	}
-}
-
+// addRetry adds the pipeline that takes the place of a retry by hand.
 func (w *writer) addRetry(each retry) {
 	r := w.inVhost("rabbitmq_retry_pipeline", each.name)
 	r.id = nil
-	decision := r.label + "_delays"
-	if len(each.delays) > 0 {
-		decision = r.label + "_max_attempts"
+	if len(each.delays) == 0 {
+		r.set("delays", w.decide(r, "delays", "The waits before messages of %s are delivered again, such as [\"5s\", \"1m\"].", each.work), false)
+	} else {
 		var delays []any
-		for _, delay := range each.delays {
-			delays = append(delays, pipeline.FormatDelay(delay))
+		for _, ttl := range each.delays {
+			delays = append(delays, pipeline.FormatDelay(ttl))
 		}
 		r.set("delays", delays, false)
-		w.decide(decision, fmt.Sprintf("How often %s are delivered before a message is parked in %q. The consumers know that.",
-			"messages of "+quotedList(each.work), each.name+".failed"))
-		r.set("max_attempts", expression("local."+decision), false)
-	} else {
-		w.decide(decision, fmt.Sprintf("The waits before messages of %s are delivered again, such as [\"5s\", \"1m\"]. They were parked at once.",
-			quotedList(each.work)))
-		r.set("delays", expression("local."+decision), false)
-	}
-	if w.stage < attached {
-		return
+		r.set("max_attempts", w.decide(r, "max_attempts", "How often messages of %s are delivered before they are parked. The consumers know that.", each.work), false)
 	}
 	var queues []attribute
-	for _, old := range each.work {
-		name := old
-		if next, has := each.successors[old]; has {
-			name = next
-		}
-		key := quoted(name)
-		if reference, has := w.refs["queue"+name]; has {
-			key = "(" + reference + ")"
-		}
-		queues = append(queues, attribute{key, w.attachment(old)})
+	for i, name := range each.attached() {
+		queues = append(queues, attribute{w.key(name), w.attachment(each.work[i])})
 	}
-	r.set("work_queues", queues, false)
+	r.set("work_queues", queues, w.stage < attached)
 }
 
-// attachment has the attributes of a work queue that keep what its policy has set, except dead-lettering.
+// attachment has the attributes of a work queue. They keep what its policy sets, except dead-lettering.
 func (w *writer) attachment(queue string) []attribute {
 	s, r := w.lookup.Queue(queue), resource{attributes: []attribute{}}
-	definition := topology.Arguments{}
+	strategy, definition := topology.AtLeastOnce, topology.Arguments{}
+	if s.Type != topology.Quorum || s.Limited() {
+		strategy = topology.AtMostOnce
+	}
 	if len(s.Policies) > 0 {
 		maps.Copy(definition, s.Policies[0].Definition)
 	}
-	maps.DeleteFunc(definition, func(key string, _ any) bool {
-		return strings.HasPrefix(key, "dead-letter-") || key == "overflow" && !s.Limited()
-	})
+	for key := range definition {
+		switch {
+		case strings.HasPrefix(key, "dead-letter-"):
+			definition[key] = nil // the provider asks for the consent
+		case key == "overflow" && strategy == topology.AtLeastOnce:
+			delete(definition, key)
+		}
+	}
 	r.set("type", s.Type, s.Type == topology.Quorum)
-	r.set("dead_letter_strategy", topology.AtMostOnce, s.Type != topology.Quorum || !s.Limited())
+	r.set("dead_letter_strategy", strategy, s.Type != topology.Quorum || strategy == topology.AtLeastOnce)
 	r.set("policy_definition_json", asJSON(definition), len(definition) == 0)
 	return r.attributes
 }
 
-// addDelayedRetry adds a delayed exchange that delivers where the waiting queue dead-letters to.
-func (w *writer) addDelayedRetry(each retry) {
-	r := w.inVhost("rabbitmq_delayed_exchange", each.name)
+// addDelay adds a delayed exchange that delivers where a waiting queue dead-letters to.
+func (w *writer) addDelay(each delay) {
+	r, deliver := w.inVhost("rabbitmq_delayed_exchange", each.name), delayed.Names(each.name).DeliverExchange()
 	r.id = nil
-	decision := r.label + "_max_delay"
-	w.decide(decision, fmt.Sprintf("The longest wait of a message in %s, such as \"24h\". The publishers know that.", quotedList(each.waiting)))
-	through := w.deadLetterExchange(each.waiting[0])
-	kind := "fanout"
-	if through == "" {
-		kind = "direct"
-	}
-	r.set("type", kind, false)
-	r.set("max_delay", expression("local."+decision), false)
-	deliver := expression(r.address() + ".deliver_exchange")
+	through, longest := w.deadLetterExchange(each.waiting), w.decide(r, "max_delay", "The longest wait of a message in %s, such as \"24h\".", []string{each.waiting})
+	w.refs["exchange"+deliver] = r.address() + ".deliver_exchange"
 	if through != "" {
-		w.addRoute(each.name+"_"+through, deliver, "exchange", through, "")
-		return
+		r.set("type", "fanout", false)
+		w.addBinding(topology.Binding{Source: deliver, Destination: through, ToExchange: true}).id = nil
+	} else {
+		r.set("type", "direct", false)
+		for _, queue := range each.work {
+			w.addBinding(topology.Binding{Source: deliver, Destination: queue, RoutingKey: queue}).id = nil
+		}
 	}
-	for _, queue := range each.work {
-		w.addRoute(each.name+"_"+queue, deliver, "queue", w.destination(queue), queue)
-	}
-}
-
-func (w *writer) addRoute(label string, source expression, kind, destination, key string) {
-	r := w.add("rabbitmq_binding", label)
-	r.set("vhost", w.vhost.Name, false)
-	r.set("source", source, false)
-	r.set("destination_type", kind, kind == "queue")
-	r.set("destination", w.ref(kind, destination), false)
-	r.set("routing_key", key, key == "")
+	r.set("max_delay", longest, false)
 }
 
 func (w *writer) deadLetterExchange(queue string) string {
@@ -181,64 +146,55 @@ func (w *writer) deadLetterExchange(queue string) string {
 	return name
 }
 
-// decide adds a line that people must complete.
-func (w *writer) decide(name, question string) {
-	w.decisions = append(w.decisions, comment(question, "  ")+"  "+name+" = "+string(fillIn)+"\n")
-}
-
-// findRemoved finds what the last stage leaves out: waiting queues, work queues with a successor, exchanges that lead nowhere else, and
-// policies for nothing else.
+// findRemoved finds what the last stage leaves out: waiting queues, work queues with a successor, policies for nothing else, and exchanges
+// that lead nowhere else.
 func (w *writer) findRemoved() {
-	w.goes = map[string]bool{}
 	attached := map[string]bool{}
+	for _, each := range w.delays {
+		w.goes["queue"+each.waiting] = true
+	}
 	for _, each := range w.retries {
 		for _, queue := range slices.Concat(each.waiting, slices.Collect(maps.Keys(each.successors))) {
 			w.goes["queue"+queue] = true
 		}
 		for _, queue := range each.work {
-			attached[queue] = !each.isDelayed || attached[queue]
+			attached[queue] = true
 		}
 	}
 	for name, policy := range w.vhost.Policies {
-		if w.isForOnly(policy, func(queue string) bool { return w.goes["queue"+queue] || attached[queue] }) {
+		if w.isOnlyFor(policy, func(queue string) bool { return w.goes["queue"+queue] || attached[queue] }) {
 			w.goes["policy"+name] = true
 		}
 	}
-	for more := true; more; {
-		more = false
+	for before := -1; before < len(w.goes); { // an exchange can lead to another one that goes
+		before = len(w.goes)
 		for name := range w.vhost.Exchanges {
-			if !w.goes["exchange"+name] && w.leadsOnlyTo(name) && !w.isNamed(name) {
-				w.goes["exchange"+name], more = true, true
+			if w.leadsOnlyToRemoved(name) && !w.isNamed(name) {
+				w.goes["exchange"+name] = true
 			}
 		}
 	}
 }
 
-// isForOnly reports whether a policy dead-letters queues of this kind, and has no other effect.
-func (w *writer) isForOnly(policy topology.Policy, is func(queue string) bool) bool {
-	if policy.Definition["dead-letter-exchange"] == nil || policy.Definition["alternate-exchange"] != nil {
-		return false
-	}
-	covered := 0
+// isOnlyFor reports whether a policy dead-letters, and covers only queues of a kind.
+func (w *writer) isOnlyFor(policy topology.Policy, is func(queue string) bool) bool {
+	covers := false
 	for name := range w.vhost.Queues {
 		if matches, err := topology.MatchesPattern(policy.Pattern, name); matches || err != nil {
 			if !is(name) {
 				return false
 			}
-			covered++
+			covers = true
 		}
 	}
-	return covered > 0
+	return covers && policy.Definition["dead-letter-exchange"] != nil && policy.Definition["alternate-exchange"] == nil
 }
 
-// leadsOnlyTo reports whether an exchange has bindings, all of them to what goes, and gets nothing from what stays.
-func (w *writer) leadsOnlyTo(name string) bool {
+// leadsOnlyToRemoved reports whether an exchange has bindings, all of them to what goes, and gets nothing from what stays.
+func (w *writer) leadsOnlyToRemoved(name string) bool {
 	leads := false
 	for _, b := range w.vhost.Bindings {
-		kind := "queue"
-		if b.ToExchange {
-			kind = "exchange"
-		}
+		kind := kindOf(b)
 		switch {
 		case b.Source == name && w.goes[kind+w.destination(b.Destination)]:
 			leads = true
@@ -249,31 +205,25 @@ func (w *writer) leadsOnlyTo(name string) bool {
 	return leads && name != "" && !strings.HasPrefix(name, "amq.")
 }
 
-// isNamed reports whether something that stays names the exchange as its dead-letter or alternate exchange.
+// isNamed reports whether something that stays names the exchange as its dead-letter or alternate exchange, or delivers to it.
 func (w *writer) isNamed(exchange string) bool {
-	names := func(arguments topology.Arguments) bool {
-		return slices.ContainsFunc([]string{"x-dead-letter-exchange", "dead-letter-exchange", "alternate-exchange"},
-			func(key string) bool { return arguments[key] == exchange })
+	named := slices.ContainsFunc(w.delays, func(d delay) bool { return w.deadLetterExchange(d.waiting) == exchange })
+	look := func(stays bool, arguments topology.Arguments) {
+		for _, key := range []string{"x-dead-letter-exchange", "dead-letter-exchange", "alternate-exchange"} {
+			named = named || stays && arguments[key] == exchange
+		}
 	}
 	for name, queue := range w.vhost.Queues {
-		if names(queue.Arguments) && !w.goes["queue"+name] {
-			return true
-		}
+		look(!w.goes["queue"+name], queue.Arguments)
 	}
 	for name, other := range w.vhost.Exchanges {
-		if names(other.Arguments) && !w.goes["exchange"+name] {
-			return true
-		}
+		look(!w.goes["exchange"+name], other.Arguments)
 	}
 	for name, policy := range w.vhost.Policies {
-		if names(policy.Definition) && !w.goes["policy"+name] {
-			return true
-		}
+		look(!w.goes["policy"+name], policy.Definition)
 	}
 	for _, policy := range w.vhost.OperatorPolicies {
-		if names(policy.Definition) {
-			return true
-		}
+		look(true, policy.Definition)
 	}
-	return slices.ContainsFunc(w.retries, func(r retry) bool { return r.isDelayed && w.deadLetterExchange(r.waiting[0]) == exchange })
+	return named
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -92,6 +93,10 @@ type adoption struct {
 	// instead has the exchange and key for messages that were published to an exchange and key, or to a queue by its name.
 	instead map[[2]string]instead
 	parking map[string]bool
+	// origin has the old work queue of each work queue.
+	origin map[string]string
+	// switched says that there was a moment with two bindings.
+	switched bool
 }
 
 type instead struct{ exchange, key string }
@@ -123,13 +128,22 @@ func newAdoption(t *testing.T, path string) *adoption {
 	t.Helper()
 	a := &adoption{
 		load: newLoad(t), tf: terraformtest.New(t, terraformtest.BuildProvider(t)), folder: filepath.Join(t.TempDir(), "adopted"),
-		rejects: map[string]bool{}, instead: map[[2]string]instead{}, parking: map[string]bool{},
+		rejects: map[string]bool{}, instead: map[[2]string]instead{}, parking: map[string]bool{}, origin: map[string]string{},
 	}
 	a.worker = &sidecar{uri: a.URI, dir: t.TempDir()}
 	a.tf.Env = append(a.tf.Env, "RABBITMQ_ENDPOINT="+a.Endpoint, "RABBITMQ_USERNAME="+a.Username, "RABBITMQ_PASSWORD="+a.Password)
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(text, &a.programs))
+	for _, c := range a.programs.Consumers { // numbers of JSON are no integers
+		for _, headers := range c.OnFailure.Retry.HeadersByAttempt {
+			for name, value := range headers {
+				if number, is := value.(float64); is {
+					headers[name] = int64(number)
+				}
+			}
+		}
+	}
 	for _, each := range []struct {
 		kind    string
 		objects []map[string]any
@@ -150,8 +164,8 @@ func newAdoption(t *testing.T, path string) *adoption {
 func (a *adoption) run(t *testing.T, turnsBack bool) {
 	t.Helper()
 	for _, c := range a.programs.Consumers {
+		a.origin[c.Queue] = c.Queue
 		a.work(t, c.Queue, c.OnFailure)
-		a.collect(t, c.OnFailure)
 	}
 	stop := a.keepPublishing(t)
 	a.awaitMore(t, 2)
@@ -165,19 +179,34 @@ func (a *adoption) run(t *testing.T, turnsBack bool) {
 	for i := range steps {
 		a.step(t, fmt.Sprintf("step-%d", i+1), i+1 == len(steps))
 		if turnsBack && i == 0 {
-			a.plan(t, "now")
-			a.worker.stop(t)
-			a.tf.Run(t, applying...)
+			a.turnBack(t)
 			a.step(t, "step-1", false)
 		}
 	}
 	a.awaitMore(t, 3)
 	stop()
+	for _, c := range a.programs.Consumers {
+		a.park(t, a.parkingOf(c))
+	}
 	a.drain(t)
 	a.worker.stop(t)
 	a.requireNothingLost(t)
+	if a.switched {
+		t.Logf("%d doubles", a.ledger.duplicated())
+	} else {
+		require.Zero(t, a.ledger.duplicated())
+	}
 	printed, code := a.tf.Exit(t, "plan", "-no-color", "-detailed-exitcode")
 	require.Zero(t, code, printed)
+}
+
+// turnBack returns from the first step to the beginning.
+func (a *adoption) turnBack(t *testing.T) {
+	t.Helper()
+	a.with(func() { clear(a.instead) })
+	a.plan(t, "now")
+	a.tf.Run(t, applying...)
+	a.worker.stop(t)
 }
 
 // adopt runs the command once the broker has counted the consumers.
@@ -193,7 +222,9 @@ func (a *adoption) adopt(t *testing.T) {
 			if !slices.ContainsFunc(queues, func(q struct {
 				Name      string
 				Consumers int
-			}) bool { return q.Name == c.Queue && q.Consumers > 0 }) {
+			}) bool {
+				return q.Name == c.Queue && q.Consumers > 0
+			}) {
 				return fmt.Errorf("no consumer counted at %q", c.Queue)
 			}
 		}
@@ -222,7 +253,7 @@ func (a *adoption) decide(t *testing.T) {
 // plan copies a folder over the one before, and plans it.
 func (a *adoption) plan(t *testing.T, folder string) string {
 	t.Helper()
-	a.tf.Shell(t, fmt.Sprintf("rm -f step.tf decide.tf; cp %s/*.tf .", filepath.Join(a.folder, folder)))
+	a.tf.Shell(t, fmt.Sprintf("cp %s/*.tf .", filepath.Join(a.folder, folder)))
 	return a.tf.Run(t, "plan", "-no-color", "-input=false")
 }
 
@@ -238,13 +269,14 @@ func (a *adoption) step(t *testing.T, folder string, last bool) {
 	if last {
 		a.awaitOldEmpty(t, text)
 	}
-	t.Log(a.plan(t, folder))
+	a.plan(t, folder)
 	a.killedApply(t)
-	a.tf.Run(t, applying...)
+	a.finishApply(t)
 	t.Logf("%s: %s", folder, a.ledger)
 	if strings.Contains(text, "worker_config >") {
 		a.worker.restart(t, a.tf.Run(t, "output", "-raw", "worker_config"))
 	}
+	a.switched = a.switched || strings.Contains(text, "can come twice, once to each queue")
 	a.obey(t, text)
 	a.awaitMore(t, 4)
 }
@@ -269,7 +301,7 @@ func (a *adoption) obey(t *testing.T, text string) {
 		case strings.Contains(point, " is new, and gets no message yet."):
 			for _, c := range a.programs.Consumers {
 				if c.Queue == names[1] {
-					a.rejects[names[0]] = true
+					a.rejects[names[0]], a.origin[names[0]] = true, c.Queue
 					a.work(t, names[0], c.OnFailure)
 				}
 			}
@@ -345,17 +377,53 @@ func (a *adoption) killedApply(t *testing.T) {
 	})
 	_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
 	<-ended
-	lock := filepath.Join(a.tf.Dir, ".terraform.tfstate.lock.info")
-	_ = os.Remove(lock)
+	_ = os.Remove(filepath.Join(a.tf.Dir, ".terraform.tfstate.lock.info"))
+	state, err := os.ReadFile(filepath.Join(a.tf.Dir, "terraform.tfstate"))
+	require.NoError(t, err)
+	if !json.Valid(state) { // Terraform was killed while it wrote the file
+		a.tf.Shell(t, "cp terraform.tfstate.backup terraform.tfstate")
+	}
+}
+
+// finishApply applies again. What the killed apply has made without a trace in the state is imported, as the errors say.
+func (a *adoption) finishApply(t *testing.T) {
+	t.Helper()
+	printed, code := a.tf.Exit(t, applying...)
+	if code == 0 {
+		return
+	}
+	t.Log("after a kill: " + printed)
+	require.Regexp(t, "exists? already", printed)
+	text := regexp.MustCompile(`\n *[│|]? *`).ReplaceAllString(printed, " ")
+	for _, fault := range strings.Split(text, "Error: ")[1:] {
+		found := regexp.MustCompile(`with (\S+),(.*)`).FindStringSubmatch(fault)
+		require.NotNil(t, found, fault)
+		command := regexp.MustCompile(`terraform import \S+ '([^']*)'`).FindStringSubmatch(found[2])
+		if command != nil {
+			_, _ = a.tf.Exit(t, "state", "rm", found[1])
+			a.tf.Run(t, "import", "-input=false", found[1], command[1])
+			continue
+		}
+		kind, label, _ := strings.Cut(found[1], ".")
+		config, err := os.ReadFile(filepath.Join(a.tf.Dir, "retries.tf"))
+		require.NoError(t, err)
+		name := regexp.MustCompile(fmt.Sprintf(`resource %q %q {\s+name +=\s+"([^"]*)"`, kind, label)).FindSubmatch(config)
+		require.NotNil(t, name, printed)
+		id := url.PathEscape(a.Vhost) + "/" + url.PathEscape(string(name[1]))
+		a.tf.Run(t, "import", "-input=false", found[1], id)
+	}
+	a.tf.Run(t, applying...)
 }
 
 // work consumes a queue, and fails some deliveries.
 func (a *adoption) work(t *testing.T, queue string, way onFailure) {
 	t.Helper()
+	name := a.origin[queue]
 	a.consumers[queue] = a.each(t, queue, 20, func(d amqp.Delivery) {
-		a.ledger.with(func() { a.ledger.delivered[d.MessageId]++ })
 		if rand.Float64() >= failing && d.Type != "poison" {
-			a.answer(t, d, false)
+			if a.check(t, d, d.Ack(false)) {
+				a.ledger.with(func() { a.ledger.processed[d.MessageId+name]++ })
+			}
 			return
 		}
 		var rejects bool
@@ -364,12 +432,12 @@ func (a *adoption) work(t *testing.T, queue string, way onFailure) {
 			a.check(t, d, d.Reject(false))
 			return
 		}
-		a.failByHand(t, d, way)
+		a.failByHand(t, d, way, name)
 	})
 }
 
 // failByHand does what the old consumer does with a message that it cannot process.
-func (a *adoption) failByHand(t *testing.T, d amqp.Delivery, way onFailure) {
+func (a *adoption) failByHand(t *testing.T, d amqp.Delivery, way onFailure, queue string) {
 	t.Helper()
 	failures := way.failures(d)
 	do := way.Retry
@@ -381,7 +449,7 @@ func (a *adoption) failByHand(t *testing.T, d amqp.Delivery, way onFailure) {
 		a.check(t, d, d.Reject(false))
 	case "ack":
 		if a.check(t, d, d.Ack(false)) {
-			a.ledger.with(func() { a.ledger.failed[d.MessageId] = append(a.ledger.failed[d.MessageId], "dropped") })
+			a.ledger.with(func() { a.ledger.failed[d.MessageId+queue] = append(a.ledger.failed[d.MessageId+queue], "dropped") })
 		}
 	default:
 		headers := amqp.Table{}
@@ -427,21 +495,50 @@ func number(of any) int64 {
 	return 0
 }
 
-// collect reads the parking queue that a consumer gives up to.
-func (a *adoption) collect(t *testing.T, way onFailure) {
-	t.Helper()
-	if way.GiveUp.Action == "publish" && way.GiveUp.Exchange == "" {
-		a.park(t, way.GiveUp.RoutingKey)
+// parkingOf is the queue that a consumer gives up to, or "".
+func (a *adoption) parkingOf(c consumer) string {
+	switch c.OnFailure.GiveUp.Action {
+	case "publish":
+		return a.queuesBehind(c.OnFailure.GiveUp.Exchange, c.OnFailure.GiveUp.RoutingKey)[0]
+	case "reject":
+		settings := map[string]any{}
+		for _, p := range a.programs.Policies {
+			if regexp.MustCompile(p["pattern"].(string)).MatchString(c.Queue) {
+				maps.Copy(settings, p["definition"].(map[string]any))
+			}
+		}
+		for _, q := range a.programs.Queues {
+			if q["name"] == c.Queue {
+				for key, value := range q["arguments"].(map[string]any) {
+					settings[strings.TrimPrefix(key, "x-")] = value
+				}
+			}
+		}
+		key, _ := settings["dead-letter-routing-key"].(string)
+		return a.queuesBehind(settings["dead-letter-exchange"].(string), key)[0]
 	}
+	return ""
 }
 
-// park reads a queue of parked messages once.
+// park reads a queue of parked messages.
 func (a *adoption) park(t *testing.T, queue string) {
 	t.Helper()
-	if !a.parking[queue] {
-		a.parking[queue] = true
-		a.collectFailed(t, queue)
+	if queue == "" || a.parking[queue] {
+		return
 	}
+	a.parking[queue] = true
+	a.each(t, queue, 100, func(d amqp.Delivery) {
+		from, _ := d.Headers["retry-queue"].(string)
+		why, _ := d.Headers["retry-reason"].(string)
+		if a.check(t, d, d.Ack(false)) {
+			a.with(func() { from = a.origin[from] })
+			if from == "" { // parked by hand: only messages for one work queue are
+				_, queues, _ := strings.Cut(d.MessageId, " for ")
+				from, why = queues, "by hand"
+			}
+			a.ledger.with(func() { a.ledger.failed[d.MessageId+from] = append(a.ledger.failed[d.MessageId+from], why) })
+		}
+	})
 }
 
 // keepPublishing publishes what waits first, and then at a rate.
@@ -468,7 +565,8 @@ func (a *adoption) keepPublishing(t *testing.T) (stop func()) {
 
 func (a *adoption) send(t *testing.T, ch *amqp.Channel, n int) {
 	p := a.programs.Publishers[n%len(a.programs.Publishers)]
-	id := fmt.Sprintf("%06d %s %s", n, p.Exchange, p.RoutingKey)
+	queues := a.queuesBehind(p.Exchange, p.RoutingKey)
+	id := fmt.Sprintf("%06d for %s", n, strings.Join(queues, " and "))
 	m := amqp.Publishing{MessageId: id, DeliveryMode: amqp.Persistent, Headers: amqp.Table{}, Expiration: p.Expiration, Body: []byte(id)}
 	maps.Copy(m.Headers, p.Headers)
 	if rand.Float64() < poisoned {
@@ -477,7 +575,11 @@ func (a *adoption) send(t *testing.T, ch *amqp.Channel, n int) {
 	exchange, key := a.redirect(p.Exchange, p.RoutingKey, &m)
 	confirm, err := ch.PublishWithDeferredConfirmWithContext(t.Context(), exchange, key, true, false, m)
 	if err == nil && confirm.Wait() {
-		a.ledger.with(func() { a.ledger.published[id] = true })
+		a.ledger.with(func() {
+			for _, queue := range queues {
+				a.ledger.published[id+queue] = true
+			}
+		})
 	} else if err != nil {
 		t.Errorf("publish: %v", err)
 	}
@@ -490,7 +592,7 @@ func (a *adoption) redirect(exchange, key string, m *amqp.Publishing) (newExchan
 	if to, has := a.instead[[2]string{exchange, key}]; has && m.Expiration == "" {
 		return to.exchange, to.key
 	}
-	to, has := a.instead[[2]string{a.queueBehind(exchange, key)}]
+	to, has := a.instead[[2]string{at(a.queuesBehind(exchange, key), 0)}]
 	if !has || m.Expiration == "" {
 		return exchange, key
 	}
@@ -500,12 +602,16 @@ func (a *adoption) redirect(exchange, key string, m *amqp.Publishing) (newExchan
 	return to.exchange, cmp.Or(to.key, key)
 }
 
-// queueBehind is the queue that an exchange leads to.
-func (a *adoption) queueBehind(exchange, key string) string {
+// queuesBehind are the queues that an exchange leads to.
+func (a *adoption) queuesBehind(exchange, key string) (queues []string) {
+	if exchange == "" {
+		return []string{key}
+	}
 	for _, b := range a.programs.Bindings {
-		if b["source"] == exchange && (b["routing_key"] == key || b["routing_key"] == "" || b["routing_key"] == "#") {
-			return b["destination"].(string)
+		pattern := strings.NewReplacer(".", `\.`, "*", `[^.]+`, "#", ".*").Replace(b["routing_key"].(string))
+		if b["source"] == exchange && (pattern == "" || regexp.MustCompile("^"+pattern+"$").MatchString(key)) {
+			queues = append(queues, b["destination"].(string))
 		}
 	}
-	return key
+	return queues
 }
