@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -140,27 +139,22 @@ func (w *writer) explainRemoved(e *explanation) {
 	}
 }
 
+// serve notes what the sidecar needs for a pipeline or delayed exchange.
+func (w *writer) serve(kind string, r *resource) {
+	w.served[kind] = append(w.served[kind], expression(r.address()+".worker"))
+	w.permissions = append(w.permissions, r.address()+".worker_permissions")
+}
+
 // outputs are what the sidecar needs, also for what the vhost had before.
 func (w *writer) outputs() string {
-	served := map[string]any{}
-	var permissions []string
-	for kind, key := range map[string]string{"rabbitmq_retry_pipeline": "pipelines", "rabbitmq_delayed_exchange": "delayed_exchanges"} {
-		var workers []any
-		for _, r := range w.resources {
-			isOther := func(a attribute) bool { return a.name == "engine" && a.value != pipeline.EngineWorker }
-			if r.kind == kind && !slices.ContainsFunc(r.attributes, isOther) {
-				workers = append(workers, expression(r.address()+".worker"))
-				permissions = append(permissions, r.address()+".worker_permissions")
-			}
-		}
-		if workers != nil {
-			served[key] = workers
-		}
+	var config []attribute
+	for _, kind := range slices.Sorted(maps.Keys(w.served)) {
+		config = append(config, attribute{kind, w.served[kind]})
 	}
-	all := strings.Join(topology.Distinct(permissions), ", ")
-	if len(permissions) > 1 {
-		all = "provider::rabbitmq::merge_permissions(" + all + ")"
+	permissions := strings.Join(w.permissions, ", ")
+	if len(w.permissions) > 1 {
+		permissions = "provider::rabbitmq::merge_permissions(" + permissions + ")"
 	}
-	return "output \"worker_config\" " + body([]attribute{{"value", asJSON(served)}}, "") +
-		"\n\noutput \"worker_permissions\" " + body([]attribute{{"value", expression(all)}}, "") + "\n"
+	return "output \"worker_config\" " + body([]attribute{{"value", expression("jsonencode(" + body(config, "  ") + ")")}}, "") +
+		"\n\noutput \"worker_permissions\" " + body([]attribute{{"value", expression(permissions)}}, "") + "\n"
 }

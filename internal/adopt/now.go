@@ -38,9 +38,7 @@ type Folder struct {
 // Vhost writes a vhost as it is, and the steps to pipelines. If a pattern is given, it takes only the objects whose name matches, and
 // bindings from or to a name that matches. Queues that are consumed have a consumer.
 func Vhost(vhost topology.Vhost, only *regexp.Regexp, consumed map[string]bool) Adopted {
-	first := newWriter(vhost, only)
-	found := recognise(vhost, first.owned, consumed)
-	found.keep(first.wants)
+	found := recognise(newWriter(vhost, only), consumed)
 	adopted := Adopted{Resources: map[string]int{}}
 	all := found.stages()
 	for i, at := range all {
@@ -65,7 +63,8 @@ func Vhost(vhost topology.Vhost, only *regexp.Regexp, consumed map[string]bool) 
 }
 
 func newWriter(vhost topology.Vhost, only *regexp.Regexp) *writer {
-	w := &writer{vhost: vhost, only: only, owned: topology.New(), refs: map[string]string{}, gone: map[string]bool{}, goes: map[string]bool{}}
+	w := &writer{vhost: vhost, only: only, owned: topology.New(), refs: map[string]string{}, gone: map[string]bool{}}
+	w.goes, w.served = map[string]bool{}, map[string][]any{}
 	w.labels, w.bound, w.lookup = map[string]bool{}, map[bindingKey]bool{}, topology.NewLookup(vhost)
 	w.findOwners()
 	return w
@@ -108,6 +107,9 @@ type writer struct {
 	// goes has what this stage leaves out, by kind and name. Decisions are the lines that people complete.
 	goes      map[string]bool
 	decisions []string
+	// served and permissions are expressions for the sidecar's configuration and permissions.
+	served      map[string][]any
+	permissions []string
 
 	pipelines   []pipeline.Pipeline
 	attachments []pipeline.Attachment
@@ -335,10 +337,10 @@ func (w *writer) addOwners() {
 	}
 }
 
-func (w *writer) addPipeline(p pipeline.Pipeline) {
+func (w *writer) addPipeline(p pipeline.Pipeline) *resource {
 	r := w.inVhost("rabbitmq_retry_pipeline", p.Name)
 	r.set("engine", p.EngineName(), p.EngineName() == pipeline.EngineWorker)
-	r.set("delays", texts(p.Definition().Delays), false)
+	r.set("delays", texts(p.Definition().Delays), len(p.Delays) == 0)
 	r.set("max_attempts", p.MaxAttempts, p.MaxAttempts == len(p.Delays)+1)
 	r.set("max_age", p.MaxAge.Spelling, p.MaxAge.Spelling == "")
 	r.set("retry_on", texts(p.RetryOn), len(p.RetryOn) == 1)
@@ -355,6 +357,10 @@ func (w *writer) addPipeline(p pipeline.Pipeline) {
 	w.refs["pipeline"+p.Name] = r.address() + ".name"
 	w.refs["exchange"+p.DeadLetterExchange()] = r.address() + ".dead_letter_exchange"
 	w.refs["queue"+p.Names().FailedQueue()] = r.address() + ".failed_queue_name"
+	if p.EngineName() == pipeline.EngineWorker {
+		w.serve("pipelines", r)
+	}
+	return r
 }
 
 // key is the key of a work queue: a reference, if the configuration has the queue.
@@ -392,14 +398,16 @@ func (r *resource) addWorkQueue(q pipeline.WorkQueue, w *writer) {
 	r.set("failed_queue", failed, q.FailedQueue == "")
 }
 
-func (w *writer) addDelayed(e delayed.Exchange) {
+func (w *writer) addDelayed(e delayed.Exchange) *resource {
 	r := w.inVhost("rabbitmq_delayed_exchange", e.Name)
 	r.set("type", e.Type, e.Type == delayed.Types()[0])
-	r.set("max_delay", e.MaxDelay.Spelling, false)
+	r.set("max_delay", e.MaxDelay.Spelling, e.MaxDelay.Spelling == "")
 	r.set("precision", e.Precision.Spelling, e.Precision.Spelling == delayed.DefaultPrecision)
 	r.set("policy_priority", e.PolicyPriority, e.PolicyPriority == delayed.DefaultPolicyPriority)
 	w.refs["exchange"+e.Name] = r.address() + ".name"
 	w.refs["exchange"+e.Names().DeliverExchange()] = r.address() + ".deliver_exchange"
+	w.serve("delayed_exchanges", r)
+	return r
 }
 
 func texts(of []string) []any {

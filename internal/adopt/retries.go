@@ -50,6 +50,7 @@ type recognition struct {
 	targets map[string][]string
 	// consumed are the queues with a consumer. waits are the waiting queues. named are the names that are given.
 	consumed, waits, named map[string]bool
+	wants                  func(names ...string) bool
 
 	retries []retry
 	delays  []delay
@@ -58,16 +59,15 @@ type recognition struct {
 
 // recognise finds the retries of a vhost, except those of pipelines, and names the queues that it does not understand. If two queues could
 // both be the work queue, the one with a consumer is.
-func recognise(vhost topology.Vhost, owned topology.Topology, consumed map[string]bool) recognition {
+func recognise(w *writer, consumed map[string]bool) recognition {
 	r := recognition{
-		vhost: vhost, targets: audit.DeadLetterTargets(vhost), settings: map[string]topology.Settings{},
-		consumed: consumed, waits: map[string]bool{}, named: map[string]bool{},
+		vhost: w.vhost, targets: audit.DeadLetterTargets(w.vhost), settings: map[string]topology.Settings{},
+		consumed: consumed, waits: map[string]bool{}, named: map[string]bool{}, wants: w.wants,
 	}
-	lookup := topology.NewLookup(vhost)
-	for name := range vhost.Queues {
-		r.settings[name] = lookup.Queue(name)
+	for name := range w.vhost.Queues {
+		r.settings[name] = w.lookup.Queue(name)
 	}
-	isOwned := func(name string) bool { _, is := owned.Queues[name]; return is }
+	isOwned := func(name string) bool { _, is := w.owned.Queues[name]; return is }
 	for _, queue := range slices.Sorted(maps.Keys(r.targets)) {
 		if isOwned(queue) || slices.ContainsFunc(r.targets[queue], isOwned) {
 			delete(r.targets, queue)
@@ -79,23 +79,22 @@ func recognise(vhost topology.Vhost, owned topology.Topology, consumed map[strin
 	for _, queue := range slices.Sorted(maps.Keys(r.targets)) {
 		r.findRole(queue)
 	}
+	for name := range w.vhost.Exchanges { // a delayed exchange needs another name
+		r.named[name] = true
+	}
+	for name := range w.vhost.Queues { // and so does a successor
+		r.named[name] = true
+	}
 	for _, group := range r.groups() {
-		r.addGroup(group)
+		switch unwanted := slices.DeleteFunc(slices.Clone(group), func(queue string) bool { return r.wants(queue) }); len(unwanted) {
+		case 0:
+			r.addGroup(group)
+		case len(group):
+		default:
+			r.left = append(r.left, fmt.Sprintf("retries of %s: --only leaves out %s", list(group), list(unwanted)))
+		}
 	}
 	return r
-}
-
-// keep leaves out the retries of which a queue is not wanted, and names those of which only some are.
-func (r *recognition) keep(wants func(names ...string) bool) {
-	unwanted := func(queues []string) bool {
-		missing := slices.DeleteFunc(slices.Clone(queues), func(queue string) bool { return wants(queue) })
-		if len(missing) > 0 && len(missing) < len(queues) {
-			r.left = append(r.left, fmt.Sprintf("retries of %s: --only leaves out %s", list(queues), list(missing)))
-		}
-		return len(missing) > 0
-	}
-	r.retries = slices.DeleteFunc(r.retries, func(each retry) bool { return unwanted(slices.Concat(each.work, each.waiting, each.parking)) })
-	r.delays = slices.DeleteFunc(r.delays, func(each delay) bool { return unwanted(append(slices.Clone(each.work), each.waiting)) })
 }
 
 // findRole decides whether a queue is a waiting queue. If it cannot, it leaves the queue out.
@@ -148,7 +147,7 @@ func (r *recognition) groups() (groups [][]string) {
 func (r *recognition) addGroup(group []string) {
 	if len(group) == 1 {
 		work := topology.Distinct(slices.Clone(r.targets[group[0]]))
-		r.delays = append(r.delays, delay{r.free(ofDelayedExchange, nameAfter(work[0])+".later"), group[0], work})
+		r.delays = append(r.delays, delay{r.free(plain(work[0]) + ".later"), group[0], work})
 		return
 	}
 	found := retry{successors: map[string]string{}}
@@ -169,51 +168,49 @@ func (r *recognition) addGroup(group []string) {
 			found.work = append(found.work, queue)
 			found.circular = found.circular || slices.ContainsFunc(targets, isWaiting)
 			if slices.ContainsFunc(slices.Collect(maps.Keys(live.Arguments)), deadLetters) {
-				found.successors[queue] = r.free(ofQueue, queue+".v2")
+				found.successors[queue] = r.free(queue + ".v2")
 			}
 		}
 	}
-	base := nameAfter(found.work[0])
-	found.name, found.delays = r.free(ofPipeline, base, base+".retries"), topology.Distinct(found.delays)
+	base := plain(found.work[0])
+	delete(r.named, base) // a pipeline can have the name of its queue
+	found.name, found.delays = r.free(base, base+".retries"), topology.Distinct(found.delays)
 	r.retries = append(r.retries, found)
 }
 
 func deadLetters(argument string) bool { return strings.HasPrefix(argument, "x-dead-letter-") }
 
-var notInNames = regexp.MustCompile(`[^\pL\pN._-]+`)
-
-// These match what follows a name in the names of its objects.
 var (
-	ofQueue           = regexp.MustCompile(`^$`)
-	ofPipeline        = regexp.MustCompile(`^\.(dlx|inbox|retry|return|failed)(\.|$)`)
-	ofDelayedExchange = regexp.MustCompile(`^$|^\.(deliver|delay)(\.|$)`)
+	notInNames = regexp.MustCompile(`[^\pL\pN._-]+`)
+	// ofRetries matches what follows a name in the names of the objects of pipelines and delayed exchanges.
+	ofRetries = regexp.MustCompile(`^\.(dlx|inbox|retry|return|failed|deliver|delay)(\.|$)`)
 )
 
 // free returns the first name without objects yet. If all are taken, it numbers the last one.
-func (r *recognition) free(objects *regexp.Regexp, names ...string) string {
+func (r *recognition) free(names ...string) string {
 	last := names[len(names)-1]
 	for number := 2; ; number++ {
 		for _, name := range names {
-			if !r.named[name] && !isTaken(r.vhost.Queues, name, objects) && !isTaken(r.vhost.Exchanges, name, objects) {
+			if !r.named[name] && !isTaken(r.vhost.Queues, name) && !isTaken(r.vhost.Exchanges, name) {
 				r.named[name] = true
 				return name
 			}
 		}
-		names = []string{last + strconv.Itoa(number)}
+		names = []string{fmt.Sprint(last, number)}
 	}
 }
 
-func isTaken[T any](existing map[string]T, name string, objects *regexp.Regexp) bool {
+func isTaken[T any](existing map[string]T, name string) bool {
 	for other := range existing {
-		if rest, begins := strings.CutPrefix(other, name); begins && objects.MatchString(rest) {
+		if rest, begins := strings.CutPrefix(other, name); begins && ofRetries.MatchString(rest) {
 			return true
 		}
 	}
 	return false
 }
 
-// nameAfter is a name like a queue's that has only letters, digits, dots, dashes and underscores.
-func nameAfter(queue string) string {
+// plain is a name like a queue's, for a pipeline or delayed exchange.
+func plain(queue string) string {
 	return cmp.Or(strings.Trim(notInNames.ReplaceAllString(queue, "-"), "-"), "retries")
 }
 

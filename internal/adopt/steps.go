@@ -36,14 +36,14 @@ func (r recognition) stages() []stage {
 	})
 }
 
-// fillIn is an expression that Terraform refuses, in place of what only people know.
-const fillIn = expression("FILL_IN")
+// fillIn is no value, so that Terraform refuses it. It stands for what only people know.
+const fillIn = "FILL_IN"
 
-// decide adds a line that people complete, and returns the expression for its value.
-func (w *writer) decide(r *resource, what, question string, about []string) expression {
-	name := r.label + "_" + what
-	w.decisions = append(w.decisions, comment(fmt.Sprintf(question, list(about)), "  ")+"  "+name+" = "+string(fillIn)+"\n")
-	return expression("local." + name)
+// decide sets an attribute to a value that people complete in a line of their own.
+func (w *writer) decide(r *resource, attribute, question string, queues ...string) {
+	name := r.label + "_" + attribute
+	w.decisions = append(w.decisions, comment(fmt.Sprintf(question, list(queues)), "  ")+"  "+name+" = "+fillIn+"\n")
+	r.set(attribute, expression("local."+name), false)
 }
 
 // successor returns the name of the queue that takes a queue's place.
@@ -80,65 +80,67 @@ func (w *writer) addSuccessors() {
 
 // addRetry adds the pipeline that takes the place of a retry by hand.
 func (w *writer) addRetry(each retry) {
-	r := w.inVhost("rabbitmq_retry_pipeline", each.name)
-	r.id = nil
-	if len(each.delays) == 0 {
-		r.set("delays", w.decide(r, "delays", "The waits before messages of %s are delivered again, such as [\"5s\", \"1m\"].", each.work), false)
-	} else {
-		var delays []any
-		for _, ttl := range each.delays {
-			delays = append(delays, pipeline.FormatDelay(ttl))
-		}
-		r.set("delays", delays, false)
-		r.set("max_attempts", w.decide(r, "max_attempts", "How often messages of %s are delivered before they are parked. The consumers know that.", each.work), false)
+	p := pipeline.Pipeline{
+		Name: each.name, Vhost: w.vhost.Name, MaxAttempts: len(each.delays) + 1, RetryOn: []string{"rejected"}, QueueType: topology.Quorum,
+		PolicyPriority: pipeline.DefaultPolicyPriority, WorkQueues: map[string]pipeline.WorkQueue{},
 	}
-	var queues []attribute
+	for _, ttl := range each.delays {
+		p.Delays = append(p.Delays, pipeline.Delay{Wait: ttl, Spelling: pipeline.FormatDelay(ttl)})
+	}
 	for i, name := range each.attached() {
-		queues = append(queues, attribute{w.key(name), w.attachment(each.work[i])})
+		if w.stage >= attached {
+			p.WorkQueues[name] = w.attachment(each.work[i])
+		}
 	}
-	r.set("work_queues", queues, w.stage < attached)
+	r, what, question := w.addPipeline(p), "max_attempts", "How often messages of %s are delivered before they are parked. The consumers know that."
+	if len(each.delays) == 0 {
+		what, question = "delays", "The waits before messages of %s are delivered again, such as [\"5s\", \"1m\"]."
+	}
+	r.id = nil
+	w.decide(r, what, question, each.work...)
 }
 
-// attachment has the attributes of a work queue. They keep what its policy sets, except dead-lettering.
-func (w *writer) attachment(queue string) []attribute {
-	s, r := w.lookup.Queue(queue), resource{attributes: []attribute{}}
-	strategy, definition := topology.AtLeastOnce, topology.Arguments{}
-	if s.Type != topology.Quorum || s.Limited() {
-		strategy = topology.AtMostOnce
+// attachment keeps what a work queue's policy sets, except dead-lettering.
+func (w *writer) attachment(queue string) pipeline.WorkQueue {
+	s := w.lookup.Queue(queue)
+	q := pipeline.WorkQueue{Type: s.Type, Attach: pipeline.AttachPolicy, PolicyDefinition: topology.Arguments{}}
+	if s.Type == topology.Quorum && s.Limited() {
+		q.DeadLetterStrategy = topology.AtMostOnce
 	}
 	if len(s.Policies) > 0 {
-		maps.Copy(definition, s.Policies[0].Definition)
+		maps.Copy(q.PolicyDefinition, s.Policies[0].Definition)
 	}
-	for key := range definition {
+	for key := range q.PolicyDefinition {
 		switch {
 		case strings.HasPrefix(key, "dead-letter-"):
-			definition[key] = nil // the provider asks for the consent
-		case key == "overflow" && strategy == topology.AtLeastOnce:
-			delete(definition, key)
+			q.PolicyDefinition[key] = nil // the provider asks for the consent
+		case key == "overflow" && s.Type == topology.Quorum && !s.Limited():
+			delete(q.PolicyDefinition, key)
 		}
 	}
-	r.set("type", s.Type, s.Type == topology.Quorum)
-	r.set("dead_letter_strategy", strategy, s.Type != topology.Quorum || strategy == topology.AtLeastOnce)
-	r.set("policy_definition_json", asJSON(definition), len(definition) == 0)
-	return r.attributes
+	return q
 }
 
 // addDelay adds a delayed exchange that delivers where a waiting queue dead-letters to.
 func (w *writer) addDelay(each delay) {
-	r, deliver := w.inVhost("rabbitmq_delayed_exchange", each.name), delayed.Names(each.name).DeliverExchange()
-	r.id = nil
-	through, longest := w.deadLetterExchange(each.waiting), w.decide(r, "max_delay", "The longest wait of a message in %s, such as \"24h\".", []string{each.waiting})
-	w.refs["exchange"+deliver] = r.address() + ".deliver_exchange"
-	if through != "" {
-		r.set("type", "fanout", false)
-		w.addBinding(topology.Binding{Source: deliver, Destination: through, ToExchange: true}).id = nil
-	} else {
-		r.set("type", "direct", false)
+	e := delayed.Exchange{
+		Name: each.name, Vhost: w.vhost.Name, Type: "fanout", PolicyPriority: delayed.DefaultPolicyPriority,
+		Precision: pipeline.Delay{Spelling: delayed.DefaultPrecision},
+	}
+	routes := []topology.Binding{{Destination: w.deadLetterExchange(each.waiting), ToExchange: true}}
+	if routes[0].Destination == "" {
+		e.Type, routes = "direct", nil
 		for _, queue := range each.work {
-			w.addBinding(topology.Binding{Source: deliver, Destination: queue, RoutingKey: queue}).id = nil
+			routes = append(routes, topology.Binding{Destination: queue, RoutingKey: queue})
 		}
 	}
-	r.set("max_delay", longest, false)
+	r := w.addDelayed(e)
+	r.id = nil
+	w.decide(r, "max_delay", "The longest wait of a message in %s, such as \"24h\".", each.waiting)
+	for _, route := range routes {
+		route.Source = e.Names().DeliverExchange()
+		w.addBinding(route).id = nil
+	}
 }
 
 func (w *writer) deadLetterExchange(queue string) string {
