@@ -83,13 +83,13 @@ func (w *writer) explainAttached(e *explanation) {
 				r.successors[old], old, old)
 		}
 		e.point("Consumers of %s: reject what fails (basic.nack or basic.reject, requeue=false). Do not publish it to other queues, and do not count.", list(r.attached()))
-		if r.circular {
-			e.point("Each retry removes the header x-death, so a consumer that counts it finds 1 at most, and no longer gives up. The pipeline counts in "+
-				"the header retry-count, and parks after max_attempts of %q.", r.name)
-		}
 		if len(r.parking) > 0 {
 			e.point("Programs that read %s: read %q too.", list(r.parking), r.name+".failed")
 		}
+	}
+	if slices.ContainsFunc(w.retries, func(r retry) bool { return r.circular }) {
+		e.point("A pipeline removes the header x-death, so a consumer that counts it finds 1 at most, and no longer gives up. The pipeline counts in " +
+			"the header retry-count, and parks after max_attempts.")
 	}
 }
 

@@ -27,7 +27,11 @@ func body(attributes []attribute, indent string) string {
 			lines[i] = fmt.Sprintf("%s%-*s = %s", inner, width, attributes[i].name, lines[i])
 		}
 		if end < len(attributes) {
-			lines[end] = inner + attributes[end].name + equals(attributes[end].value) + lines[end]
+			equals := " = "
+			if _, is := attributes[end].value.(block); is {
+				equals = " "
+			}
+			lines[end] = inner + attributes[end].name + equals + lines[end]
 			end++
 		}
 		first = end
@@ -36,14 +40,6 @@ func body(attributes []attribute, indent string) string {
 		return "{}"
 	}
 	return "{\n" + strings.Join(lines, "\n") + "\n" + indent + "}"
-}
-
-// equals is what stands between a name and its value.
-func equals(of any) string {
-	if _, is := of.(block); is {
-		return " "
-	}
-	return " = "
 }
 
 // comment writes a text as comment lines.

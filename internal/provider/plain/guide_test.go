@@ -16,16 +16,21 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/test/terraformtest"
 )
 
-// guideOnMoving has the code blocks of the guide, by language.
-func guideOnMoving(t *testing.T) map[string][]string {
+// guide has the code blocks of a guide, by language.
+func guide(t *testing.T, name string) map[string][]string {
 	t.Helper()
-	content, err := os.ReadFile("../../../docs/guides/moving-from-another-provider.md")
+	content, err := os.ReadFile("../../../docs/guides/" + name + ".md")
 	require.NoError(t, err)
 	blocks := map[string][]string{}
-	for _, found := range regexp.MustCompile("(?ms)^```([a-z]+)\n(.*?)^```$").FindAllStringSubmatch(string(content), -1) {
+	for _, found := range regexp.MustCompile("(?ms)^ *```([a-z]+)\n(.*?)^ *```$").FindAllStringSubmatch(string(content), -1) {
 		blocks[found[1]] = append(blocks[found[1]], found[2])
 	}
 	return blocks
+}
+
+func guideOnMoving(t *testing.T) map[string][]string {
+	t.Helper()
+	return guide(t, "moving-from-another-provider")
 }
 
 const another = "cyrilgdn/rabbitmq"
@@ -113,6 +118,59 @@ func TestAcc_AdoptOfTheGuideAsPrinted(t *testing.T) {
 	commands := strings.NewReplacer("--vhost /", "--vhost "+b.Vhost, " init\n", " version\n").Replace(guideOnMoving(t)["shell"][1])
 	printed := cli.Shell(t, "rabbitmq-retry() { "+terraformtest.BuildSidecar(t)+" \"$@\"; }\n"+commands)
 	require.Contains(t, printed, "Plan: 2 to import, 0 to add, 0 to change, 0 to destroy.")
+}
+
+// Both ways of the guide on retries by hand end with a pipeline, and an empty plan.
+func TestAcc_RetriesByHandOfTheGuideAsPrinted(t *testing.T) {
+	t.Parallel()
+	hcl, shell := guide(t, "moving-from-retries-by-hand")["terraform"], guide(t, "moving-from-retries-by-hand")["shell"]
+	require.Len(t, hcl, 5)
+	start := func(t *testing.T) (b *brokertest.Broker, cli *terraformtest.CLI, in func(text string) string) {
+		t.Helper()
+		b, cli = brokertest.New(t), terraformtest.New(t, terraformtest.BuildProvider(t), "TF_CLI_ARGS_plan=-no-color", "TF_CLI_ARGS_apply=-auto-approve -no-color")
+		in = func(text string) string { return regexp.MustCompile(`(?m)^( *resource .*{)$`).ReplaceAllString(text, "$1\nvhost = \""+b.Vhost+"\"") }
+		return b, cli, in
+	}
+	t.Run("by hand", func(t *testing.T) {
+		t.Parallel()
+		_, cli, in := start(t)
+		blocks := regexp.MustCompile(`(?ms)^ *resource .*?^ *}$`).FindAllString(hcl[0], -1)
+		require.Len(t, blocks, 4)
+		pipeline := strings.Replace(hcl[1], "max_attempts = 4", "max_attempts = 4\n"+hcl[3], 1)
+		for _, step := range [][]string{
+			{hcl[0]},
+			{hcl[0], hcl[1]},
+			{hcl[0], pipeline, hcl[2]},
+			{blocks[0], blocks[1], blocks[2], pipeline, hcl[2], hcl[4]},
+			{blocks[0], pipeline, hcl[2], hcl[4]},
+		} {
+			cli.Write(t, "main.tf", terraformtest.Required+in(strings.Join(step, "\n")))
+			cli.Run(t, "apply")
+		}
+		printed, code := cli.Exit(t, "plan", "-detailed-exitcode")
+		require.Zero(t, code, printed)
+	})
+	t.Run("by the command", func(t *testing.T) {
+		t.Parallel()
+		b, cli, in := start(t)
+		cli.Write(t, "main.tf", terraformtest.Required+in(hcl[0]))
+		cli.Run(t, "apply")
+		cli.Shell(t, "rm main.tf terraform.tfstate*")
+		run := func(commands string) string {
+			text := strings.NewReplacer("--vhost /", "--vhost "+b.Vhost, " init\n", " version\n").Replace(commands)
+			return cli.Shell(t, "rabbitmq-retry() { "+terraformtest.BuildSidecar(t)+" \"$@\"; }\n"+text)
+		}
+		require.Contains(t, run(shell[0]), "Plan: 4 to import, 0 to add, 0 to change, 0 to destroy.")
+		cli.Shell(t, "terraform -chdir=infra apply")
+		_, code := cli.Exit(t, "-chdir=adopted/step-1", "validate")
+		require.NotZero(t, code)
+		cli.Shell(t, "sed -i 's/FILL_IN/4/' adopted/decide.tf")
+		for step := 1; step <= 4; step++ {
+			run(strings.Replace(shell[1], "step-1", fmt.Sprintf("step-%d", step), 1))
+		}
+		printed := cli.Shell(t, "terraform -chdir=infra plan")
+		require.Contains(t, printed, "No changes.")
+	})
 }
 
 // The guide's list block and command write configuration that only imports.
