@@ -78,11 +78,57 @@ func TestAcc_AdoptsAwkwardNames(t *testing.T) {
 	b.PutPolicy(t, "operator-policies", "limit", topology.Policy{Pattern: ".*", ApplyTo: "queues", Definition: topology.Arguments{"max-length": int64(9)}})
 
 	adopted := adopts(t, b)
-	require.Empty(t, adopted.Left)
+	for _, left := range adopted.Left {
+		require.Contains(t, left, "which one is the work queue")
+	}
 	require.Equal(t, map[string]int{
 		"rabbitmq_exchange": len(made.Exchanges), "rabbitmq_queue": len(made.Queues), "rabbitmq_policy": len(made.Policies),
 		"rabbitmq_operator_policy": 1, "rabbitmq_binding": len(made.Bindings),
 	}, adopted.Resources)
+}
+
+// Each step of queues with such names passes the checks of Terraform, and the last one leaves nothing to do.
+func TestAcc_AdoptStepsOfAwkwardNames(t *testing.T) {
+	t.Parallel()
+	b := brokertest.NewNamed(t, "adopt/${x} é")
+	made, consumed := topology.New(), map[string]bool{}
+	for _, name := range []string{`$${x} %%{if} "quoted" \name`, "50%/day @at #hash ~tilde", "Größe ✓", "7", "a.b", "a_b"} {
+		made.Queues[name] = topology.Queue{Type: "classic", Arguments: topology.Arguments{"x-dead-letter-exchange": name}}
+		made.Queues[name+" wait"] = topology.Queue{Type: "classic", Arguments: topology.Arguments{
+			"x-dead-letter-exchange": "", "x-dead-letter-routing-key": name, "x-message-ttl": int64(2000),
+		}}
+		made.Exchanges[name] = topology.Exchange{Type: "fanout"}
+		made.Bindings = append(made.Bindings, topology.Binding{Source: name, Destination: name + " wait"},
+			topology.Binding{Source: "amq.direct", Destination: name, RoutingKey: name})
+		consumed[name] = true
+	}
+	b.Create(t, made)
+	live, err := acctest.Client(t, b).List(t.Context(), b.Vhost)
+	require.NoError(t, err)
+	adopted := adopt.Vhost(live, nil, consumed)
+	require.Empty(t, adopted.Left)
+	require.Len(t, adopted.Folders, 5)
+	tf := acctest.NewCLI(t, acctest.Quick())
+	for _, folder := range adopted.Folders {
+		for name, text := range folder.Files {
+			tf.Write(t, name, text)
+		}
+		printed, code := tf.Exit(t, "fmt", "-check", "-diff")
+		require.Zero(t, code, printed)
+		if decisions, has := folder.Files[adopt.Decisions]; has {
+			tf.Write(t, adopt.Decisions, strings.ReplaceAll(decisions, "FILL_IN", "4"))
+		}
+		tf.Run(t, "apply", "-auto-approve")
+	}
+	printed, code := tf.Exit(t, "plan", "-no-color", "-detailed-exitcode")
+	require.Zero(t, code, printed)
+	now, err := acctest.Client(t, b).List(t.Context(), b.Vhost)
+	require.NoError(t, err)
+	for name := range made.Exchanges {
+		require.NotContains(t, now.Queues, name)
+		require.NotContains(t, now.Exchanges, name)
+		require.Contains(t, now.Queues, name+".v2")
+	}
 }
 
 func TestAcc_AdoptsPipelines(t *testing.T) {

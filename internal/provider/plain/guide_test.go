@@ -134,7 +134,7 @@ func TestAcc_RetriesByHandOfTheGuideAsPrinted(t *testing.T) {
 	t.Run("by hand", func(t *testing.T) {
 		t.Parallel()
 		_, cli, in := start(t)
-		blocks := regexp.MustCompile(`(?ms)^ *resource .*?^ *}$`).FindAllString(hcl[0], -1)
+		blocks := regexp.MustCompile(`(?ms)^resource .*?^}$`).FindAllString(hcl[0], -1)
 		require.Len(t, blocks, 4)
 		pipeline := strings.Replace(hcl[1], "max_attempts = 4", "max_attempts = 4\n"+hcl[3], 1)
 		for _, step := range [][]string{
