@@ -70,19 +70,19 @@ func (w *writer) explainCreated(e *explanation) {
 func (w *writer) explainAttached(e *explanation) {
 	e.say("Messages:")
 	for _, r := range w.retries {
-		e.point("What is rejected in %s comes back after the delays of the pipeline %q, and is parked in %q in the end.", list(r.attached()), r.name, r.name+".failed")
+		e.point("What is rejected in %s comes back after the delays of the pipeline %q, and is parked in %q in the end.", list(w.attached(r)), r.name, r.name+".failed")
 		if len(r.waiting) > 0 {
 			e.point("What waits in %s comes back as before.", list(r.waiting))
 		}
 	}
 	e.say("Before: each inbox has a consumer (step 1).")
 	e.say("After:")
+	for _, old := range slices.Sorted(maps.Keys(w.successors)) {
+		e.point("%q is new, and gets no message yet. Consumers of %q read it too, and their users need read permission on it. In %q they work as before.",
+			w.successors[old], old, old)
+	}
 	for _, r := range w.retries {
-		for _, old := range slices.Sorted(maps.Keys(r.successors)) {
-			e.point("%q is new, and gets no message yet. Consumers of %q read it too, and their users need read permission on it. In %q they work as before.",
-				r.successors[old], old, old)
-		}
-		e.point("Consumers of %s: reject what fails (basic.nack or basic.reject, requeue=false). Do not publish it to other queues, and do not count.", list(r.attached()))
+		e.point("Consumers of %s: reject what fails (basic.nack or basic.reject, requeue=false). Do not publish it to other queues, and do not count.", list(w.attached(r)))
 		if len(r.parking) > 0 {
 			e.point("Programs that read %s: read %q too.", list(r.parking), r.name+".failed")
 		}
@@ -98,10 +98,8 @@ func (w *writer) explainSwitched(e *explanation) {
 		"twice, once to each queue. To avoid that, pause publishers during the apply.")
 	e.say("Before: the new queues have consumers.")
 	e.say("After:")
-	for _, r := range w.retries {
-		for _, old := range slices.Sorted(maps.Keys(r.successors)) {
-			e.point("Programs that publish to the queue %q by its name (default exchange): publish to %q.", old, r.successors[old])
-		}
+	for _, old := range slices.Sorted(maps.Keys(w.successors)) {
+		e.point("Programs that publish to the queue %q by its name (default exchange): publish to %q.", old, w.successors[old])
 	}
 	e.point("Wait until the old queues and their waiting queues are empty. If messages fail there again and again, move them: `rabbitmq-retry failed replay " +
 		"--queue OLD --to NEW --all`. If that command is killed, a message can come twice.")

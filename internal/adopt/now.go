@@ -43,7 +43,7 @@ func Vhost(vhost topology.Vhost, only *regexp.Regexp, consumed map[string]bool) 
 	all := found.stages()
 	for i, at := range all {
 		w := newWriter(vhost, only)
-		w.stage, w.retries, w.delays = at, found.retries, found.delays
+		w.stage, w.handMade = at, found.handMade
 		folder := Folder{Name: fmt.Sprintf("step-%d", i), Files: w.write()}
 		switch {
 		case at != now:
@@ -77,7 +77,9 @@ func (w *writer) write() map[string]string {
 	}
 	w.addExchanges()
 	w.addQueues()
-	w.addSuccessors()
+	if w.stage >= attached {
+		w.addSuccessors()
+	}
 	w.addOwners()
 	w.addBindings()
 	w.addPolicies("rabbitmq_policy", w.vhost.Policies)
@@ -101,9 +103,8 @@ type writer struct {
 	only   *regexp.Regexp
 	left   []string
 
-	stage   stage
-	retries []retry
-	delays  []delay
+	handMade
+	stage stage
 	// goes has what this stage leaves out, by kind and name. Decisions are the lines that people complete.
 	goes      map[string]bool
 	decisions []string
@@ -290,7 +291,7 @@ func (w *writer) addBinding(b topology.Binding) *resource {
 	kind, destination, moves := kindOf(b), b.Destination, false
 	if !b.ToExchange {
 		destination = w.destination(b.Destination)
-		_, moves = w.successor(b.Destination)
+		_, moves = w.successors[b.Destination]
 	}
 	label := b.Source + "_" + b.Destination
 	if b.RoutingKey != "" && b.RoutingKey != b.Destination {

@@ -23,17 +23,6 @@ type retry struct {
 	delays []time.Duration
 	// circular says that a work queue dead-letters to a waiting queue.
 	circular bool
-	// successors are the names of new work queues, by the queue whose arguments make it dead-letter.
-	successors map[string]string
-}
-
-// attached are the queues that the pipeline gets.
-func (r retry) attached() []string {
-	queues := slices.Clone(r.work)
-	for i, queue := range queues {
-		queues[i] = cmp.Or(r.successors[queue], queue)
-	}
-	return queues
 }
 
 // delay is a waiting queue without a TTL of its own, whose place a delayed exchange of this name takes.
@@ -42,8 +31,17 @@ type delay struct {
 	work          []string
 }
 
+// handMade are the retries by hand of a vhost.
+type handMade struct {
+	retries []retry
+	delays  []delay
+	// successors are the names of new work queues, by the queue whose arguments make it dead-letter.
+	successors map[string]string
+}
+
 // recognition finds retries by hand.
 type recognition struct {
+	handMade
 	vhost    topology.Vhost
 	settings map[string]topology.Settings
 	// targets has the queues that can get a queue's dead letters, without itself.
@@ -51,10 +49,7 @@ type recognition struct {
 	// consumed are the queues with a consumer. waits are the waiting queues. named are the names that are given.
 	consumed, waits, named map[string]bool
 	wants                  func(names ...string) bool
-
-	retries []retry
-	delays  []delay
-	left    []string
+	left                   []string
 }
 
 // recognise finds the retries of a vhost, except those of pipelines, and names the queues that it does not understand. If two queues could
@@ -64,6 +59,7 @@ func recognise(w *writer, consumed map[string]bool) recognition {
 		vhost: w.vhost, targets: audit.DeadLetterTargets(w.vhost), settings: map[string]topology.Settings{},
 		consumed: consumed, waits: map[string]bool{}, named: map[string]bool{}, wants: w.wants,
 	}
+	r.successors = map[string]string{}
 	for name := range w.vhost.Queues {
 		r.settings[name] = w.lookup.Queue(name)
 	}
@@ -150,7 +146,7 @@ func (r *recognition) addGroup(group []string) {
 		r.delays = append(r.delays, delay{r.free(plain(work[0]) + ".later"), group[0], work})
 		return
 	}
-	found := retry{successors: map[string]string{}}
+	var found retry
 	isWaiting := func(queue string) bool { return r.waits[queue] }
 	for _, queue := range group {
 		live, targets := r.vhost.Queues[queue], r.targets[queue]
@@ -168,7 +164,7 @@ func (r *recognition) addGroup(group []string) {
 			found.work = append(found.work, queue)
 			found.circular = found.circular || slices.ContainsFunc(targets, isWaiting)
 			if slices.ContainsFunc(slices.Collect(maps.Keys(live.Arguments)), deadLetters) {
-				found.successors[queue] = r.free(queue + ".v2")
+				r.successors[queue] = r.free(queue + ".v2")
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package adopt
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -32,7 +33,7 @@ func (r recognition) stages() []stage {
 	found := []stage{now, created, attached, switched, removed}
 	return slices.DeleteFunc(found, func(at stage) bool {
 		return at > now && len(r.retries)+len(r.delays) == 0 || at == attached && len(r.retries) == 0 ||
-			at == switched && !slices.ContainsFunc(r.retries, func(each retry) bool { return len(each.successors) > 0 })
+			at == switched && len(r.successors) == 0
 	})
 }
 
@@ -46,35 +47,29 @@ func (w *writer) decide(r *resource, attribute, question string, queues ...strin
 	r.set(attribute, expression("local."+name), false)
 }
 
-// successor returns the name of the queue that takes a queue's place.
-func (w *writer) successor(queue string) (name string, has bool) {
-	for _, r := range w.retries {
-		if name, has = r.successors[queue]; has {
-			return name, has
-		}
-	}
-	return "", false
-}
-
 // destination is the queue that a binding leads to at this stage.
 func (w *writer) destination(queue string) string {
-	if next, has := w.successor(queue); has && w.stage >= switched {
-		return next
+	if w.stage < switched {
+		return queue
 	}
-	return queue
+	return cmp.Or(w.successors[queue], queue)
+}
+
+// attached are the queues that a pipeline gets.
+func (w *writer) attached(r retry) (queues []string) {
+	for _, queue := range r.work {
+		queues = append(queues, cmp.Or(w.successors[queue], queue))
+	}
+	return queues
 }
 
 // addSuccessors adds the queues that take the place of work queues with dead-letter arguments.
 func (w *writer) addSuccessors() {
-	for _, each := range w.retries {
-		for _, old := range slices.Sorted(maps.Keys(each.successors)) {
-			queue := w.vhost.Queues[old]
-			queue.Arguments = maps.Clone(queue.Arguments)
-			maps.DeleteFunc(queue.Arguments, func(key string, _ any) bool { return deadLetters(key) })
-			if w.stage >= attached {
-				w.addQueue(each.successors[old], queue).id = nil
-			}
-		}
+	for _, old := range slices.Sorted(maps.Keys(w.successors)) {
+		queue := w.vhost.Queues[old]
+		queue.Arguments = maps.Clone(queue.Arguments)
+		maps.DeleteFunc(queue.Arguments, func(key string, _ any) bool { return deadLetters(key) })
+		w.addQueue(w.successors[old], queue).id = nil
 	}
 }
 
@@ -87,7 +82,7 @@ func (w *writer) addRetry(each retry) {
 	for _, ttl := range each.delays {
 		p.Delays = append(p.Delays, pipeline.Delay{Wait: ttl, Spelling: pipeline.FormatDelay(ttl)})
 	}
-	for i, name := range each.attached() {
+	for i, name := range w.attached(each) {
 		if w.stage >= attached {
 			p.WorkQueues[name] = w.attachment(each.work[i])
 		}
@@ -151,17 +146,18 @@ func (w *writer) deadLetterExchange(queue string) string {
 // findRemoved finds what the last stage leaves out: waiting queues, work queues with a successor, policies for nothing else, and exchanges
 // that lead nowhere else.
 func (w *writer) findRemoved() {
-	attached := map[string]bool{}
+	waiting, attached := slices.Collect(maps.Keys(w.successors)), map[string]bool{}
 	for _, each := range w.delays {
-		w.goes["queue"+each.waiting] = true
+		waiting = append(waiting, each.waiting)
 	}
 	for _, each := range w.retries {
-		for _, queue := range slices.Concat(each.waiting, slices.Collect(maps.Keys(each.successors))) {
-			w.goes["queue"+queue] = true
-		}
+		waiting = append(waiting, each.waiting...)
 		for _, queue := range each.work {
 			attached[queue] = true
 		}
+	}
+	for _, queue := range waiting {
+		w.goes["queue"+queue] = true
 	}
 	for name, policy := range w.vhost.Policies {
 		if w.isOnlyFor(policy, func(queue string) bool { return w.goes["queue"+queue] || attached[queue] }) {
