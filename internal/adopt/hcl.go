@@ -46,7 +46,7 @@ func body(attributes []attribute, indent string) string {
 func comment(text, indent string) string {
 	var out strings.Builder
 	line := indent + "#"
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		if len(line)+len(word) > 110 {
 			out.WriteString(line + "\n")
 			line = indent + "#"

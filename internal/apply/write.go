@@ -28,6 +28,10 @@ func (e *execution) write(ctx context.Context, o object) error {
 			"Nothing is removed, since all objects can belong to that process. Import them, or choose another name", what)
 	case broker.IsUnanswered(err):
 		same, other = e.lookUpWrite(ctx, o)
+		if o.kind == aQueue && same {
+			unstarted, failed := e.Unstarted(ctx, e.Vhost, o.name)
+			same = failed == nil && len(unstarted) == 0
+		}
 	case err != nil:
 		return fmt.Errorf("%s: %w", what, err)
 	}

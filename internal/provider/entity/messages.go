@@ -119,6 +119,20 @@ func CannotList(vhost, consequence string, err error) diag.Diagnostic {
 
 // Imports.
 
+// Unstarted is the error if queues take no messages, which an import or an interrupted change finds. If the broker does not answer,
+// there is none.
+func Unstarted(ctx context.Context, run *configured.Provider, vhost string, queues ...string) diag.Diagnostics {
+	unstarted, err := run.Applier.Unstarted(ctx, vhost, queues...)
+	if err != nil || len(unstarted) == 0 {
+		return nil
+	}
+	return diag.Diagnostics{diag.NewErrorDiagnostic("Queues take no messages", fmt.Sprintf(
+		"The broker does not report how many messages these queues in vhost %q have:\n  - %s\n\n"+
+			"If their nodes run, the request that declared them was cut off, for example because Terraform was killed. "+
+			"Such a queue has never taken a message, and takes none. Delete it by hand, in the management UI or with rabbitmqctl delete_queue. "+
+			"Then import again, or apply.", vhost, strings.Join(unstarted, "\n  - ")))}
+}
+
 func (k ResourceType) invalidID(id string) diag.Diagnostic {
 	return diag.NewErrorDiagnostic("Invalid import id", fmt.Sprintf("%q is not an import id of %s. %s", id, k.TypeName(), k.IDForm()))
 }

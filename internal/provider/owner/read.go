@@ -3,6 +3,8 @@ package owner
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
@@ -19,7 +21,12 @@ func (o owned[M, S, P]) Read(ctx context.Context, state *M) (exists bool, diags 
 	if err != nil {
 		return false, entity.ReadFailed(ctx, o.run, vhost, err)
 	}
-	return o.fill(ctx, state, all.Topology)
+	imported := P(state).Imported()
+	exists, diags = o.fill(ctx, state, all.Topology)
+	if spec, failed := P(state).Specification(ctx); imported && exists && !failed.HasError() {
+		diags.Append(entity.Unstarted(ctx, o.run, vhost, slices.Collect(maps.Keys(spec.Owned(all.Topology).Queues))...)...)
+	}
+	return exists, diags
 }
 
 // fill fills a state from a vhost.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/apply"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/entity"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -53,6 +54,7 @@ func (o owned[M, S, P]) update(ctx context.Context, vhost string, next S, prior 
 	switch {
 	case err == nil:
 		diags.Append(o.warnOfReleased(ctx, change, (*prior).Effects(&next, all.Topology).Detached)...)
+		diags.Append(entity.Unstarted(ctx, o.run, vhost, leftovers(change, (*prior).Expand(), next.Expand())...)...)
 	case errors.As(err, &refused):
 		diags.AddError("The change would lose messages", o.notEmpty(*prior, refused.Queues))
 	case errors.As(err, &bound) && o.asBefore(ctx, prior, next, change):
@@ -68,6 +70,17 @@ func (o owned[M, S, P]) update(ctx context.Context, vhost string, next S, prior 
 		diags.Append(queuesKept(kept))
 	}
 	return diags
+}
+
+// leftovers are the queues of an interrupted change that the next one finds.
+func leftovers(change apply.Change, prior, next topology.Topology) (queues []string) {
+	for name := range change.Live.Queues {
+		_, before := prior.Queues[name]
+		if _, wanted := next.Queues[name]; wanted && !before {
+			queues = append(queues, name)
+		}
+	}
+	return queues
 }
 
 // asBefore reports whether a failed change has changed nothing because the broker refused its first write.

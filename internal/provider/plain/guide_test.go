@@ -128,7 +128,9 @@ func TestAcc_RetriesByHandOfTheGuideAsPrinted(t *testing.T) {
 	start := func(t *testing.T) (b *brokertest.Broker, cli *terraformtest.CLI, in func(text string) string) {
 		t.Helper()
 		b, cli = brokertest.New(t), terraformtest.New(t, terraformtest.BuildProvider(t), "TF_CLI_ARGS_plan=-no-color", "TF_CLI_ARGS_apply=-auto-approve -no-color")
-		in = func(text string) string { return regexp.MustCompile(`(?m)^( *resource .*{)$`).ReplaceAllString(text, "$1\nvhost = \""+b.Vhost+"\"") }
+		in = func(text string) string {
+			return regexp.MustCompile(`(?m)^( *resource .*{)$`).ReplaceAllString(text, "$1\nvhost = \""+b.Vhost+"\"")
+		}
 		return b, cli, in
 	}
 	t.Run("by hand", func(t *testing.T) {

@@ -92,6 +92,15 @@ func (q queues) Plan(ctx context.Context, plan, prior *model) diag.Diagnostics {
 	return diags
 }
 
+// CheckImport also refuses a queue that takes no messages.
+func (q queues) CheckImport(ctx context.Context, id []string) diag.Diagnostics {
+	diags := q.Resource.CheckImport(ctx, id)
+	if diags.HasError() {
+		return diags
+	}
+	return entity.Unstarted(ctx, q.Run, id[0], id[1])
+}
+
 // before is the queue as it is. With a block settings, the state can lack the type: it is the live one, or else the planned one.
 func (q queues) before(ctx context.Context, prior model, planned string) topology.Queue {
 	queue := prior.Object()
