@@ -27,11 +27,14 @@ func (e *explanation) point(format string, arguments ...any) {
 func (w *writer) explain(number int, all []stage) string {
 	var e explanation
 	title := map[stage]string{
-		created: "create pipelines and delayed exchanges beside the retries by hand.", attached: "attach the work queues.",
+		created: "create pipelines, delayed exchanges and new work queues beside the retries by hand.", attached: "attach the work queues.",
 		switched: "move the bindings to the new queues.", removed: "remove the retries by hand.",
 	}[w.stage]
 	e.WriteString(comment(fmt.Sprintf("Step %d of %d: %s", number, len(all)-1, title), ""))
 	map[stage]func(*explanation){created: w.explainCreated, attached: w.explainAttached, switched: w.explainSwitched, removed: w.explainRemoved}[w.stage](&e)
+	if number == len(all)-1 {
+		w.explainRest(&e)
+	}
 	e.say("If the apply is killed, apply again. If it then says that an object exists already, import it, as the error says.")
 	if w.stage == switched {
 		e.say("If that object is a binding, run `terraform state rm` with its address before. Afterwards, delete the old binding by hand if it is still there.")
@@ -50,64 +53,75 @@ func (w *writer) explain(number int, all []stage) string {
 }
 
 func (w *writer) explainCreated(e *explanation) {
-	e.say("Messages: nothing changes. No queue leads to the new objects yet.")
+	e.say("Messages: nothing changes. No message comes to the new objects yet.")
 	e.say("Before: replace each %s in decide.tf. Terraform refuses the file until then.", fillIn)
 	e.say("After:")
 	e.point("Give the sidecar's user the permissions of the output worker_permissions.")
 	e.point("Run `terraform output -raw worker_config > worker.json`, and start `rabbitmq-retry worker --config worker.json`.")
 	e.point("Wait until `rabbitmq-retry status --config worker.json` shows a consumer at each inbox.")
+	for _, old := range slices.Sorted(maps.Keys(w.successors)) {
+		e.point("Consumers of %q also read %q. Their users need read permission on it.", old, w.successors[old])
+	}
 	for _, d := range w.delays {
 		key, replaced := w.lookup.Queue(d.waiting).Text("dead-letter-routing-key")
 		with := "the same routing key"
 		if replaced {
 			with = fmt.Sprintf("the routing key %q", key)
 		}
-		e.point("Programs that publish to %q: publish to the exchange %q instead, with %s. In place of expiration, set the header x-delay to the "+
-			"same number of milliseconds. The users need write permission on %q.", d.waiting, d.name, with, d.name)
+		var through []string
+		for _, b := range w.vhost.Bindings {
+			if b.Destination == d.waiting && !b.ToExchange && b.Source != "" {
+				through = append(through, b.Source)
+			}
+		}
+		old := list(append([]string{d.waiting}, topology.Distinct(through)...))
+		e.point("Programs that publish to %s: publish to the exchange %q instead, with %s. In place of expiration, set the header x-delay to "+
+			"the same number of milliseconds. The users need write permission on %q.", old, d.name, with, d.name)
 	}
 }
 
 func (w *writer) explainAttached(e *explanation) {
 	e.say("Messages:")
 	for _, r := range w.retries {
-		e.point("What is rejected in %s comes back after the delays of the pipeline %q, and is parked in %q in the end.", list(w.attached(r)), r.name, r.name+".failed")
+		e.point("What is rejected in %s comes back after the delays of the pipeline %q, and is parked in %q in the end.",
+			list(w.attached(r)), r.name, r.name+".failed")
 		if len(r.waiting) > 0 {
 			e.point("What waits in %s comes back as before.", list(r.waiting))
 		}
 	}
-	e.say("Before: each inbox has a consumer (step 1).")
+	e.say("Before: each inbox and each new queue has a consumer (step 1).")
 	e.say("After:")
-	for _, old := range slices.Sorted(maps.Keys(w.successors)) {
-		e.point("%q is new, and gets no message yet. Consumers of %q read it too, and their users need read permission on it. In %q they work as before.",
-			w.successors[old], old, old)
-	}
+	e.point("Write worker.json again, as in step 1. The sidecar reads it while it runs.")
 	for _, r := range w.retries {
-		e.point("Consumers of %s: reject what fails (basic.nack or basic.reject, requeue=false). Do not publish it to other queues, and do not count.", list(w.attached(r)))
+		e.point("Consumers of %s: reject what fails (basic.nack or basic.reject, requeue=false). Do not publish it to other queues, "+
+			"and do not count.", list(w.attached(r)))
 		if len(r.parking) > 0 {
 			e.point("Programs that read %s: read %q too.", list(r.parking), r.name+".failed")
 		}
 	}
+	for _, old := range slices.Sorted(maps.Keys(w.successors)) {
+		e.point("In %q, consumers work as before.", old)
+	}
 	if slices.ContainsFunc(w.retries, func(r retry) bool { return r.circular }) {
-		e.point("A pipeline removes the header x-death, so a consumer that counts it finds 1 at most, and no longer gives up. The pipeline counts in " +
-			"the header retry-count, and parks after max_attempts.")
+		e.point("A pipeline removes the header x-death, so a consumer that counts it finds 1 at most, and no longer gives up. " +
+			"The pipeline counts in the header retry-count, and parks after max_attempts.")
 	}
 }
 
 func (w *writer) explainSwitched(e *explanation) {
-	e.say("Messages: they go to the new queues. Terraform makes each new binding before it deletes the old one. A message of that moment can come " +
-		"twice, once to each queue. To avoid that, pause publishers during the apply.")
-	e.say("Before: the new queues have consumers.")
+	e.say("Messages: they go to the new queues. Terraform makes each new binding before it deletes the old one. A message of that moment " +
+		"can come twice, once to each queue. To avoid that, pause publishers, and wait until the waiting queues are empty.")
 	e.say("After:")
 	for _, old := range slices.Sorted(maps.Keys(w.successors)) {
 		e.point("Programs that publish to the queue %q by its name (default exchange): publish to %q.", old, w.successors[old])
 	}
-	e.point("Wait until the old queues and their waiting queues are empty. If messages fail there again and again, move them: `rabbitmq-retry failed replay " +
-		"--queue OLD --to NEW --all`. If that command is killed, a message can come twice.")
+	e.point("Wait until the old queues and their waiting queues are empty. If messages fail there again and again, move them: " +
+		"`rabbitmq-retry failed replay --queue OLD --to NEW --all --scan 1000000`. If that command is killed, a message can come twice.")
 }
 
 func (w *writer) explainRemoved(e *explanation) {
-	e.say("Messages: nothing changes, since the old queues are empty. Terraform refuses to delete a queue with messages.")
-	e.say("Before: these are empty, and no program uses them:")
+	e.say("Messages: nothing changes, since the old queues are empty. Terraform refuses to delete a queue with messages or consumers.")
+	e.say("Before: no program publishes to these or consumes them, and the queues are empty:")
 	for _, kind := range []string{"queue", "exchange", "policy"} {
 		for _, key := range slices.Sorted(maps.Keys(w.goes)) {
 			if name, is := strings.CutPrefix(key, kind); is {
@@ -115,10 +129,22 @@ func (w *writer) explainRemoved(e *explanation) {
 			}
 		}
 	}
+}
+
+// explainRest names what the retries used and the last step keeps.
+func (w *writer) explainRest(e *explanation) {
 	var stays []string
 	for _, r := range w.retries {
 		for _, queue := range r.parking {
-			stays = append(stays, fmt.Sprintf("queue %q: it keeps what is parked. `rabbitmq-retry failed replay --queue QUEUE --to WORK_QUEUE` sends it back.", queue))
+			stays = append(stays, fmt.Sprintf("queue %q, with what is parked", queue))
+		}
+		for _, queue := range slices.Concat(r.work, r.waiting) {
+			if w.successors[queue] == "" && slices.Contains(r.work, queue) {
+				continue
+			}
+			if !w.goes["queue"+queue] {
+				stays = append(stays, fmt.Sprintf("queue %q: dead letters of %s go there", queue, list(w.deadLettersTo(queue))))
+			}
 		}
 		for _, queue := range r.work {
 			if name := w.deadLetterExchange(queue); name != "" && !w.goes["exchange"+name] {

@@ -38,7 +38,10 @@ type Folder struct {
 // Vhost writes a vhost as it is, and the steps to pipelines. If a pattern is given, it takes only the objects whose name matches, and
 // bindings from or to a name that matches. Queues that are consumed have a consumer.
 func Vhost(vhost topology.Vhost, only *regexp.Regexp, consumed map[string]bool) Adopted {
-	found := recognise(newWriter(vhost, only), consumed)
+	found := newWriter(vhost, only)
+	found.left, found.stage = nil, removed
+	found.recognise(consumed)
+	found.findRemoved()
 	adopted := Adopted{Resources: map[string]int{}}
 	all := found.stages()
 	for i, at := range all {
@@ -52,7 +55,7 @@ func Vhost(vhost topology.Vhost, only *regexp.Regexp, consumed map[string]bool) 
 			folder.Files["step.tf"] = "# The vhost as it is. Step 1 comes next.\n"
 		}
 		if at == now {
-			folder.Name, adopted.Left = "now", slices.Concat(w.left, found.left)
+			folder.Name, adopted.Left = "now", append(w.left, found.left...)
 			for _, r := range w.resources {
 				adopted.Resources[r.kind]++
 			}
@@ -64,7 +67,7 @@ func Vhost(vhost topology.Vhost, only *regexp.Regexp, consumed map[string]bool) 
 
 func newWriter(vhost topology.Vhost, only *regexp.Regexp) *writer {
 	w := &writer{vhost: vhost, only: only, owned: topology.New(), refs: map[string]string{}, gone: map[string]bool{}}
-	w.goes, w.served = map[string]bool{}, map[string][]any{}
+	w.goes, w.served, w.attachedQueues = map[string]bool{}, map[string][]any{}, map[string]bool{}
 	w.labels, w.bound, w.lookup = map[string]bool{}, map[bindingKey]bool{}, topology.NewLookup(vhost)
 	w.findOwners()
 	return w
@@ -77,7 +80,7 @@ func (w *writer) write() map[string]string {
 	}
 	w.addExchanges()
 	w.addQueues()
-	if w.stage >= attached {
+	if w.stage >= created {
 		w.addSuccessors()
 	}
 	w.addOwners()
@@ -119,6 +122,8 @@ type writer struct {
 	owned topology.Topology
 	// refs has the expression for the name of an exchange, queue or pipeline, by kind and name.
 	refs map[string]string
+	// attachedQueues are the work queues of all pipelines.
+	attachedQueues map[string]bool
 	// bound has the owned bindings, and gone what has no resource, by kind and name.
 	bound map[bindingKey]bool
 	gone  map[string]bool
@@ -184,7 +189,11 @@ func (w *writer) findOwners() {
 			w.pipelines = append(w.pipelines, p)
 		}
 		w.own(p.Owned(all))
+		for queue := range p.WorkQueues {
+			w.attachedQueues[queue] = true
+		}
 		for _, queue := range pipeline.Attached(p.Names(), all) {
+			w.attachedQueues[queue] = true
 			if a, err := pipeline.RecoverAttachment(name, w.vhost.Name, queue, all); err == nil {
 				w.attachments = append(w.attachments, a)
 				w.own(a.Owned(all))

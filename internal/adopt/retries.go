@@ -21,8 +21,8 @@ type retry struct {
 	work, waiting, parking []string
 	// delays are the TTLs of the waiting queues, shortest first.
 	delays []time.Duration
-	// circular says that a work queue dead-letters to a waiting queue.
-	circular bool
+	// circular says that a work queue dead-letters to a waiting queue, and unproved that none dead-letters at all.
+	circular, unproved bool
 }
 
 // delay is a waiting queue without a TTL of its own, whose place a delayed exchange of this name takes.
@@ -35,91 +35,142 @@ type delay struct {
 type handMade struct {
 	retries []retry
 	delays  []delay
+	// targets has the queues that can get a queue's dead letters, without itself.
+	targets map[string][]string
 	// successors are the names of new work queues, by the queue whose arguments make it dead-letter.
 	successors map[string]string
 }
 
-// recognition finds retries by hand.
+// recognition finds retries by hand, and enters them in the writer.
 type recognition struct {
-	handMade
-	vhost    topology.Vhost
+	*writer
 	settings map[string]topology.Settings
-	// targets has the queues that can get a queue's dead letters, without itself.
-	targets map[string][]string
-	// consumed are the queues with a consumer. waits are the waiting queues. named are the names that are given.
-	consumed, waits, named map[string]bool
-	wants                  func(names ...string) bool
-	left                   []string
+	// consumed are the queues with a consumer. waits are the waiting queues. unknown says why a queue's role is not known. given are the
+	// names of new objects.
+	consumed, waits, given map[string]bool
+	unknown                map[string]string
 }
 
-// recognise finds the retries of a vhost, except those of pipelines, and names the queues that it does not understand. If two queues could
-// both be the work queue, the one with a consumer is.
-func recognise(w *writer, consumed map[string]bool) recognition {
+// recognise finds the retries of the vhost, except those of pipelines, and names the queues that it does not understand. A work queue has
+// a consumer, and a waiting queue has none.
+func (w *writer) recognise(consumed map[string]bool) {
 	r := recognition{
-		vhost: w.vhost, targets: audit.DeadLetterTargets(w.vhost), settings: map[string]topology.Settings{},
-		consumed: consumed, waits: map[string]bool{}, named: map[string]bool{}, wants: w.wants,
+		writer: w, settings: map[string]topology.Settings{}, consumed: consumed,
+		waits: map[string]bool{}, given: map[string]bool{}, unknown: map[string]string{},
 	}
-	r.successors = map[string]string{}
+	r.targets, r.successors = audit.DeadLetterTargets(w.vhost), map[string]string{}
 	for name := range w.vhost.Queues {
 		r.settings[name] = w.lookup.Queue(name)
 	}
-	isOwned := func(name string) bool { _, is := w.owned.Queues[name]; return is }
-	for _, queue := range slices.Sorted(maps.Keys(r.targets)) {
-		if isOwned(queue) || slices.ContainsFunc(r.targets[queue], isOwned) {
-			delete(r.targets, queue)
-		} else if len(r.targets[queue]) == 0 {
-			r.left = append(r.left, fmt.Sprintf("queue %q: its dead letters reach no queue", queue))
-		}
+	queues := slices.Sorted(maps.Keys(r.targets))
+	for _, queue := range queues {
+		self := slices.Contains(r.targets[queue], queue)
 		r.targets[queue] = slices.DeleteFunc(r.targets[queue], func(target string) bool { return target == queue })
+		if len(r.targets[queue]) == 0 && !self && !r.isOurs(queue) {
+			w.leave("queue %q: its dead letters reach no queue", queue)
+		}
 	}
-	for _, queue := range slices.Sorted(maps.Keys(r.targets)) {
-		r.findRole(queue)
-	}
-	for name := range w.vhost.Exchanges { // a delayed exchange needs another name
-		r.named[name] = true
-	}
-	for name := range w.vhost.Queues { // and so does a successor
-		r.named[name] = true
+	for _, queue := range queues {
+		if why := r.findRole(queue); why != "" {
+			r.unknown[queue] = why
+			w.leave("queue %q: %s", queue, why)
+		}
 	}
 	for _, group := range r.groups() {
-		switch unwanted := slices.DeleteFunc(slices.Clone(group), func(queue string) bool { return r.wants(queue) }); len(unwanted) {
-		case 0:
-			r.addGroup(group)
-		case len(group):
-		default:
-			r.left = append(r.left, fmt.Sprintf("retries of %s: --only leaves out %s", list(group), list(unwanted)))
+		if why := r.refuses(group); why != "" {
+			w.leave("retries of %s: %s", list(group), why)
+		} else if len(group) == 1 {
+			name := r.free(ofDelayedExchange, plain(group[0])+".delayed")
+			w.delays = append(w.delays, delay{name, group[0], r.targets[group[0]]})
+		} else {
+			r.findRetry(group)
 		}
 	}
-	return r
 }
 
-// findRole decides whether a queue is a waiting queue. If it cannot, it leaves the queue out.
-func (r *recognition) findRole(queue string) {
+func (r *recognition) isWaiting(queue string) bool { return r.waits[queue] }
+
+// isWork reports whether consumers of a queue retry, or park what fails.
+func (r *recognition) isWork(queue string) bool {
+	return !r.waits[queue] && (len(r.targets[queue]) > 0 || slices.ContainsFunc(r.deadLettersTo(queue), r.isWaiting))
+}
+
+// isOurs reports whether a queue belongs to a pipeline or delayed exchange, or is attached.
+func (r *recognition) isOurs(queue string) bool {
+	_, owned := r.owned.Queues[queue]
+	return owned || r.attachedQueues[queue]
+}
+
+// findRole decides whether a queue is a waiting queue, or says why that is not clear.
+func (r *recognition) findRole(queue string) (why string) {
 	targets := r.targets[queue]
-	expires := func(name string) bool { return r.settings[name].Has("message-ttl") }
-	returns := slices.ContainsFunc(targets, func(target string) bool { return slices.Contains(r.targets[target], queue) })
-	worked := slices.ContainsFunc(targets, func(target string) bool { return r.consumed[target] })
+	consumed := func(name string) bool { return r.consumed[name] }
+	worksOn := func(target string) bool { return len(r.targets[target]) > 0 || r.hasOwnWay(target) }
+	expires, fed := r.ttl(queue) > 0, r.deadLettersTo(queue)
 	switch {
-	case len(targets) == 0, r.consumed[queue], returns && !expires(queue) && slices.ContainsFunc(targets, expires):
-	case worked && (expires(queue) || !returns), returns && expires(queue) && !slices.ContainsFunc(targets, expires):
-		r.waits[queue] = true
+	case len(targets) == 0, r.isOurs(queue), slices.ContainsFunc(targets, r.isOurs), r.consumed[queue]:
+	case !slices.ContainsFunc(targets, consumed):
+		return fmt.Sprintf("neither it nor %s has a consumer, so it is not clear which one is the work queue: start the consumers, and run the command again", list(targets))
+	case len(slices.DeleteFunc(slices.Clone(targets), consumed)) > 0:
+		return "it dead-letters to several queues, and not all of them have a consumer"
+	case !expires && len(fed) > 0:
+		return fmt.Sprintf("it has no TTL and no consumer, so dead letters of %s stay there", list(fed))
+	case !expires && r.settings[queue].PolicyOf("dead-letter-exchange") != "", !slices.ContainsFunc(targets, worksOn):
+		return "it has no consumer. It can be a work queue that is not in use"
 	default:
-		r.left = append(r.left, fmt.Sprintf("queue %q: neither it nor %s has a consumer, so it is not clear which one is the work queue: "+
-			"start the consumers, and run the command again", queue, list(targets)))
-		delete(r.targets, queue)
+		r.waits[queue] = true
 	}
+	return ""
 }
 
-// groups joins the queues between which dead letters move. A waiting queue without a TTL is a group of its own.
+// hasOwnWay reports whether messages come to a queue through an exchange that no waiting queue could dead-letter to, or from several.
+func (r *recognition) hasOwnWay(queue string) bool {
+	sources := r.deadLettersTo(queue)
+	return len(sources) > 1 || slices.ContainsFunc(r.vhost.Bindings, func(b topology.Binding) bool {
+		isDLX := func(source string) bool { return r.deadLetterExchange(source) == b.Source }
+		return b.Source != "" && !b.ToExchange && b.Destination == queue && !slices.ContainsFunc(sources, isDLX)
+	})
+}
+
+// deadLettersTo lists the queues that dead-letter to a queue.
+func (h handMade) deadLettersTo(queue string) (sources []string) {
+	for source, targets := range h.targets {
+		if slices.Contains(targets, queue) {
+			sources = append(sources, source)
+		}
+	}
+	slices.Sort(sources)
+	return sources
+}
+
+// ttl is a queue's TTL, 0 for none. Operators limit TTLs, but do not choose them.
+func (r *recognition) ttl(queue string) time.Duration {
+	s := r.settings[queue]
+	s.Operator = nil
+	ttl, _ := s.Number("message-ttl")
+	return time.Duration(ttl) * time.Millisecond
+}
+
+// groups joins work queues and their waiting queues, and work queues without one with the same parking queue. A waiting queue
+// without a TTL is a group of its own.
 func (r *recognition) groups() (groups [][]string) {
 	near := map[string][]string{}
+	join := func(queue, other string) {
+		near[queue], near[other] = append(near[queue], other), append(near[other], queue)
+	}
 	for queue, targets := range r.targets {
-		if r.waits[queue] && !r.settings[queue].Has("message-ttl") {
+		if r.isOurs(queue) || slices.ContainsFunc(targets, r.isOurs) || r.unknown[queue] != "" {
+			continue
+		}
+		waits := r.waits[queue] || slices.ContainsFunc(slices.Concat(targets, r.deadLettersTo(queue)), r.isWaiting)
+		if r.waits[queue] && r.ttl(queue) == 0 {
 			groups = append(groups, []string{queue})
 			continue
 		}
 		for _, target := range targets {
-			near[queue], near[target] = append(near[queue], target), append(near[target], queue)
+			if !waits || len(r.targets[target]) > 0 || r.waits[queue] {
+				join(queue, target)
+			}
 		}
 	}
 	seen := map[string]bool{}
@@ -139,66 +190,84 @@ func (r *recognition) groups() (groups [][]string) {
 	return groups
 }
 
-// addGroup adds the retry or the delay that a group of queues is.
-func (r *recognition) addGroup(group []string) {
-	if len(group) == 1 {
-		work := topology.Distinct(slices.Clone(r.targets[group[0]]))
-		r.delays = append(r.delays, delay{r.free(plain(work[0]) + ".later"), group[0], work})
-		return
-	}
-	var found retry
-	isWaiting := func(queue string) bool { return r.waits[queue] }
+// refuses says why a group of queues gets no steps, or "".
+func (r *recognition) refuses(group []string) string {
 	for _, queue := range group {
-		live, targets := r.vhost.Queues[queue], r.targets[queue]
-		returned := slices.ContainsFunc(group, func(other string) bool { return isWaiting(other) && slices.Contains(r.targets[other], queue) })
+		live, s, used := r.vhost.Queues[queue], r.settings[queue], r.waits[queue] || r.isWork(queue)
+		works := func(target string) bool { return !r.waits[target] && len(r.targets[target]) > 0 }
+		fedBy := slices.DeleteFunc(r.deadLettersTo(queue), func(source string) bool { return r.unknown[source] == "" || r.ttl(source) == 0 })
 		switch {
-		case len(targets) == 0 && !returned:
-			found.parking = append(found.parking, queue)
-		case live.Exclusive || live.AutoDelete || live.Transient || live.Type == "stream":
-			r.left = append(r.left, fmt.Sprintf("retries of %s: %q is not a durable classic or quorum queue", list(group), queue))
-			return
-		case isWaiting(queue):
-			ttl, _ := r.settings[queue].Number("message-ttl")
-			found.waiting, found.delays = append(found.waiting, queue), append(found.delays, time.Duration(ttl)*time.Millisecond)
-		default:
+		case r.unknown[queue] != "":
+			return fmt.Sprintf("the role of %q is not clear", queue)
+		case r.waits[queue] && len(fedBy) > 0:
+			return fmt.Sprintf("%s can be a waiting queue in front of %q", list(fedBy), queue)
+		case used && (live.Exclusive || live.AutoDelete || live.Transient || live.Type == "stream" || s.Has("expires")):
+			return fmt.Sprintf("%q is not a lasting classic or quorum queue", queue)
+		case r.isWork(queue) && slices.ContainsFunc(r.targets[queue], works):
+			return fmt.Sprintf("the work queue %q dead-letters to another one", queue)
+		case r.isWork(queue) && s.AtLeastOnce() && s.Limited():
+			return fmt.Sprintf("%q dead-letters at least once, and has a length limit, which a pipeline refuses", queue)
+		case !r.wants(queue):
+			return fmt.Sprintf("--only leaves out %q", queue)
+		}
+	}
+	return ""
+}
+
+// findRetry tells the queues of a group apart.
+func (r *recognition) findRetry(group []string) {
+	found := retry{unproved: true}
+	for _, queue := range group {
+		switch {
+		case r.waits[queue]:
+			found.waiting, found.delays = append(found.waiting, queue), append(found.delays, r.ttl(queue))
+		case r.isWork(queue):
 			found.work = append(found.work, queue)
-			found.circular = found.circular || slices.ContainsFunc(targets, isWaiting)
-			if slices.ContainsFunc(slices.Collect(maps.Keys(live.Arguments)), deadLetters) {
-				r.successors[queue] = r.free(queue + ".v2")
+			found.unproved = found.unproved && len(r.targets[queue]) == 0
+			found.circular = found.circular || slices.ContainsFunc(r.targets[queue], r.isWaiting)
+			if slices.ContainsFunc(slices.Collect(maps.Keys(r.vhost.Queues[queue].Arguments)), deadLetters) {
+				r.successors[queue] = r.free(ofQueue, queue+".v2")
+			}
+			for _, target := range r.targets[queue] {
+				if !r.waits[target] {
+					found.parking = append(found.parking, target)
+				}
 			}
 		}
 	}
 	base := plain(found.work[0])
-	delete(r.named, base) // a pipeline can have the name of its queue
-	found.name, found.delays = r.free(base, base+".retries"), topology.Distinct(found.delays)
+	found.name, found.delays = r.free(ofPipeline, base, base+".retries"), topology.Distinct(found.delays)
+	found.parking = topology.Distinct(found.parking)
 	r.retries = append(r.retries, found)
 }
 
 func deadLetters(argument string) bool { return strings.HasPrefix(argument, "x-dead-letter-") }
 
 var (
-	notInNames = regexp.MustCompile(`[^\pL\pN._-]+`)
-	// ofRetries matches what follows a name in the names of the objects of pipelines and delayed exchanges.
-	ofRetries = regexp.MustCompile(`^\.(dlx|inbox|retry|return|failed|deliver|delay)(\.|$)`)
+	notInNames = regexp.MustCompile(`[^\pL\pN._-]+|\.retry\.`)
+	// These match what follows a name in the names of its objects.
+	ofQueue           = regexp.MustCompile(`^$`)
+	ofPipeline        = regexp.MustCompile(`^\.(dlx|inbox|retry|return|failed)(\.|$)`)
+	ofDelayedExchange = regexp.MustCompile(`^$|^\.(deliver|delay)(\.|$)`)
 )
 
 // free returns the first name without objects yet. If all are taken, it numbers the last one.
-func (r *recognition) free(names ...string) string {
+func (r *recognition) free(objects *regexp.Regexp, names ...string) string {
 	last := names[len(names)-1]
 	for number := 2; ; number++ {
 		for _, name := range names {
-			if !r.named[name] && !isTaken(r.vhost.Queues, name) && !isTaken(r.vhost.Exchanges, name) {
-				r.named[name] = true
+			if !r.given[name] && !isTaken(r.vhost.Queues, name, objects) && !isTaken(r.vhost.Exchanges, name, objects) {
+				r.given[name] = true
 				return name
 			}
 		}
-		names = []string{fmt.Sprint(last, number)}
+		names = []string{last + strconv.Itoa(number)}
 	}
 }
 
-func isTaken[T any](existing map[string]T, name string) bool {
+func isTaken[T any](existing map[string]T, name string, objects *regexp.Regexp) bool {
 	for other := range existing {
-		if rest, begins := strings.CutPrefix(other, name); begins && ofRetries.MatchString(rest) {
+		if rest, begins := strings.CutPrefix(other, name); begins && objects.MatchString(rest) {
 			return true
 		}
 	}

@@ -18,9 +18,9 @@ type stage int
 const (
 	// now is the vhost as it is.
 	now stage = iota
-	// created has pipelines and delayed exchanges that get no message yet.
+	// created has pipelines, delayed exchanges, and successors of work queues that dead-letter by arguments. They get no message yet.
 	created
-	// attached has the work queues attached. Those that dead-letter by arguments have an attached successor.
+	// attached has the work queues, or their successors, attached.
 	attached
 	// switched has the bindings of the old work queues at their successors.
 	switched
@@ -29,22 +29,22 @@ const (
 )
 
 // stages are the stages that differ from the one before.
-func (r recognition) stages() []stage {
+func (w *writer) stages() []stage {
 	found := []stage{now, created, attached, switched, removed}
 	return slices.DeleteFunc(found, func(at stage) bool {
-		return at > now && len(r.retries)+len(r.delays) == 0 || at == attached && len(r.retries) == 0 ||
-			at == switched && len(r.successors) == 0
+		return at > now && len(w.retries)+len(w.delays) == 0 || at == attached && len(w.retries) == 0 ||
+			at == switched && len(w.successors) == 0 || at == removed && len(w.goes) == 0
 	})
 }
 
 // fillIn is no value, so that Terraform refuses it. It stands for what only people know.
 const fillIn = "FILL_IN"
 
-// decide sets an attribute to a value that people complete in a line of their own.
-func (w *writer) decide(r *resource, attribute, question string, queues ...string) {
-	name := r.label + "_" + attribute
+// decide adds a line that people complete, and returns the expression for its value.
+func (w *writer) decide(r *resource, what, question string, queues ...string) expression {
+	name := r.label + "_" + what
 	w.decisions = append(w.decisions, comment(fmt.Sprintf(question, list(queues)), "  ")+"  "+name+" = "+fillIn+"\n")
-	r.set(attribute, expression("local."+name), false)
+	return expression("local." + name)
 }
 
 // destination is the queue that a binding leads to at this stage.
@@ -87,12 +87,23 @@ func (w *writer) addRetry(each retry) {
 			p.WorkQueues[name] = w.attachment(each.work[i])
 		}
 	}
-	r, what, question := w.addPipeline(p), "max_attempts", "How often messages of %s are delivered before they are parked. The consumers know that."
-	if len(each.delays) == 0 {
-		what, question = "delays", "The waits before messages of %s are delivered again, such as [\"5s\", \"1m\"]."
+	for _, queue := range each.work {
+		if s := w.lookup.Queue(queue); len(s.Policies) > 0 {
+			p.PolicyPriority = max(p.PolicyPriority, s.Policies[0].Priority+1)
+		}
 	}
+	r := w.addPipeline(p)
 	r.id = nil
-	w.decide(r, what, question, each.work...)
+	if len(each.delays) == 0 {
+		r.set("delays", w.decide(r, "delays", "The waits before messages of %s are delivered again, such as [\"5s\", \"1m\"].", each.work...), false)
+	} else {
+		r.set("max_attempts", w.decide(r, "max_attempts",
+			"How often messages of %s are delivered before they are parked. The consumers know that.", each.work...), false)
+	}
+	if each.unproved {
+		w.decide(r, "waits", "Write true if messages come to %s only after a failure, and no program consumes them. Otherwise, do not go on.",
+			each.waiting...)
+	}
 }
 
 // attachment keeps what a work queue's policy sets, except dead-lettering.
@@ -119,19 +130,24 @@ func (w *writer) attachment(queue string) pipeline.WorkQueue {
 // addDelay adds a delayed exchange that delivers where a waiting queue dead-letters to.
 func (w *writer) addDelay(each delay) {
 	e := delayed.Exchange{
-		Name: each.name, Vhost: w.vhost.Name, Type: "fanout", PolicyPriority: delayed.DefaultPolicyPriority,
+		Name: each.name, Vhost: w.vhost.Name, Type: "direct", PolicyPriority: delayed.DefaultPolicyPriority,
 		Precision: pipeline.Delay{Spelling: delayed.DefaultPrecision},
 	}
-	routes := []topology.Binding{{Destination: w.deadLetterExchange(each.waiting), ToExchange: true}}
-	if routes[0].Destination == "" {
-		e.Type, routes = "direct", nil
-		for _, queue := range each.work {
+	var routes []topology.Binding
+	through := w.deadLetterExchange(each.waiting)
+	for _, queue := range each.work {
+		if through == "" {
 			routes = append(routes, topology.Binding{Destination: queue, RoutingKey: queue})
 		}
 	}
+	if through != "" {
+		e.Type = w.vhost.Exchanges[through].Type
+		routes = slices.DeleteFunc(slices.Clone(w.vhost.Bindings), func(b topology.Binding) bool { return b.Source != through })
+	}
 	r := w.addDelayed(e)
 	r.id = nil
-	w.decide(r, "max_delay", "The longest wait of a message in %s, such as \"24h\".", each.waiting)
+	r.set("max_delay", w.decide(r, "max_delay", "The longest wait of a message in %s, such as \"24h\". If a program consumes this queue, do not go on.",
+		each.waiting), false)
 	for _, route := range routes {
 		route.Source = e.Names().DeliverExchange()
 		w.addBinding(route).id = nil
@@ -144,30 +160,42 @@ func (w *writer) deadLetterExchange(queue string) string {
 }
 
 // findRemoved finds what the last stage leaves out: waiting queues, work queues with a successor, policies for nothing else, and exchanges
-// that lead nowhere else.
+// that lead nowhere else. What a queue that stays dead-letters to also stays.
 func (w *writer) findRemoved() {
-	waiting, attached := slices.Collect(maps.Keys(w.successors)), map[string]bool{}
+	attached := map[string]bool{}
 	for _, each := range w.delays {
-		waiting = append(waiting, each.waiting)
+		w.goes["queue"+each.waiting] = true
 	}
 	for _, each := range w.retries {
-		waiting = append(waiting, each.waiting...)
+		for _, queue := range each.waiting {
+			w.goes["queue"+queue] = true
+		}
 		for _, queue := range each.work {
-			attached[queue] = true
+			_, replaced := w.successors[queue]
+			attached[queue], w.goes["queue"+queue] = true, replaced
 		}
 	}
-	for _, queue := range waiting {
-		w.goes["queue"+queue] = true
+	maps.DeleteFunc(w.goes, func(_ string, goes bool) bool { return !goes })
+	for before := -1; before != len(w.goes); {
+		before = len(w.goes)
+		for queue, targets := range w.targets {
+			for _, target := range targets {
+				if _, replaced := w.successors[queue]; !w.goes["queue"+queue] && (replaced || !attached[queue]) {
+					delete(w.goes, "queue"+target)
+				}
+			}
+		}
 	}
 	for name, policy := range w.vhost.Policies {
-		if w.isOnlyFor(policy, func(queue string) bool { return w.goes["queue"+queue] || attached[queue] }) {
+		_, owned := w.owned.Policies[name]
+		if !owned && w.wants(name) && w.isOnlyFor(policy, func(queue string) bool { return w.goes["queue"+queue] || attached[queue] }) {
 			w.goes["policy"+name] = true
 		}
 	}
-	for before := -1; before < len(w.goes); { // an exchange can lead to another one that goes
+	for before := -1; before != len(w.goes); { // an exchange can lead to another one that goes
 		before = len(w.goes)
 		for name := range w.vhost.Exchanges {
-			if w.leadsOnlyToRemoved(name) && !w.isNamed(name) {
+			if w.wants(name) && w.leadsOnlyToRemoved(name) && !w.isNamed(name) {
 				w.goes["exchange"+name] = true
 			}
 		}
@@ -203,9 +231,9 @@ func (w *writer) leadsOnlyToRemoved(name string) bool {
 	return leads && name != "" && !strings.HasPrefix(name, "amq.")
 }
 
-// isNamed reports whether something that stays names the exchange as its dead-letter or alternate exchange, or delivers to it.
+// isNamed reports whether something that stays names the exchange as its dead-letter or alternate exchange.
 func (w *writer) isNamed(exchange string) bool {
-	named := slices.ContainsFunc(w.delays, func(d delay) bool { return w.deadLetterExchange(d.waiting) == exchange })
+	named := false
 	look := func(stays bool, arguments topology.Arguments) {
 		for _, key := range []string{"x-dead-letter-exchange", "dead-letter-exchange", "alternate-exchange"} {
 			named = named || stays && arguments[key] == exchange

@@ -28,10 +28,6 @@ func (e *execution) write(ctx context.Context, o object) error {
 			"Nothing is removed, since all objects can belong to that process. Import them, or choose another name", what)
 	case broker.IsUnanswered(err):
 		same, other = e.lookUpWrite(ctx, o)
-		if o.kind == aQueue && same {
-			unstarted, failed := e.Unstarted(ctx, e.Vhost, o.name)
-			same = failed == nil && len(unstarted) == 0
-		}
 	case err != nil:
 		return fmt.Errorf("%s: %w", what, err)
 	}
@@ -44,8 +40,8 @@ func (e *execution) write(ctx context.Context, o object) error {
 	return nil
 }
 
-// lookUpWrite looks for the effect of an unanswered write. It reports whether the broker has the object, or another one
-// with its name. A policy with other content does not count, since the write can still change it.
+// lookUpWrite looks for the effect of an unanswered write. It reports whether the broker has the object, a queue with a leader, or
+// another one with its name. A policy with other content does not count, since the write can still change it.
 func (e *execution) lookUpWrite(ctx context.Context, o object) (same, other bool) {
 	e.lookUp(ctx, func(now topology.Topology) bool {
 		var exists bool
@@ -53,6 +49,10 @@ func (e *execution) lookUpWrite(ctx context.Context, o object) (same, other bool
 		other = exists && !same && o.kind != aPolicy
 		return same || other
 	})
+	if same && o.kind == aQueue {
+		unstarted, err := e.Unstarted(ctx, e.Vhost, o.name)
+		same = err == nil && len(unstarted) == 0
+	}
 	return same, other
 }
 

@@ -2,7 +2,9 @@ package plain_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -158,6 +160,14 @@ func TestAcc_RetriesByHandOfTheGuideAsPrinted(t *testing.T) {
 		cli.Write(t, "main.tf", terraformtest.Required+in(hcl[0]))
 		cli.Run(t, "apply")
 		cli.Shell(t, "rm main.tf terraform.tfstate*")
+		channel, _ := b.Consume(t, "orders", 1)
+		brokertest.Eventually(t, func() error {
+			var live struct{ Consumers int }
+			if b.Call(t, http.MethodGet, b.Path("queues", "orders"), nil, &live); live.Consumers == 0 {
+				return errors.New("no consumer counted")
+			}
+			return nil
+		})
 		run := func(commands string) string {
 			text := strings.NewReplacer("--vhost /", "--vhost "+b.Vhost, " init\n", " version\n").Replace(commands)
 			return cli.Shell(t, "rabbitmq-retry() { "+terraformtest.BuildSidecar(t)+" \"$@\"; }\n"+text)
@@ -168,6 +178,16 @@ func TestAcc_RetriesByHandOfTheGuideAsPrinted(t *testing.T) {
 		require.NotZero(t, code)
 		cli.Shell(t, "sed -i 's/FILL_IN/4/' adopted/decide.tf")
 		for step := 1; step <= 4; step++ {
+			if step == 4 {
+				require.NoError(t, channel.Close())
+				brokertest.Eventually(t, func() error {
+					var live struct{ Consumers int }
+					if b.Call(t, http.MethodGet, b.Path("queues", "orders"), nil, &live); live.Consumers > 0 {
+						return errors.New("a consumer counted")
+					}
+					return nil
+				})
+			}
 			run(strings.Replace(shell[1], "step-1", fmt.Sprintf("step-%d", step), 1))
 		}
 		printed := cli.Shell(t, "terraform -chdir=infra plan")

@@ -243,7 +243,7 @@ func (a *adoption) decide(t *testing.T) {
 	file := filepath.Join(a.folder, "decide.tf")
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
-	for suffix, value := range map[string]string{"max_attempts": "4", "delays": `["1s", "2s"]`, "max_delay": `"1m"`} {
+	for suffix, value := range map[string]string{"max_attempts": "4", "delays": `["1s", "2s"]`, "max_delay": `"1m"`, "waits": "true"} {
 		text = regexp.MustCompile(suffix+` = FILL_IN`).ReplaceAll(text, []byte(suffix+" = "+value))
 	}
 	require.NotContains(t, string(text), "= FILL_IN")
@@ -298,11 +298,11 @@ func (a *adoption) obey(t *testing.T, text string) {
 			for _, old := range quotedNames(queues) {
 				a.instead[[2]string{old}] = instead{names[len(quotedNames(queues))], key}
 			}
-		case strings.Contains(point, " is new, and gets no message yet."):
+		case strings.HasPrefix(point, "Consumers of ") && strings.Contains(point, " also read "):
 			for _, c := range a.programs.Consumers {
-				if c.Queue == names[1] {
-					a.rejects[names[0]], a.origin[names[0]] = true, c.Queue
-					a.work(t, names[0], c.OnFailure)
+				if c.Queue == names[0] && a.consumers[names[1]] == nil {
+					a.origin[names[1]] = c.Queue
+					a.work(t, names[1], c.OnFailure)
 				}
 			}
 		case strings.HasPrefix(point, "Consumers of ") && strings.Contains(point, ": reject what fails"):
@@ -386,34 +386,63 @@ func (a *adoption) killedApply(t *testing.T) {
 	}
 }
 
-// finishApply applies again. What the killed apply has made without a trace in the state is imported, as the errors say.
+// finishApply applies again, and does what the errors say: it imports what the killed apply has made without a trace in the state, and
+// deletes queues that RabbitMQ did not start.
 func (a *adoption) finishApply(t *testing.T) {
 	t.Helper()
-	printed, code := a.tf.Exit(t, applying...)
-	if code == 0 {
-		return
-	}
-	t.Log("after a kill: " + printed)
-	require.Regexp(t, "exists? already", printed)
-	text := regexp.MustCompile(`\n *[│|]? *`).ReplaceAllString(printed, " ")
-	for _, fault := range strings.Split(text, "Error: ")[1:] {
-		found := regexp.MustCompile(`with (\S+),(.*)`).FindStringSubmatch(fault)
-		require.NotNil(t, found, fault)
-		command := regexp.MustCompile(`terraform import \S+ '([^']*)'`).FindStringSubmatch(found[2])
-		if command != nil {
-			_, _ = a.tf.Exit(t, "state", "rm", found[1])
-			a.tf.Run(t, "import", "-input=false", found[1], command[1])
+	for range 5 {
+		printed, code := a.tf.Exit(t, applying...)
+		if code == 0 {
+			return
+		}
+		t.Log("after a kill: " + printed)
+		if a.deleteUnstarted(t, printed) {
 			continue
 		}
-		kind, label, _ := strings.Cut(found[1], ".")
+		require.Regexp(t, "exists? already", printed)
+		text := regexp.MustCompile(`\n *[│|]? *`).ReplaceAllString(printed, " ")
+		for _, fault := range strings.Split(text, "Error: ")[1:] {
+			found := regexp.MustCompile(`with (\S+),(.*)`).FindStringSubmatch(fault)
+			require.NotNil(t, found, fault)
+			a.importAgain(t, found[1], found[2])
+		}
+	}
+	t.Error("the apply cannot be finished")
+}
+
+// importAgain imports an object. The error names the id, or only that an import is needed.
+func (a *adoption) importAgain(t *testing.T, address, fault string) {
+	t.Helper()
+	var id string
+	if command := regexp.MustCompile(`terraform import \S+ '([^']*)'`).FindStringSubmatch(fault); command != nil {
+		id = command[1]
+		_, _ = a.tf.Exit(t, "state", "rm", address)
+	} else {
+		kind, label, _ := strings.Cut(address, ".")
 		config, err := os.ReadFile(filepath.Join(a.tf.Dir, "retries.tf"))
 		require.NoError(t, err)
 		name := regexp.MustCompile(fmt.Sprintf(`resource %q %q {\s+name +=\s+"([^"]*)"`, kind, label)).FindSubmatch(config)
-		require.NotNil(t, name, printed)
-		id := url.PathEscape(a.Vhost) + "/" + url.PathEscape(string(name[1]))
-		a.tf.Run(t, "import", "-input=false", found[1], id)
+		require.NotNil(t, name, fault)
+		id = url.PathEscape(a.Vhost) + "/" + url.PathEscape(string(name[1]))
 	}
-	a.tf.Run(t, applying...)
+	printed, code := a.tf.Exit(t, "import", "-no-color", "-input=false", address, id)
+	if code == 0 {
+		return
+	}
+	t.Log(printed)
+	require.True(t, a.deleteUnstarted(t, printed), printed)
+	printed, code = a.tf.Exit(t, "import", "-no-color", "-input=false", address, id)
+	require.True(t, code == 0 || strings.Contains(printed, "does not exist") || strings.Contains(printed, "Nothing to import"), printed)
+}
+
+// deleteUnstarted deletes the queues that an error names as such.
+func (a *adoption) deleteUnstarted(t *testing.T, printed string) bool {
+	t.Helper()
+	_, names, has := strings.Cut(printed, "Queues take no messages")
+	for _, found := range regexp.MustCompile(`(?m)^[│| ]*- (\S+)$`).FindAllStringSubmatch(names, -1) {
+		a.Request(t, "DELETE", a.Path("queues", found[1]), nil)
+	}
+	return has
 }
 
 // work consumes a queue, and fails some deliveries.
