@@ -10,46 +10,52 @@ import (
 )
 
 // explanation is the comment of a step.
-type explanation struct{ strings.Builder }
+type explanation struct{ text string }
 
 // say adds a paragraph.
 func (e *explanation) say(format string, arguments ...any) {
-	e.WriteString("#\n" + comment(fmt.Sprintf(format, arguments...), ""))
+	e.text += "#\n" + comment(fmt.Sprintf(format, arguments...), "")
 }
 
 // point adds an item of a list.
 func (e *explanation) point(format string, arguments ...any) {
 	text := comment(fmt.Sprintf(format, arguments...), "")
-	e.WriteString("#   * " + strings.ReplaceAll(strings.TrimPrefix(text, "# "), "\n# ", "\n#     "))
+	e.text += "#   * " + strings.ReplaceAll(strings.TrimPrefix(text, "# "), "\n# ", "\n#     ")
 }
 
 // explain says what a step changes for messages, what people do before and after it, and the way back.
 func (w *writer) explain(number int, all []stage) string {
-	var e explanation
-	title := map[stage]string{
-		created: "create pipelines, delayed exchanges and new work queues beside the retries by hand.", attached: "attach the work queues.",
-		switched: "move the bindings to the new queues.", removed: "remove the retries by hand.",
-	}[w.stage]
-	e.WriteString(comment(fmt.Sprintf("Step %d of %d: %s", number, len(all)-1, title), ""))
-	map[stage]func(*explanation){created: w.explainCreated, attached: w.explainAttached, switched: w.explainSwitched, removed: w.explainRemoved}[w.stage](&e)
+	title, explain := "create pipelines, delayed exchanges and new work queues beside the retries by hand.", w.explainCreated
+	switch w.stage {
+	case now, created:
+	case attached:
+		title, explain = "attach the work queues.", w.explainAttached
+	case switched:
+		title, explain = "move the bindings to the new queues.", w.explainSwitched
+	case removed:
+		title, explain = "remove the retries by hand.", w.explainRemoved
+	}
+	e := explanation{comment(fmt.Sprintf("Step %d of %d: %s", number, len(all)-1, title), "")}
+	explain(&e)
 	if number == len(all)-1 {
 		w.explainRest(&e)
 	}
 	e.say("If the apply is killed, apply again. If it then says that an object exists already, import it, as the error says.")
 	if w.stage == switched {
-		e.say("If that object is a binding, run `terraform state rm` with its address before. Afterwards, delete the old binding by hand if it is still there.")
+		e.say("If that object is a binding, run `terraform state rm` with its address before. " +
+			"Afterwards, delete the old binding by hand if it is still there.")
 	}
 	before := "now"
 	if number > 1 {
 		before = fmt.Sprintf("step-%d", number-1)
 	}
 	e.say("The way back: %s folder %q.", map[stage]string{
-		created:  "have programs publish where they did before, wait until no message waits, and apply the",
-		attached: "have consumers work as before, wait until no message waits, and apply the",
+		created:  "end the consumers of new queues, have programs publish where they did before, wait until the new queues are empty, and apply the",
+		attached: "have consumers work as before, and apply the",
 		switched: "pause publishers again, and apply the",
 		removed:  "the same objects come again, without messages, from the",
 	}[w.stage], before)
-	return e.String() + "\n" + w.outputs()
+	return e.text + "\n" + w.outputs()
 }
 
 func (w *writer) explainCreated(e *explanation) {

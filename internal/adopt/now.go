@@ -55,7 +55,7 @@ func Vhost(vhost topology.Vhost, only *regexp.Regexp, consumed map[string]bool) 
 			folder.Files["step.tf"] = "# The vhost as it is. Step 1 comes next.\n"
 		}
 		if at == now {
-			folder.Name, adopted.Left = "now", append(w.left, found.left...)
+			folder.Name, adopted.Left = "now", slices.Concat(w.left, found.left)
 			for _, r := range w.resources {
 				adopted.Resources[r.kind]++
 			}

@@ -110,7 +110,8 @@ func (r *recognition) findRole(queue string) (why string) {
 	switch {
 	case len(targets) == 0, r.isOurs(queue), slices.ContainsFunc(targets, r.isOurs), r.consumed[queue]:
 	case !slices.ContainsFunc(targets, consumed):
-		return fmt.Sprintf("neither it nor %s has a consumer, so it is not clear which one is the work queue: start the consumers, and run the command again", list(targets))
+		return fmt.Sprintf("neither it nor %s has a consumer, so it is not clear which one is the work queue: "+
+			"start the consumers, and run the command again", list(targets))
 	case len(slices.DeleteFunc(slices.Clone(targets), consumed)) > 0:
 		return "it dead-letters to several queues, and not all of them have a consumer"
 	case !expires && len(fed) > 0:
@@ -155,24 +156,27 @@ func (r *recognition) ttl(queue string) time.Duration {
 // without a TTL is a group of its own.
 func (r *recognition) groups() (groups [][]string) {
 	near := map[string][]string{}
-	join := func(queue, other string) {
-		near[queue], near[other] = append(near[queue], other), append(near[other], queue)
-	}
 	for queue, targets := range r.targets {
-		if r.isOurs(queue) || slices.ContainsFunc(targets, r.isOurs) || r.unknown[queue] != "" {
-			continue
-		}
-		waits := r.waits[queue] || slices.ContainsFunc(slices.Concat(targets, r.deadLettersTo(queue)), r.isWaiting)
-		if r.waits[queue] && r.ttl(queue) == 0 {
+		switch {
+		case r.unknown[queue] != "" || r.isOurs(queue) || slices.ContainsFunc(targets, r.isOurs):
+		case r.waits[queue] && r.ttl(queue) == 0:
 			groups = append(groups, []string{queue})
-			continue
-		}
-		for _, target := range targets {
-			if !waits || len(r.targets[target]) > 0 || r.waits[queue] {
-				join(queue, target)
+		default:
+			waits := r.waits[queue] || slices.ContainsFunc(slices.Concat(targets, r.deadLettersTo(queue)), r.isWaiting)
+			for _, target := range targets {
+				if !waits || r.waits[queue] || len(r.targets[target]) > 0 { // waiting queues of others can share a parking queue
+					near[queue], near[target] = append(near[queue], target), append(near[target], queue)
+				}
 			}
 		}
 	}
+	groups = append(groups, connected(near)...)
+	slices.SortFunc(groups, slices.Compare)
+	return groups
+}
+
+// connected returns the groups that neighbours form.
+func connected(near map[string][]string) (groups [][]string) {
 	seen := map[string]bool{}
 	for first := range near {
 		var group []string
@@ -186,30 +190,56 @@ func (r *recognition) groups() (groups [][]string) {
 			groups = append(groups, topology.Distinct(group))
 		}
 	}
-	slices.SortFunc(groups, slices.Compare)
 	return groups
 }
 
 // refuses says why a group of queues gets no steps, or "".
 func (r *recognition) refuses(group []string) string {
 	for _, queue := range group {
-		live, s, used := r.vhost.Queues[queue], r.settings[queue], r.waits[queue] || r.isWork(queue)
-		works := func(target string) bool { return !r.waits[target] && len(r.targets[target]) > 0 }
-		fedBy := slices.DeleteFunc(r.deadLettersTo(queue), func(source string) bool { return r.unknown[source] == "" || r.ttl(source) == 0 })
+		why := ""
 		switch {
 		case r.unknown[queue] != "":
-			return fmt.Sprintf("the role of %q is not clear", queue)
-		case r.waits[queue] && len(fedBy) > 0:
-			return fmt.Sprintf("%s can be a waiting queue in front of %q", list(fedBy), queue)
-		case used && (live.Exclusive || live.AutoDelete || live.Transient || live.Type == "stream" || s.Has("expires")):
-			return fmt.Sprintf("%q is not a lasting classic or quorum queue", queue)
-		case r.isWork(queue) && slices.ContainsFunc(r.targets[queue], works):
-			return fmt.Sprintf("the work queue %q dead-letters to another one", queue)
-		case r.isWork(queue) && s.AtLeastOnce() && s.Limited():
-			return fmt.Sprintf("%q dead-letters at least once, and has a length limit, which a pipeline refuses", queue)
-		case !r.wants(queue):
-			return fmt.Sprintf("--only leaves out %q", queue)
+			why = fmt.Sprintf("the role of %q is not clear", queue)
+		case r.waits[queue]:
+			why = r.refusesWaiting(queue)
+		case r.isWork(queue):
+			why = r.refusesWork(queue)
 		}
+		if !r.wants(queue) {
+			why = fmt.Sprintf("--only leaves out %q", queue)
+		}
+		if why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+func (r *recognition) refusesWaiting(queue string) string {
+	for _, source := range r.deadLettersTo(queue) {
+		if r.unknown[source] != "" && r.ttl(source) > 0 {
+			return fmt.Sprintf("%q can be a waiting queue in front of %q", source, queue)
+		}
+	}
+	return r.refusesPassing(queue)
+}
+
+func (r *recognition) refusesWork(queue string) string {
+	for _, target := range r.targets[queue] {
+		if !r.waits[target] && len(r.targets[target]) > 0 {
+			return fmt.Sprintf("the work queue %q dead-letters to the work queue %q", queue, target)
+		}
+	}
+	if s := r.settings[queue]; s.AtLeastOnce() && s.Limited() {
+		return fmt.Sprintf("%q dead-letters at least once, and has a length limit, which a pipeline refuses", queue)
+	}
+	return r.refusesPassing(queue)
+}
+
+func (r *recognition) refusesPassing(queue string) string {
+	live := r.vhost.Queues[queue]
+	if live.Exclusive || live.AutoDelete || live.Transient || live.Type == "stream" || r.settings[queue].Has("expires") {
+		return fmt.Sprintf("%q is not a lasting classic or quorum queue", queue)
 	}
 	return ""
 }

@@ -95,7 +95,8 @@ func (w *writer) addRetry(each retry) {
 	r := w.addPipeline(p)
 	r.id = nil
 	if len(each.delays) == 0 {
-		r.set("delays", w.decide(r, "delays", "The waits before messages of %s are delivered again, such as [\"5s\", \"1m\"].", each.work...), false)
+		r.set("delays", w.decide(r, "delays",
+			"The waits before messages of %s are delivered again, such as [\"5s\", \"1m\"].", each.work...), false)
 	} else {
 		r.set("max_attempts", w.decide(r, "max_attempts",
 			"How often messages of %s are delivered before they are parked. The consumers know that.", each.work...), false)
@@ -146,8 +147,8 @@ func (w *writer) addDelay(each delay) {
 	}
 	r := w.addDelayed(e)
 	r.id = nil
-	r.set("max_delay", w.decide(r, "max_delay", "The longest wait of a message in %s, such as \"24h\". If a program consumes this queue, do not go on.",
-		each.waiting), false)
+	r.set("max_delay", w.decide(r, "max_delay",
+		"The longest wait of a message in %s, such as \"24h\". If a program consumes this queue, do not go on.", each.waiting), false)
 	for _, route := range routes {
 		route.Source = e.Names().DeliverExchange()
 		w.addBinding(route).id = nil
@@ -159,33 +160,15 @@ func (w *writer) deadLetterExchange(queue string) string {
 	return name
 }
 
-// findRemoved finds what the last stage leaves out: waiting queues, work queues with a successor, policies for nothing else, and exchanges
-// that lead nowhere else. What a queue that stays dead-letters to also stays.
+// findRemoved finds what the last stage leaves out: queues, policies for nothing else, and exchanges that lead nowhere else.
 func (w *writer) findRemoved() {
 	attached := map[string]bool{}
-	for _, each := range w.delays {
-		w.goes["queue"+each.waiting] = true
-	}
 	for _, each := range w.retries {
-		for _, queue := range each.waiting {
-			w.goes["queue"+queue] = true
-		}
 		for _, queue := range each.work {
-			_, replaced := w.successors[queue]
-			attached[queue], w.goes["queue"+queue] = true, replaced
+			attached[queue] = true
 		}
 	}
-	maps.DeleteFunc(w.goes, func(_ string, goes bool) bool { return !goes })
-	for before := -1; before != len(w.goes); {
-		before = len(w.goes)
-		for queue, targets := range w.targets {
-			for _, target := range targets {
-				if _, replaced := w.successors[queue]; !w.goes["queue"+queue] && (replaced || !attached[queue]) {
-					delete(w.goes, "queue"+target)
-				}
-			}
-		}
-	}
+	w.findRemovedQueues(attached)
 	for name, policy := range w.vhost.Policies {
 		_, owned := w.owned.Policies[name]
 		if !owned && w.wants(name) && w.isOnlyFor(policy, func(queue string) bool { return w.goes["queue"+queue] || attached[queue] }) {
@@ -197,6 +180,31 @@ func (w *writer) findRemoved() {
 		for name := range w.vhost.Exchanges {
 			if w.wants(name) && w.leadsOnlyToRemoved(name) && !w.isNamed(name) {
 				w.goes["exchange"+name] = true
+			}
+		}
+	}
+}
+
+// findRemovedQueues finds waiting queues, and work queues with a successor, unless a queue that stays dead-letters to them.
+func (w *writer) findRemovedQueues(attached map[string]bool) {
+	going := slices.Collect(maps.Keys(w.successors))
+	for _, each := range w.retries {
+		going = append(going, each.waiting...)
+	}
+	for _, each := range w.delays {
+		going = append(going, each.waiting)
+	}
+	for _, queue := range going {
+		w.goes["queue"+queue] = true
+	}
+	for before := -1; before != len(w.goes); {
+		before = len(w.goes)
+		for queue, targets := range w.targets {
+			if w.goes["queue"+queue] || attached[queue] && w.successors[queue] == "" {
+				continue
+			}
+			for _, target := range targets {
+				delete(w.goes, "queue"+target)
 			}
 		}
 	}

@@ -178,9 +178,11 @@ func (a *adoption) run(t *testing.T, turnsBack bool) {
 	a.decide(t)
 	for i := range steps {
 		a.step(t, fmt.Sprintf("step-%d", i+1), i+1 == len(steps))
-		if turnsBack && i == 0 {
-			a.turnBack(t)
-			a.step(t, "step-1", false)
+		if turnsBack && i == min(1, len(steps)-2) {
+			a.turnBack(t, i)
+			for again := range i + 1 {
+				a.step(t, fmt.Sprintf("step-%d", again+1), false)
+			}
 		}
 	}
 	a.awaitMore(t, 3)
@@ -200,10 +202,32 @@ func (a *adoption) run(t *testing.T, turnsBack bool) {
 	require.Zero(t, code, printed)
 }
 
-// turnBack returns from the first step to the beginning.
-func (a *adoption) turnBack(t *testing.T) {
+// turnBack returns from a step to the beginning.
+func (a *adoption) turnBack(t *testing.T, step int) {
 	t.Helper()
-	a.with(func() { clear(a.instead) })
+	a.with(func() { clear(a.instead); clear(a.rejects) })
+	if step > 0 {
+		a.plan(t, "step-1")
+		a.tf.Run(t, applying...)
+	}
+	isOld := func(queue string) bool {
+		return slices.ContainsFunc(a.programs.Queues, func(q map[string]any) bool { return q["name"] == queue })
+	}
+	brokertest.Eventually(t, func() error {
+		for queue, count := range a.holding(t) {
+			if !isOld(queue) {
+				return fmt.Errorf("%d messages in %q", count, queue)
+			}
+		}
+		return nil
+	})
+	for queue, ch := range a.consumers {
+		if !isOld(queue) {
+			require.NoError(t, ch.Close())
+			delete(a.consumers, queue)
+			delete(a.parking, queue)
+		}
+	}
 	a.plan(t, "now")
 	a.tf.Run(t, applying...)
 	a.worker.stop(t)
@@ -557,7 +581,7 @@ func (a *adoption) park(t *testing.T, queue string) {
 		return
 	}
 	a.parking[queue] = true
-	a.each(t, queue, 100, func(d amqp.Delivery) {
+	a.consumers[queue] = a.each(t, queue, 100, func(d amqp.Delivery) {
 		from, _ := d.Headers["retry-queue"].(string)
 		why, _ := d.Headers["retry-reason"].(string)
 		if a.check(t, d, d.Ack(false)) {
