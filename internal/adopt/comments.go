@@ -50,7 +50,7 @@ func (w *writer) explain(number int, all []stage) string {
 		before = fmt.Sprintf("step-%d", number-1)
 	}
 	e.say("The way back: %s folder %q.", map[stage]string{
-		created:  "end the consumers of new queues, have programs publish where they did before, wait until the new queues are empty, and apply the",
+		created:  "have programs work as before, end the consumers of new queues, wait until these are empty, and apply the",
 		attached: "have consumers work as before, and apply the",
 		switched: "pause publishers again, and apply the",
 		removed:  "the same objects come again, without messages, from the",
@@ -116,7 +116,8 @@ func (w *writer) explainAttached(e *explanation) {
 
 func (w *writer) explainSwitched(e *explanation) {
 	e.say("Messages: they go to the new queues. Terraform makes each new binding before it deletes the old one. A message of that moment " +
-		"can come twice, once to each queue. To avoid that, pause publishers, and wait until the waiting queues are empty.")
+		"can come twice, once to each queue. To avoid that, pause publishers, and wait until the waiting queues are empty. " +
+		"If the apply is killed, the moment lasts until the next one.")
 	e.say("After:")
 	for _, old := range slices.Sorted(maps.Keys(w.successors)) {
 		e.point("Programs that publish to the queue %q by its name (default exchange): publish to %q.", old, w.successors[old])

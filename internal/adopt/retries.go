@@ -51,7 +51,7 @@ type recognition struct {
 	unknown                map[string]string
 }
 
-// recognise finds the retries of the vhost, except those of pipelines, and names the queues that it does not understand. A work queue has
+// recognise finds the retries of the vhost, except pipelines, and names the queues that it does not understand. A work queue has
 // a consumer, and a waiting queue has none.
 func (w *writer) recognise(consumed map[string]bool) {
 	r := recognition{

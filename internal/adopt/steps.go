@@ -175,7 +175,7 @@ func (w *writer) findRemoved() {
 			w.goes["policy"+name] = true
 		}
 	}
-	for before := -1; before != len(w.goes); { // an exchange can lead to another one that goes
+	for before := -1; before != len(w.goes); { // an exchange can lead to an exchange that goes
 		before = len(w.goes)
 		for name := range w.vhost.Exchanges {
 			if w.wants(name) && w.leadsOnlyToRemoved(name) && !w.isNamed(name) {
