@@ -225,6 +225,9 @@ func (r *recognition) refusesWaiting(queue string) string {
 }
 
 func (r *recognition) refusesWork(queue string) string {
+	if next := queue + ".v2"; r.attachedQueues[next] {
+		return fmt.Sprintf("%q has the successor %q, so go on with the steps from before", queue, next)
+	}
 	for _, target := range r.targets[queue] {
 		if !r.waits[target] && len(r.targets[target]) > 0 {
 			return fmt.Sprintf("the work queue %q dead-letters to the work queue %q", queue, target)

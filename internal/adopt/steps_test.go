@@ -81,3 +81,74 @@ func TestStepsOfPublicConfigurations(t *testing.T) {
 		golden.Check(t, strings.TrimSuffix(path, ".json")+".golden", text.String())
 	}
 }
+
+// dying is a queue that dead-letters to another one by name. A TTL of 0 is none.
+func dying(to string, ttl int64) topology.Queue {
+	arguments := topology.Arguments{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": to}
+	if ttl > 0 {
+		arguments["x-message-ttl"] = ttl
+	}
+	return topology.Queue{Type: "classic", Arguments: arguments}
+}
+
+// A queue that could be a work queue gets no steps, and says why.
+func TestUnclearQueuesGetNoSteps(t *testing.T) {
+	t.Parallel()
+	resting := topology.Queue{Type: "classic"}
+	limited := dying("parked", 0)
+	limited.Type = "quorum"
+	for key, value := range map[string]any{"x-max-length": int64(9), "x-overflow": "reject-publish", "x-dead-letter-strategy": "at-least-once"} {
+		limited.Arguments[key] = value
+	}
+	for name, c := range map[string]struct {
+		queues   map[string]topology.Queue
+		consumed string
+		left     string
+	}{
+		"idle work queue":            {map[string]topology.Queue{"work": dying("dead", 0), "dead": resting}, "dead", `queue "work": it has no consumer`},
+		"idle work queue with a TTL": {map[string]topology.Queue{"work": dying("dead", 9), "dead": resting}, "dead", `queue "work": it has no consumer`},
+		"no consumer":                {map[string]topology.Queue{"a": dying("b", 9), "b": dying("a", 0)}, "", `queue "a": neither it nor "b" has a consumer`},
+		"waiting twice": {
+			map[string]topology.Queue{"work": dying("w1", 0), "w1": dying("w2", 60), "w2": dying("work", 5)}, "work", `the role of "w1" is not clear`,
+		},
+		"waiting before waiting": {
+			map[string]topology.Queue{"w1": dying("w2", 60), "w2": dying("work", 5), "work": dying("w2", 0)}, "work",
+			`"w1" can be a waiting queue in front of "w2"`,
+		},
+		"waiting without a TTL": {map[string]topology.Queue{"work": dying("wait", 0), "wait": dying("work", 0)}, "work", `dead letters of "work" stay there`},
+		"stages": {
+			map[string]topology.Queue{"fast": dying("slow", 0), "slow": dying("parked", 0), "parked": resting}, "fast slow",
+			`the work queue "fast" dead-letters to the work queue "slow"`,
+		},
+		"limited": {map[string]topology.Queue{"work": limited, "parked": resting}, "work", `"work" dead-letters at least once, and has a length limit`},
+		"nowhere": {map[string]topology.Queue{"work": dying("missing", 0)}, "work", `queue "work": its dead letters reach no queue`},
+	} {
+		vhost, consumed := topology.Vhost{Name: "/", Topology: topology.New(), Version: topology.Version{Major: 4, Minor: 3}}, map[string]bool{}
+		vhost.Queues = c.queues
+		for _, queue := range strings.Fields(c.consumed) {
+			consumed[queue] = true
+		}
+		adopted := adopt.Vhost(vhost, nil, consumed)
+		require.Len(t, adopted.Folders, 1, name)
+		require.Contains(t, strings.Join(adopted.Left, "\n"), c.left, name)
+	}
+}
+
+// Retries that only share a parking queue get a pipeline each, and what a queue that stays dead-letters to stays.
+func TestStepsTouchNothingOfOthers(t *testing.T) {
+	t.Parallel()
+	vhost := topology.Vhost{Name: "/", Topology: topology.New(), Version: topology.Version{Major: 4, Minor: 3}}
+	vhost.Queues = map[string]topology.Queue{
+		"a/b": dying("parked", 0), "a/b wait": dying("a/b", 5), "a-b": dying("parked", 0), "a-b wait": dying("a-b", 60),
+		"parked": {Type: "classic"}, "idle": dying("a-b wait", 0),
+	}
+	adopted := adopt.Vhost(vhost, nil, map[string]bool{"a/b": true, "a-b": true})
+	last := adopted.Folders[len(adopted.Folders)-1].Files
+	require.Contains(t, last["retries.tf"], `= "a-b"`)
+	require.Contains(t, last["retries.tf"], `= "a-b.retries"`)
+	for _, stays := range []string{"a-b wait", "a-b", "parked", "idle"} {
+		require.Contains(t, last["queues.tf"], `"`+stays+`"`)
+	}
+	require.NotContains(t, last["queues.tf"], `"a/b wait"`)
+	require.NotContains(t, last["queues.tf"], `"a/b"`)
+}
