@@ -126,7 +126,7 @@ func TestAcc_AdoptOfTheGuideAsPrinted(t *testing.T) {
 func TestAcc_RetriesByHandOfTheGuideAsPrinted(t *testing.T) {
 	t.Parallel()
 	hcl, shell := guide(t, "moving-from-retries-by-hand")["terraform"], guide(t, "moving-from-retries-by-hand")["shell"]
-	require.Len(t, hcl, 5)
+	require.Len(t, hcl, 4)
 	start := func(t *testing.T) (b *brokertest.Broker, cli *terraformtest.CLI, in func(text string) string) {
 		t.Helper()
 		b, cli = brokertest.New(t), terraformtest.New(t, terraformtest.BuildProvider(t), "TF_CLI_ARGS_plan=-no-color", "TF_CLI_ARGS_apply=-auto-approve -no-color")
@@ -140,13 +140,12 @@ func TestAcc_RetriesByHandOfTheGuideAsPrinted(t *testing.T) {
 		_, cli, in := start(t)
 		blocks := regexp.MustCompile(`(?ms)^resource .*?^}$`).FindAllString(hcl[0], -1)
 		require.Len(t, blocks, 4)
-		pipeline := strings.Replace(hcl[1], "max_attempts = 4", "max_attempts = 4\n"+hcl[3], 1)
 		for _, step := range [][]string{
 			{hcl[0]},
 			{hcl[0], hcl[1]},
-			{hcl[0], pipeline, hcl[2]},
-			{blocks[0], blocks[1], blocks[2], pipeline, hcl[2], hcl[4]},
-			{blocks[0], pipeline, hcl[2], hcl[4]},
+			{hcl[0], hcl[2]},
+			{blocks[0], blocks[1], blocks[2], hcl[2], hcl[3]},
+			{blocks[0], hcl[2], hcl[3]},
 		} {
 			cli.Write(t, "main.tf", terraformtest.Required+in(strings.Join(step, "\n")))
 			cli.Run(t, "apply")
