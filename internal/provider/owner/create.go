@@ -31,9 +31,12 @@ func (o owned[M, S, P]) Create(ctx context.Context, plan *M) diag.Diagnostics {
 	if diags.HasError() {
 		return diags
 	}
-	if err := o.run.Applier.Create(ctx, o.change(nil, &next, all)); err != nil {
+	change := o.change(nil, &next, all)
+	if err := o.run.Applier.Create(ctx, change); err != nil {
 		diags.Append(o.cannotCreate((*plan).Identity(), next, err))
 		diags.Append(o.leftBehind(ctx, *plan, err)...)
+	} else if unstarted := entity.Unstarted(ctx, o.run, change.Vhost, leftovers(change, topology.New(), next.Expand())...); unstarted != nil {
+		diags.Append(unstarted...)
 	} else if o.Advise != nil && !o.run.Told(o.Advise(next).Summary) {
 		diags.Append(report.Warnings([]problem.Problem{o.Advise(next)})...)
 	}
