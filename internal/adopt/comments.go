@@ -51,7 +51,7 @@ func (w *writer) explain(number int, all []stage) string {
 	}
 	e.say("The way back: %s folder %q.", map[stage]string{
 		created:  "have programs work as before, end the consumers of new queues, wait until these are empty, and apply the",
-		attached: "have consumers work as before, and apply the",
+		attached: "have consumers work as before, write worker.json again after the apply of the",
 		switched: "pause publishers again, and apply the",
 		removed:  "the same objects come again, without messages, from the",
 	}[w.stage], before)
@@ -101,9 +101,7 @@ func (w *writer) explainAttached(e *explanation) {
 	for _, r := range w.retries {
 		e.point("Consumers of %s: reject what fails (basic.nack or basic.reject, requeue=false). Do not publish it to other queues, "+
 			"and do not count.", list(w.attached(r)))
-		if len(r.parking) > 0 {
-			e.point("Programs that read %s: read %q too.", list(r.parking), r.name+".failed")
-		}
+		e.point("Programs that read what is parked: read %q too.", r.name+".failed")
 	}
 	for _, old := range slices.Sorted(maps.Keys(w.successors)) {
 		e.point("In %q, consumers work as before.", old)
@@ -122,8 +120,9 @@ func (w *writer) explainSwitched(e *explanation) {
 	for _, old := range slices.Sorted(maps.Keys(w.successors)) {
 		e.point("Programs that publish to the queue %q by its name (default exchange): publish to %q.", old, w.successors[old])
 	}
-	e.point("Wait until the old queues and their waiting queues are empty. If messages fail there again and again, move them: " +
-		"`rabbitmq-retry failed replay --queue OLD --to NEW --all --scan 1000000`. If that command is killed, a message can come twice.")
+	e.point("Wait until the old queues and their waiting queues are empty. If messages fail there again and again, move them: "+
+		"`rabbitmq-retry failed replay --vhost %q --queue OLD --to NEW --all --scan 1000000`. If that command is killed, a message can "+
+		"come twice.", w.vhost.Name)
 }
 
 func (w *writer) explainRemoved(e *explanation) {
@@ -155,7 +154,7 @@ func (w *writer) explainRest(e *explanation) {
 		}
 		for _, queue := range r.work {
 			if name := w.deadLetterExchange(queue); name != "" && !w.goes["exchange"+name] {
-				stays = append(stays, fmt.Sprintf("exchange %q: it leads to more", name))
+				stays = append(stays, fmt.Sprintf("exchange %q: it leads to queues that stay", name))
 			}
 			if name := w.lookup.Queue(queue).PolicyOf("dead-letter-exchange"); name != "" && !w.goes["policy"+name] {
 				stays = append(stays, fmt.Sprintf("policy %q: it covers more", name))

@@ -447,7 +447,7 @@ func (w *writer) files() map[string]string {
 			continue
 		}
 		blocks[file] = append(blocks[file], fmt.Sprintf("resource %q %q %s\n", r.kind, r.label, body(r.attributes, "")))
-		if r.id != nil {
+		if r.id != nil && w.stage == now {
 			blocks["imports.tf"] = append(blocks["imports.tf"], r.imported())
 		}
 	}

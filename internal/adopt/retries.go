@@ -76,7 +76,14 @@ func (w *writer) recognise(consumed map[string]bool) {
 			w.leave("queue %q: %s", queue, why)
 		}
 	}
-	for _, group := range r.groups() {
+	grouped := r.groups()
+	for _, queue := range queues {
+		inGroup := func(group []string) bool { return slices.Contains(group, queue) }
+		if r.isWork(queue) && !r.isLeftOut(queue) && !slices.ContainsFunc(grouped, inGroup) {
+			w.leave("queue %q: messages come back to it through a delayed exchange, and its dead letters go where they went", queue)
+		}
+	}
+	for _, group := range grouped {
 		if why := r.refuses(group); why != "" {
 			w.leave("retries of %s: %s", list(group), why)
 		} else if len(group) == 1 {
@@ -99,6 +106,11 @@ func (r *recognition) isWork(queue string) bool {
 func (r *recognition) isOurs(queue string) bool {
 	_, owned := r.owned.Queues[queue]
 	return owned || r.attachedQueues[queue]
+}
+
+// isLeftOut reports whether a queue is not understood, or has to do with a pipeline or delayed exchange already.
+func (r *recognition) isLeftOut(queue string) bool {
+	return r.unknown[queue] != "" || r.isOurs(queue) || slices.ContainsFunc(r.targets[queue], r.isOurs)
 }
 
 // findRole decides whether a queue is a waiting queue, or says why that is not clear.
@@ -158,7 +170,7 @@ func (r *recognition) groups() (groups [][]string) {
 	near := map[string][]string{}
 	for queue, targets := range r.targets {
 		switch {
-		case r.unknown[queue] != "" || r.isOurs(queue) || slices.ContainsFunc(targets, r.isOurs):
+		case r.isLeftOut(queue):
 		case r.waits[queue] && r.ttl(queue) == 0:
 			groups = append(groups, []string{queue})
 		default:
@@ -230,7 +242,7 @@ func (r *recognition) refusesWork(queue string) string {
 	}
 	for _, target := range r.targets[queue] {
 		if !r.waits[target] && len(r.targets[target]) > 0 {
-			return fmt.Sprintf("the work queue %q dead-letters to the work queue %q", queue, target)
+			return fmt.Sprintf("the work queue %q dead-letters to %q, which dead-letters on", queue, target)
 		}
 	}
 	if s := r.settings[queue]; s.AtLeastOnce() && s.Limited() {

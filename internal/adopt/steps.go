@@ -204,7 +204,9 @@ func (w *writer) findRemovedQueues(attached map[string]bool) {
 				continue
 			}
 			for _, target := range targets {
-				delete(w.goes, "queue"+target)
+				if moved := w.successors[target] != "" && w.deadLetterExchange(queue) != ""; !moved {
+					delete(w.goes, "queue"+target)
+				}
 			}
 		}
 	}

@@ -118,7 +118,7 @@ func TestUnclearQueuesGetNoSteps(t *testing.T) {
 		"waiting without a TTL": {map[string]topology.Queue{"work": dying("wait", 0), "wait": dying("work", 0)}, "work", `dead letters of "work" stay there`},
 		"stages": {
 			map[string]topology.Queue{"fast": dying("slow", 0), "slow": dying("parked", 0), "parked": resting}, "fast slow",
-			`the work queue "fast" dead-letters to the work queue "slow"`,
+			`the work queue "fast" dead-letters to "slow"`,
 		},
 		"limited": {map[string]topology.Queue{"work": limited, "parked": resting}, "work", `"work" dead-letters at least once, and has a length limit`},
 		"nowhere": {map[string]topology.Queue{"work": dying("missing", 0)}, "work", `queue "work": its dead letters reach no queue`},

@@ -186,6 +186,12 @@ func (a *adoption) run(t *testing.T, turnsBack bool) {
 			}
 		}
 	}
+	if turnsBack {
+		for _, step := range []int{len(steps) - 1, len(steps)} {
+			a.plan(t, fmt.Sprintf("step-%d", step))
+			a.tf.Run(t, applying...)
+		}
+	}
 	a.awaitMore(t, 3)
 	stop()
 	for _, c := range a.programs.Consumers {
