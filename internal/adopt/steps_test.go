@@ -3,6 +3,7 @@ package adopt_test
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -97,9 +98,7 @@ func TestUnclearQueuesGetNoSteps(t *testing.T) {
 	resting := topology.Queue{Type: "classic"}
 	limited := dying("parked", 0)
 	limited.Type = "quorum"
-	for key, value := range map[string]any{"x-max-length": int64(9), "x-overflow": "reject-publish", "x-dead-letter-strategy": "at-least-once"} {
-		limited.Arguments[key] = value
-	}
+	maps.Copy(limited.Arguments, map[string]any{"x-max-length": int64(9), "x-overflow": "reject-publish", "x-dead-letter-strategy": "at-least-once"})
 	for name, c := range map[string]struct {
 		queues   map[string]topology.Queue
 		consumed string
@@ -112,12 +111,14 @@ func TestUnclearQueuesGetNoSteps(t *testing.T) {
 			map[string]topology.Queue{"work": dying("w1", 0), "w1": dying("w2", 60), "w2": dying("work", 5)}, "work", `the role of "w1" is not clear`,
 		},
 		"waiting before waiting": {
-			map[string]topology.Queue{"w1": dying("w2", 60), "w2": dying("work", 5), "work": dying("w2", 0)}, "work",
+			map[string]topology.Queue{"w1": dying("w2", 60), "w2": dying("work", 5), "work": dying("w2", 0)},
+			"work",
 			`"w1" can be a waiting queue in front of "w2"`,
 		},
 		"waiting without a TTL": {map[string]topology.Queue{"work": dying("wait", 0), "wait": dying("work", 0)}, "work", `dead letters of "work" stay there`},
 		"stages": {
-			map[string]topology.Queue{"fast": dying("slow", 0), "slow": dying("parked", 0), "parked": resting}, "fast slow",
+			map[string]topology.Queue{"fast": dying("slow", 0), "slow": dying("parked", 0), "parked": resting},
+			"fast slow",
 			`the work queue "fast" dead-letters to "slow"`,
 		},
 		"limited": {map[string]topology.Queue{"work": limited, "parked": resting}, "work", `"work" dead-letters at least once, and has a length limit`},
@@ -125,7 +126,7 @@ func TestUnclearQueuesGetNoSteps(t *testing.T) {
 	} {
 		vhost, consumed := topology.Vhost{Name: "/", Topology: topology.New(), Version: topology.Version{Major: 4, Minor: 3}}, map[string]bool{}
 		vhost.Queues = c.queues
-		for _, queue := range strings.Fields(c.consumed) {
+		for queue := range strings.FieldsSeq(c.consumed) {
 			consumed[queue] = true
 		}
 		adopted := adopt.Vhost(vhost, nil, consumed)
