@@ -144,12 +144,10 @@ func (w *writer) explainRest(e *explanation) {
 		for _, queue := range r.parking {
 			stays = append(stays, fmt.Sprintf("queue %q, with what is parked", queue))
 		}
-		for _, queue := range slices.Concat(r.work, r.waiting) {
-			if w.successors[queue] == "" && slices.Contains(r.work, queue) {
-				continue
-			}
+		replaced := slices.DeleteFunc(slices.Clone(r.work), func(queue string) bool { return w.successors[queue] == "" })
+		for _, queue := range append(replaced, r.waiting...) {
 			if !w.goes["queue"+queue] {
-				stays = append(stays, fmt.Sprintf("queue %q: dead letters of %s go there", queue, list(w.deadLettersTo(queue))))
+				stays = append(stays, fmt.Sprintf("queue %q: dead letters of %s go there", queue, list(w.sources[queue])))
 			}
 		}
 		for _, queue := range r.work {

@@ -451,7 +451,7 @@ func (w *writer) files() map[string]string {
 			blocks["imports.tf"] = append(blocks["imports.tf"], r.imported())
 		}
 	}
-	if len(w.retries)+len(w.delays) > 0 { // a folder that is copied over another one replaces all of its files
+	if len(w.retries)+len(w.delays) > 0 { // a copied folder must replace every file of the one before
 		for _, file := range []string{"bindings.tf", "retries.tf"} {
 			blocks[file] = slices.Grow(blocks[file], 1)
 		}

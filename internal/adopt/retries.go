@@ -35,8 +35,8 @@ type delay struct {
 type handMade struct {
 	retries []retry
 	delays  []delay
-	// targets has the queues that can get a queue's dead letters, without itself.
-	targets map[string][]string
+	// targets has the queues that can get a queue's dead letters, without itself. sources has the same the other way round.
+	targets, sources map[string][]string
 	// successors are the names of new work queues, by the queue whose arguments make it dead-letter.
 	successors map[string]string
 }
@@ -58,18 +58,12 @@ func (w *writer) recognise(consumed map[string]bool) {
 		writer: w, settings: map[string]topology.Settings{}, consumed: consumed,
 		waits: map[string]bool{}, given: map[string]bool{}, unknown: map[string]string{},
 	}
-	r.targets, r.successors = audit.DeadLetterTargets(w.vhost), map[string]string{}
+	r.targets, r.sources, r.successors = audit.DeadLetterTargets(w.vhost), map[string][]string{}, map[string]string{}
 	for name := range w.vhost.Queues {
 		r.settings[name] = w.lookup.Queue(name)
 	}
 	queues := slices.Sorted(maps.Keys(r.targets))
-	for _, queue := range queues {
-		self := slices.Contains(r.targets[queue], queue)
-		r.targets[queue] = slices.DeleteFunc(r.targets[queue], func(target string) bool { return target == queue })
-		if len(r.targets[queue]) == 0 && !self && !r.isOurs(queue) {
-			w.leave("queue %q: its dead letters reach no queue", queue)
-		}
-	}
+	r.link(queues)
 	for _, queue := range queues {
 		if why := r.findRole(queue); why != "" {
 			r.unknown[queue] = why
@@ -95,11 +89,25 @@ func (w *writer) recognise(consumed map[string]bool) {
 	}
 }
 
+// link leaves out the dead letters that come back to their queue at once, and finds the sources of the others.
+func (r *recognition) link(queues []string) {
+	for _, queue := range queues {
+		self := slices.Contains(r.targets[queue], queue)
+		r.targets[queue] = slices.DeleteFunc(r.targets[queue], func(target string) bool { return target == queue })
+		if len(r.targets[queue]) == 0 && !self && !r.isOurs(queue) {
+			r.leave("queue %q: its dead letters reach no queue", queue)
+		}
+		for _, target := range r.targets[queue] {
+			r.sources[target] = append(r.sources[target], queue)
+		}
+	}
+}
+
 func (r *recognition) isWaiting(queue string) bool { return r.waits[queue] }
 
 // isWork reports whether consumers of a queue retry, or park what fails.
 func (r *recognition) isWork(queue string) bool {
-	return !r.waits[queue] && (len(r.targets[queue]) > 0 || slices.ContainsFunc(r.deadLettersTo(queue), r.isWaiting))
+	return !r.waits[queue] && (len(r.targets[queue]) > 0 || slices.ContainsFunc(r.sources[queue], r.isWaiting))
 }
 
 // isOurs reports whether a queue belongs to a pipeline or delayed exchange, or is attached.
@@ -118,7 +126,7 @@ func (r *recognition) findRole(queue string) (why string) {
 	targets := r.targets[queue]
 	consumed := func(name string) bool { return r.consumed[name] }
 	worksOn := func(target string) bool { return len(r.targets[target]) > 0 || r.hasOwnWay(target) }
-	expires, fed := r.ttl(queue) > 0, r.deadLettersTo(queue)
+	expires, fed := r.ttl(queue) > 0, r.sources[queue]
 	switch {
 	case len(targets) == 0, r.isOurs(queue), slices.ContainsFunc(targets, r.isOurs), r.consumed[queue]:
 	case !slices.ContainsFunc(targets, consumed):
@@ -138,22 +146,13 @@ func (r *recognition) findRole(queue string) (why string) {
 
 // hasOwnWay reports whether messages come to a queue through an exchange that no waiting queue could dead-letter to, or from several.
 func (r *recognition) hasOwnWay(queue string) bool {
-	sources := r.deadLettersTo(queue)
-	return len(sources) > 1 || slices.ContainsFunc(r.vhost.Bindings, func(b topology.Binding) bool {
-		isDLX := func(source string) bool { return r.deadLetterExchange(source) == b.Source }
-		return b.Source != "" && !b.ToExchange && b.Destination == queue && !slices.ContainsFunc(sources, isDLX)
-	})
-}
-
-// deadLettersTo lists the queues that dead-letter to a queue.
-func (h handMade) deadLettersTo(queue string) (sources []string) {
-	for source, targets := range h.targets {
-		if slices.Contains(targets, queue) {
-			sources = append(sources, source)
-		}
+	var through []string
+	for _, source := range r.sources[queue] {
+		through = append(through, r.deadLetterExchange(source))
 	}
-	slices.Sort(sources)
-	return sources
+	return len(through) > 1 || slices.ContainsFunc(r.vhost.Bindings, func(b topology.Binding) bool {
+		return b.Source != "" && !b.ToExchange && b.Destination == queue && !slices.Contains(through, b.Source)
+	})
 }
 
 // ttl is a queue's TTL, 0 for none. Operators limit TTLs, but do not choose them.
@@ -174,7 +173,7 @@ func (r *recognition) groups() (groups [][]string) {
 		case r.waits[queue] && r.ttl(queue) == 0:
 			groups = append(groups, []string{queue})
 		default:
-			waits := r.waits[queue] || slices.ContainsFunc(slices.Concat(targets, r.deadLettersTo(queue)), r.isWaiting)
+			waits := r.waits[queue] || slices.ContainsFunc(slices.Concat(targets, r.sources[queue]), r.isWaiting)
 			for _, target := range targets {
 				if !waits || r.waits[queue] || len(r.targets[target]) > 0 { // waiting queues of others can share a parking queue
 					near[queue], near[target] = append(near[queue], target), append(near[target], queue)
@@ -228,7 +227,7 @@ func (r *recognition) refuses(group []string) string {
 }
 
 func (r *recognition) refusesWaiting(queue string) string {
-	for _, source := range r.deadLettersTo(queue) {
+	for _, source := range r.sources[queue] {
 		if r.unknown[source] != "" && r.ttl(source) > 0 {
 			return fmt.Sprintf("%q can be a waiting queue in front of %q", source, queue)
 		}

@@ -135,15 +135,13 @@ func (w *writer) addDelay(each delay) {
 		Precision: pipeline.Delay{Spelling: delayed.DefaultPrecision},
 	}
 	var routes []topology.Binding
-	through := w.deadLetterExchange(each.waiting)
-	for _, queue := range each.work {
-		if through == "" {
-			routes = append(routes, topology.Binding{Destination: queue, RoutingKey: queue})
-		}
-	}
-	if through != "" {
+	if through := w.deadLetterExchange(each.waiting); through != "" {
 		e.Type = w.vhost.Exchanges[through].Type
 		routes = slices.DeleteFunc(slices.Clone(w.vhost.Bindings), func(b topology.Binding) bool { return b.Source != through })
+	} else {
+		for _, queue := range each.work {
+			routes = append(routes, topology.Binding{Destination: queue, RoutingKey: queue})
+		}
 	}
 	r := w.addDelayed(e)
 	r.id = nil
@@ -162,16 +160,16 @@ func (w *writer) deadLetterExchange(queue string) string {
 
 // findRemoved finds what the last stage leaves out: queues, policies for nothing else, and exchanges that lead nowhere else.
 func (w *writer) findRemoved() {
-	attached := map[string]bool{}
+	work := map[string]bool{}
 	for _, each := range w.retries {
 		for _, queue := range each.work {
-			attached[queue] = true
+			work[queue] = true
 		}
 	}
-	w.findRemovedQueues(attached)
+	w.findRemovedQueues(work)
 	for name, policy := range w.vhost.Policies {
 		_, owned := w.owned.Policies[name]
-		if !owned && w.wants(name) && w.isOnlyFor(policy, func(queue string) bool { return w.goes["queue"+queue] || attached[queue] }) {
+		if !owned && w.wants(name) && w.isOnlyFor(policy, func(queue string) bool { return w.goes["queue"+queue] || work[queue] }) {
 			w.goes["policy"+name] = true
 		}
 	}
@@ -186,7 +184,7 @@ func (w *writer) findRemoved() {
 }
 
 // findRemovedQueues finds waiting queues, and work queues with a successor, unless a queue that stays dead-letters to them.
-func (w *writer) findRemovedQueues(attached map[string]bool) {
+func (w *writer) findRemovedQueues(work map[string]bool) {
 	going := slices.Collect(maps.Keys(w.successors))
 	for _, each := range w.retries {
 		going = append(going, each.waiting...)
@@ -200,7 +198,7 @@ func (w *writer) findRemovedQueues(attached map[string]bool) {
 	for before := -1; before != len(w.goes); {
 		before = len(w.goes)
 		for queue, targets := range w.targets {
-			if w.goes["queue"+queue] || attached[queue] && w.successors[queue] == "" {
+			if w.goes["queue"+queue] || work[queue] && w.successors[queue] == "" {
 				continue
 			}
 			for _, target := range targets {

@@ -83,7 +83,7 @@ func TestStepsOfPublicConfigurations(t *testing.T) {
 	}
 }
 
-// dying is a queue that dead-letters to another one by name. A TTL of 0 is none.
+// dying is a queue that dead-letters to a queue by its name. Without a TTL, it is 0.
 func dying(to string, ttl int64) topology.Queue {
 	arguments := topology.Arguments{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": to}
 	if ttl > 0 {

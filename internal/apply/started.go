@@ -11,7 +11,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 )
 
-// Unstarted lists the queues of which the broker reports no messages, not even none, for Times.Stale. If the request
+// Unstarted lists the queues for which the broker reports no count of messages within Times.Stale. If the request
 // that declares a quorum queue is cut off, the queue can exist without a leader: it takes no message until it is deleted and
 // declared again, or its node restarts. Listings and a repeated declaration show no difference (3.10.8, 4.0.5, 4.3.6).
 func (a *Applier) Unstarted(ctx context.Context, vhost string, queues ...string) ([]string, error) {

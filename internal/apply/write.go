@@ -40,8 +40,8 @@ func (e *execution) write(ctx context.Context, o object) error {
 	return nil
 }
 
-// lookUpWrite looks for the effect of an unanswered write. It reports whether the broker has the object, a queue with a leader, or
-// another one with its name. A policy with other content does not count, since the write can still change it.
+// lookUpWrite looks for the effect of an unanswered write. It reports whether the broker has the object, or another object
+// with its name. A queue must have a leader. A policy with other content does not count, since the write can still change it.
 func (e *execution) lookUpWrite(ctx context.Context, o object) (same, other bool) {
 	e.lookUp(ctx, func(now topology.Topology) bool {
 		var exists bool

@@ -120,7 +120,7 @@ func CannotList(vhost, consequence string, err error) diag.Diagnostic {
 // Imports.
 
 // Unstarted is the error if queues take no messages, which an import or an interrupted change finds. If the broker does not answer,
-// there is none.
+// it is nil.
 func Unstarted(ctx context.Context, run *configured.Provider, vhost string, queues ...string) diag.Diagnostics {
 	unstarted, err := run.Applier.Unstarted(ctx, vhost, queues...)
 	if err != nil || len(unstarted) == 0 {

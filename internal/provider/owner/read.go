@@ -23,7 +23,10 @@ func (o owned[M, S, P]) Read(ctx context.Context, state *M) (exists bool, diags 
 	}
 	imported := P(state).Imported()
 	exists, diags = o.fill(ctx, state, all.Topology)
-	if spec, failed := P(state).Specification(ctx); imported && exists && !failed.HasError() {
+	if !imported || !exists {
+		return exists, diags
+	}
+	if spec, failed := P(state).Specification(ctx); !failed.HasError() {
 		diags.Append(entity.Unstarted(ctx, o.run, vhost, slices.Collect(maps.Keys(spec.Owned(all.Topology).Queues))...)...)
 	}
 	return exists, diags

@@ -2,7 +2,6 @@ package plain_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -122,6 +121,18 @@ func TestAcc_AdoptOfTheGuideAsPrinted(t *testing.T) {
 	require.Contains(t, printed, "Plan: 2 to import, 0 to add, 0 to change, 0 to destroy.")
 }
 
+// awaitConsumers waits until the broker has counted so many consumers of a queue.
+func awaitConsumers(t *testing.T, b *brokertest.Broker, queue string, want int) {
+	t.Helper()
+	brokertest.Eventually(t, func() error {
+		var live struct{ Consumers int }
+		if b.Call(t, http.MethodGet, b.Path("queues", queue), nil, &live); live.Consumers != want {
+			return fmt.Errorf("%d consumers of %q", live.Consumers, queue)
+		}
+		return nil
+	})
+}
+
 // Both ways of the guide on retries by hand end with a pipeline, and an empty plan.
 func TestAcc_RetriesByHandOfTheGuideAsPrinted(t *testing.T) {
 	t.Parallel()
@@ -160,13 +171,7 @@ func TestAcc_RetriesByHandOfTheGuideAsPrinted(t *testing.T) {
 		cli.Run(t, "apply")
 		cli.Shell(t, "rm main.tf terraform.tfstate*")
 		channel, _ := b.Consume(t, "orders", 1)
-		brokertest.Eventually(t, func() error {
-			var live struct{ Consumers int }
-			if b.Call(t, http.MethodGet, b.Path("queues", "orders"), nil, &live); live.Consumers == 0 {
-				return errors.New("no consumer counted")
-			}
-			return nil
-		})
+		awaitConsumers(t, b, "orders", 1)
 		run := func(commands string) string {
 			text := strings.NewReplacer("--vhost /", "--vhost "+b.Vhost, " init\n", " version\n").Replace(commands)
 			return cli.Shell(t, "rabbitmq-retry() { "+terraformtest.BuildSidecar(t)+" \"$@\"; }\n"+text)
@@ -179,13 +184,7 @@ func TestAcc_RetriesByHandOfTheGuideAsPrinted(t *testing.T) {
 		for step := 1; step <= 4; step++ {
 			if step == 4 {
 				require.NoError(t, channel.Close())
-				brokertest.Eventually(t, func() error {
-					var live struct{ Consumers int }
-					if b.Call(t, http.MethodGet, b.Path("queues", "orders"), nil, &live); live.Consumers > 0 {
-						return errors.New("a consumer counted")
-					}
-					return nil
-				})
+				awaitConsumers(t, b, "orders", 0)
 			}
 			run(strings.Replace(shell[1], "step-1", fmt.Sprintf("step-%d", step), 1))
 		}

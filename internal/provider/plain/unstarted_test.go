@@ -1,10 +1,8 @@
 package plain_test
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
@@ -27,9 +25,6 @@ func cutDeclaration(t *testing.T, b *brokertest.Broker, queue string, arguments 
 	require.NoError(t, err)
 	endpoint, err := url.Parse(b.Endpoint)
 	require.NoError(t, err)
-	begun := time.Now()
-	b.DeclareQueue(t, "timed "+queue, "quorum", nil)
-	takes := time.Since(begun)
 	brokertest.Eventually(t, func() error {
 		b.Request(t, http.MethodDelete, b.Path("queues", queue), nil)
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, b.Endpoint+b.Path("queues", queue), strings.NewReader(string(body)))
@@ -38,9 +33,8 @@ func cutDeclaration(t *testing.T, b *brokertest.Broker, queue string, arguments 
 		connection, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", endpoint.Host)
 		require.NoError(t, err)
 		require.NoError(t, request.Write(connection))
-		require.NoError(t, connection.SetReadDeadline(time.Now().Add(rand.N(takes))))
-		if response, err := http.ReadResponse(bufio.NewReader(connection), request); err == nil {
-			_ = response.Body.Close()
+		for status := 0; status != http.StatusOK; { // the queue is listed before it has a leader
+			status, _ = b.Request(t, http.MethodGet, b.Path("queues", queue), nil)
 		}
 		require.NoError(t, connection.Close())
 		return unstarted(t, b, queue)
