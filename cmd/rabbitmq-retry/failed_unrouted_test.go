@@ -285,6 +285,7 @@ func TestOperatorPermissionsOfADelayedExchange(t *testing.T) {
 		"list": "failed list QUEUE", "show": "failed show ID QUEUE", "export": "failed export QUEUE",
 		"delete": "failed delete --all --discard --yes QUEUE", "replay": "failed replay --all --yes QUEUE",
 		"import": "failed import FILE --yes QUEUE", "repair": "failed repair --yes QUEUE", "status": "status events",
+		"delayed list": "delayed list events --yes", "delayed show": "delayed show events soon --yes",
 	}
 	for command, permissions := range delayed.OperatorPermissions("events") {
 		t.Run(command, func(t *testing.T) {
@@ -300,7 +301,11 @@ func TestOperatorPermissionsOfADelayedExchange(t *testing.T) {
 			id, _ := o.run(t, exitOK, "failed list --queue "+unrouted+" -o id")
 			here := strings.NewReplacer("FILE", write(t, newIDs(lines)), "ID", strings.TrimSpace(id), "QUEUE", "--queue "+unrouted)
 			o.Consume(t, "events.delay.inbox", 0)
-			o.as(t, permissions.Write, permissions.Read).run(t, exitOK, here.Replace(commands[command]))
+			as := o.as(t, permissions.Write, permissions.Read)
+			if strings.HasPrefix(command, "delayed") {
+				as = o.waits(t, permissions)
+			}
+			as.run(t, exitOK, here.Replace(commands[command]))
 		})
 	}
 }

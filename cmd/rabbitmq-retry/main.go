@@ -98,7 +98,7 @@ to the failed queue.`,
 	}
 	cli.ShowConnectionLast(root)
 	root.SetFlagErrorFunc(cli.FlagError)
-	root.AddCommand(newWorkerCommand(getenv), command.NewFailed(getenv), command.NewStatus(getenv),
+	root.AddCommand(newWorkerCommand(getenv), command.NewFailed(getenv), command.NewDelayed(getenv), command.NewStatus(getenv),
 		newAuditCommand(getenv), newAdoptCommand(getenv), newConfigCommand(), newVersionCommand())
 	root.Version = release.Version()
 	return root

@@ -7,6 +7,7 @@
 package amqpconn
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -37,6 +38,9 @@ type Client struct {
 	Name    string
 	Product string
 	Version string
+	// Heartbeat is how often both sides send a sign of life, 0 for every 10 seconds. After two of them are missing, the
+	// broker ends the connection.
+	Heartbeat time.Duration
 }
 
 // Connect opens a connection to the vhost. It survives messages that the library cannot decode. Errors name the
@@ -114,7 +118,7 @@ func (c Client) config(vhost string) amqp.Config {
 	properties := amqp.NewConnectionProperties()
 	properties["product"], properties["version"] = c.Product, c.Version
 	properties.SetClientConnectionName(c.Name)
-	return amqp.Config{Vhost: vhost, Heartbeat: heartbeat, Properties: properties}
+	return amqp.Config{Vhost: vhost, Heartbeat: cmp.Or(c.Heartbeat, heartbeat), Properties: properties}
 }
 
 // HangUp closes a connection within three seconds. The deadline also ends a write that hangs because the broker does

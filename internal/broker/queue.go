@@ -35,6 +35,15 @@ type QueueInfo struct {
 	MessagesDLX *int64   `json:"messages_dlx"`
 	Ready       *int64   `json:"messages_ready"`
 	Consumers   *int64   `json:"consumers"`
+	// Bytes is the size of the messages' bodies.
+	Bytes *int64 `json:"message_bytes"`
+	// Policies are the merged policies: an object, or an empty list if there are none.
+	Policies any `json:"effective_policy_definition"`
+	// Holder is the connection that declared an exclusive queue.
+	Holder struct {
+		// Name has the addresses of the client and of the node.
+		Name string `json:"name"`
+	} `json:"owner_pid_details"`
 }
 
 func (q QueueInfo) queue() topology.Queue {
@@ -93,11 +102,11 @@ func (c *Client) Queue(ctx context.Context, vhost, name string) (QueueInfo, erro
 	return info, nil
 }
 
-// HoldsMessage asks the queue itself for a ready message, and requeues it. It does not see unacknowledged messages and
+// HoldsMessage asks the queue itself for ready messages, and requeues them. It does not see unacknowledged messages and
 // pending dead letters. A quorum queue counts this as a delivery, against its delivery limit. The user needs the read
 // permission and a connection to the vhost. If a limit refuses the connection, the error is *RefusedError.
 func (c *Client) HoldsMessage(ctx context.Context, vhost, name string) (bool, error) {
-	look := map[string]any{"count": 1, "ackmode": "ack_requeue_true", "encoding": "base64", "truncate": 1}
+	look := map[string]any{"count": topology.LookSize, "ackmode": "ack_requeue_true", "encoding": "base64", "truncate": 1}
 	var messages []json.RawMessage
 	_, err := c.do(ctx, http.MethodPost, path("queues", vhost, name)+"/get", look, &messages)
 	return len(messages) > 0, c.refusedAs(ctx, vhost, err)
@@ -110,10 +119,22 @@ func (c *Client) QueueCounts(ctx context.Context, vhost string) ([]QueueInfo, er
 }
 
 // Unserved returns the queues of a vhost that have a suffix, messages and no consumer, with the number of messages. A queue with an
-// unknown count is left out. The broker filters, and answers with a page of at most 500 queues.
+// unknown count is left out.
 func (c *Client) Unserved(ctx context.Context, vhost, suffix string) (map[string]int64, error) {
 	unserved := map[string]int64{}
-	filter := "?columns=name,messages,consumers&use_regex=true&name=" + url.QueryEscape(regexp.QuoteMeta(suffix)+"$")
+	queues, err := c.QueuesLike(ctx, vhost, regexp.QuoteMeta(suffix)+"$", "name,messages,consumers")
+	for _, q := range queues {
+		if q.Messages != nil && *q.Messages > 0 && q.Consumers != nil && *q.Consumers == 0 {
+			unserved[q.Name] = *q.Messages
+		}
+	}
+	return unserved, err
+}
+
+// QueuesLike lists these columns of the queues of a vhost whose names match a pattern. The broker filters, and answers with pages of at
+// most 500 queues.
+func (c *Client) QueuesLike(ctx context.Context, vhost, pattern, columns string) (queues []QueueInfo, err error) {
+	filter := "?columns=" + columns + "&use_regex=true&name=" + url.QueryEscape(pattern)
 	for page, pages := 1, 1; page <= pages; page++ {
 		var answer struct {
 			Pages  int         `json:"page_count"`
@@ -127,14 +148,9 @@ func (c *Client) Unserved(ctx context.Context, vhost, suffix string) (map[string
 		if err != nil {
 			return nil, err
 		}
-		pages = answer.Pages
-		for _, q := range answer.Queues {
-			if q.Messages != nil && *q.Messages > 0 && q.Consumers != nil && *q.Consumers == 0 {
-				unserved[q.Name] = *q.Messages
-			}
-		}
+		pages, queues = answer.Pages, append(queues, answer.Queues...)
 	}
-	return unserved, nil
+	return queues, nil
 }
 
 // QueueTotals lists the queues of a vhost with their own counts of ready and unacknowledged messages. Statistics are

@@ -127,8 +127,10 @@ func OperatorPermissions(n Names) map[string]pipeline.Permissions {
 	replay.Write = pipeline.ExactPattern([]string{n.Exchange(), n.DeliverExchange()})
 	imports.Write = pipeline.ExactPattern([]string{n.UnroutedExchange()})
 	status.Read = n.ownPattern()
+	waiting := pipeline.Permissions{Configure: pipeline.ExactPattern([]string{n.Lock()}), Write: pipeline.NoName, Read: n.ownPattern()}
 	return map[string]pipeline.Permissions{
 		"list": read, "show": read, "export": read, "delete": read, "replay": replay, "import": imports, "repair": imports, "status": status,
+		"delayed list": waiting, "delayed show": waiting,
 	}
 }
 

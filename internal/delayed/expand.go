@@ -80,6 +80,11 @@ func (n Names) ownPattern() string {
 // levelPattern matches the end of a level's name.
 const levelPattern = `\d[\dhms.]*\.\d+`
 
+// LevelPattern matches the names of the levels of every precision.
+func (n Names) LevelPattern() string {
+	return "^" + regexp.QuoteMeta(n.delayPrefix()) + levelPattern + "$"
+}
+
 const ownEnd = `(inbox|unrouted|` + levelPattern + `)$`
 
 var atOwnEnd = regexp.MustCompile("^" + ownEnd)

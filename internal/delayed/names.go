@@ -42,6 +42,9 @@ func (n Names) Level(l Level) string {
 	return n.delayPrefix() + pipeline.FormatDelay(l.Unit) + "." + strconv.Itoa(l.Bit)
 }
 
+// Lock is an exclusive queue of a connection that looks at a level.
+func (n Names) Lock() string { return n.delayPrefix() + "lock" }
+
 // LevelOf returns the level in the name of an exchange or queue, and false for other names.
 func (n Names) LevelOf(name string) (Level, bool) {
 	rest, found := strings.CutPrefix(name, n.delayPrefix())
@@ -101,6 +104,21 @@ type Way struct {
 	Entry Level
 	// Bits are the headers for each level up to Entry: true if the message waits there.
 	Bits map[string]bool
+}
+
+// Wait returns how long the message waits in all levels together.
+func (w Way) Wait() time.Duration {
+	return Rest(w.Entry.Bit+1, w.Entry.Unit, func(bit int) bool { return w.Bits[BitKey(bit)] })
+}
+
+// Rest returns how long a message waits in the levels below a bit. The function says whether it waits in a level.
+func Rest(below int, unit time.Duration, waits func(bit int) bool) (rest time.Duration) {
+	for bit := range below {
+		if waits(bit) {
+			rest += unit << bit
+		}
+	}
+	return rest
 }
 
 // WayOf returns the way of a message for a positive delay.

@@ -103,12 +103,13 @@ func TestLevelsAreTheWorkersWord(t *testing.T) {
 	d := &amqp.Delivery{RoutingKey: "key", Headers: amqp.Table{
 		"x-delay": int32(450), "delay-0": "true", "delay-1": int32(1), "delay-2": false, "delay-7": true, "delay-01": true, "delay-99999999999999999999": true,
 		"delay-x": "kept", "delay-": "kept", "delay--1": "kept", "Delay-1": "kept", "retry-user-id": "kept",
-		"delay-user-id": "forged", "delay-expiration": "1", "delay-priority": int64(1), "delay-reply-to": "forged",
+		"delay-user-id": "forged", "delay-expiration": "1", "delay-priority": int64(1), "delay-reply-to": "forged", "delay-due-at": int64(1),
 	}}
 	v := e.Decide(d)
 	m, err := e.Publishing(v, d, stamp)
 	want := amqp.Table{
 		"x-delay": int32(-450), "delay-0": true, "delay-1": false, "delay-2": true, "delay-publish-id": "id",
+		"delay-due-at": int64(1_700_000_000_500), // rounded up to the precision
 		"delay-x": "kept", "delay-": "kept", "delay--1": "kept", "Delay-1": "kept", "retry-user-id": "kept", "delay-delivery-mode": int64(0),
 	}
 	if err != nil || !maps.Equal(m.Headers, want) {

@@ -26,6 +26,8 @@ const (
 	HeaderExpiration = "delay-expiration"
 	// HeaderPriority is the message's original priority. With it, the message would overtake others and make them late.
 	HeaderPriority = "delay-priority"
+	// HeaderDueAt is when the message is due, in milliseconds since the epoch by the worker's clock.
+	HeaderDueAt = "delay-due-at"
 )
 
 // Aside names the headers for properties that a message cannot have while the worker of a delayed exchange handles it.
@@ -33,13 +35,14 @@ func Aside() deadletter.Aside {
 	return deadletter.Aside{UserID: HeaderUserID, ReplyTo: HeaderReplyTo, DeliveryMode: HeaderDeliveryMode}
 }
 
-// isAside reports whether a header has an original property of the message.
-func isAside(key string) bool {
-	return Aside().Has(key) || key == HeaderExpiration || key == HeaderPriority
+// isOwn reports whether a header has an original property of the message, or its due time. A publisher's own header of that
+// name is dropped.
+func isOwn(key string) bool {
+	return Aside().Has(key) || key == HeaderExpiration || key == HeaderPriority || key == HeaderDueAt
 }
 
 // ownHeaders bounds how many headers the worker adds, besides one for each level.
-const ownHeaders = 9
+const ownHeaders = 10
 
 // Publishing builds the message for the verdict. It does not change the delivery. It returns an error if the headers do
 // not fit a frame or cannot be encoded.
@@ -54,7 +57,7 @@ func headers(v Verdict, d *amqp.Delivery, s deadletter.Stamp) amqp.Table {
 	h := make(amqp.Table, len(d.Headers)+len(v.way.Bits)+ownHeaders)
 	_, byWorker := d.Headers[HeaderPublishID].(string)
 	for key, value := range d.Headers {
-		if stays(v, key, value) && (byWorker || !isAside(key)) {
+		if stays(v, key, value) && (byWorker || !isOwn(key)) {
 			h[key] = value
 		}
 	}
@@ -71,6 +74,7 @@ func headers(v Verdict, d *amqp.Delivery, s deadletter.Stamp) amqp.Table {
 	switch v.Action {
 	case Delay:
 		h[HeaderDelay] = waited(v.Delay)
+		h[HeaderDueAt] = s.Now.Add(v.way.Wait()).UnixMilli()
 		for key, waits := range v.way.Bits {
 			h[key] = waits
 		}

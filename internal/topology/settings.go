@@ -15,6 +15,10 @@ const UnreachableLength = int64(1_000_000_000)
 // on every version. No limit would mean 20 from RabbitMQ 4.0 on, and before 4.0 a limit of -1 is exceeded at once.
 const UnreachableDeliveryLimit = int64(1_000_000)
 
+// LookSize is how many messages each look takes from the front of a quorum queue with a TTL, in every release. If a look takes
+// fewer than an earlier one, the first messages move behind others.
+const LookSize = 5000
+
 // Settings are a queue's arguments, policy and operator policy. Its methods merge each setting as the broker does.
 type Settings struct {
 	Queue

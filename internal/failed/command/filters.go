@@ -64,10 +64,10 @@ func reasons() []string {
 
 func (f *filters) parse(stdin io.Reader, now time.Time) (filter failed.Filter, err error) {
 	filter = f.plain
-	if filter.Since, err = moment("--since", f.since, now); err != nil {
+	if filter.Since, err = ago.moment("--since", f.since, now); err != nil {
 		return filter, err
 	}
-	if filter.Until, err = moment("--until", f.until, now); err != nil {
+	if filter.Until, err = ago.moment("--until", f.until, now); err != nil {
 		return filter, err
 	}
 	if f.olderThan != "" {
@@ -121,8 +121,16 @@ func headerValues(flag string, texts []string) (headers []failed.Header, err err
 	return headers, nil
 }
 
-// moment reads a time, or a duration before now.
-func moment(flag, text string, now time.Time) (time.Time, error) {
+// direction says whether a duration lies before or after now.
+type direction struct {
+	sign time.Duration
+	word string
+}
+
+var ago, fromNow = direction{-1, "ago"}, direction{1, "from now"}
+
+// moment reads a time, or a duration in this direction.
+func (d direction) moment(flag, text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
@@ -132,11 +140,11 @@ func moment(flag, text string, now time.Time) (time.Time, error) {
 		}
 		return at, nil
 	}
-	ago, err := time.ParseDuration(text)
-	if err != nil || ago < 0 {
-		return time.Time{}, fmt.Errorf("%s %q: must be a time, such as 2026-11-22T01:00:00Z, or a duration ago, such as 2h", flag, text)
+	distance, err := time.ParseDuration(text)
+	if err != nil || distance < 0 {
+		return time.Time{}, fmt.Errorf("%s %q: must be a time, such as 2026-11-22T01:00:00Z, or a duration %s, such as 2h", flag, text, d.word)
 	}
-	return now.Add(-ago), nil
+	return now.Add(d.sign * distance), nil
 }
 
 // readIDs reads ids, message-ids or lines of an export.

@@ -114,25 +114,32 @@ func (o *showOptions) show(w io.Writer, e *failed.Entry) error {
 		FirstFailedAt time.Time `json:"first_failed_at,omitzero"`
 		Exception     string    `json:"exception,omitempty"`
 		History       any       `json:"history,omitempty"`
-		// Properties are written as in a file, including the headers.
-		Properties json.RawMessage `json:"properties"`
-		// Decoded is the content encoding that was removed from the body.
-		Decoded string  `json:"decoded,omitempty"`
-		Body    *string `json:"body,omitempty"`
-		// BodyBase64 has a body that is not text, as in a file.
-		BodyBase64 []byte `json:"body_base64,omitempty"`
-	}{
-		row: newRow(e), FirstFailedAt: e.FirstFailedAt, Exception: e.Exception, History: e.History,
-		Properties: file.Properties(e.Properties),
-	}
-	body, encoding := e.Plain()
-	if message.Decoded = encoding; utf8.Valid(body) {
-		text := string(body)
-		message.Body = &text
-	} else {
-		message.BodyBase64 = body
-	}
+		contentOf
+	}{newRow(e), e.FirstFailedAt, e.Exception, e.History, newContent(e)}
 	return cli.WriteJSON(w, message, "  ")
+}
+
+// contentOf is a message's content as JSON.
+type contentOf struct {
+	// Properties are written as in a file, including the headers.
+	Properties json.RawMessage `json:"properties"`
+	// Decoded is the content encoding that was removed from the body.
+	Decoded string  `json:"decoded,omitempty"`
+	Body    *string `json:"body,omitempty"`
+	// BodyBase64 has a body that is not text, as in a file.
+	BodyBase64 []byte `json:"body_base64,omitempty"`
+}
+
+func newContent(e *failed.Entry) contentOf {
+	body, encoding := e.Plain()
+	c := contentOf{Properties: file.Properties(e.Properties), Decoded: encoding}
+	if utf8.Valid(body) {
+		text := string(body)
+		c.Body = &text
+	} else {
+		c.BodyBase64 = body
+	}
+	return c
 }
 
 func writeShown(w io.Writer, e *failed.Entry) error {
@@ -141,18 +148,23 @@ func writeShown(w io.Writer, e *failed.Entry) error {
 	block(&text, "Error", e.Error)
 	block(&text, "Exception", e.Exception)
 	history(&text, e)
+	writeContent(&text, e)
+	_, err := w.Write(text.Bytes())
+	return err
+}
+
+// writeContent writes the properties, the headers and the body.
+func writeContent(text *bytes.Buffer, e *failed.Entry) {
 	properties, headers := view.Properties(e)
-	columns(&text, "PROPERTY", properties)
-	columns(&text, "HEADER", headers)
+	columns(text, "PROPERTY", properties)
+	columns(text, "HEADER", headers)
 	plain, encoding := e.Plain()
 	size := view.Size(len(e.Body))
 	if encoding != "" {
 		size = fmt.Sprintf("%s, %s as %s", view.Size(len(plain)), size, encoding)
 	}
-	_, _ = fmt.Fprintf(&text, "\nBody (%s)\n", size)
+	_, _ = fmt.Fprintf(text, "\nBody (%s)\n", size)
 	text.Write(body(plain))
-	_, err := w.Write(text.Bytes())
-	return err
 }
 
 // facts writes the known facts, and the error and the exception if they have one line.

@@ -35,10 +35,15 @@ func newTarget(getenv func(string) string) targetFlags {
 }
 
 func (t *targetFlags) addFlags(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.StringVar(&t.queue, "queue", "",
+	cmd.Flags().StringVar(&t.queue, "queue", "",
 		"name of any `queue`, instead of a pipeline; after a pipeline's name, a failed_queue that it declares for work queues")
-	flags.StringVar(&t.vhost, "vhost", "", "`vhost` of the queue (default: the pipeline's vhost in the configuration, or the AMQP URI's path)")
+	t.addConnection(cmd, "pipeline")
+}
+
+// addConnection adds the flags of the brokers and the vhost.
+func (t *targetFlags) addConnection(cmd *cobra.Command, of string) {
+	cmd.Flags().StringVar(&t.vhost, "vhost", "",
+		"`vhost` of the queue (default: the "+of+"'s vhost in the configuration, or the AMQP URI's path)")
 	t.source.AddFlags(cmd, "the worker's configuration, for the vhost")
 	t.connection.AddFlags(cmd)
 	cmd.ValidArgsFunction = t.completePipelines

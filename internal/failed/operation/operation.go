@@ -100,7 +100,10 @@ func (t *Target) CheckTo(queue string) error {
 
 // connect connects to the first broker that serves, and returns its URI.
 func (t *Target) connect(ctx context.Context, purpose string) (conn amqpconn.Raw, serving amqpconn.URI, err error) {
-	client := t.client(purpose)
+	return t.connectAs(ctx, t.client(purpose))
+}
+
+func (t *Target) connectAs(ctx context.Context, client amqpconn.Client) (conn amqpconn.Raw, serving amqpconn.URI, err error) {
 	_, err = t.Brokers.Try(ctx, slog.New(slog.DiscardHandler), 0, func(uri amqpconn.URI) error {
 		conn, err = amqpconn.ConnectRaw(ctx, uri, t.Vhost, client)
 		serving = uri

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delaying"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/test/brokertest"
+)
+
+// newReminders has a delayed exchange "events" for delays of up to a day, and the address of the management API.
+func newReminders(t *testing.T) orders {
+	t.Helper()
+	o := orders{Broker: brokertest.New(t)}
+	o.env = map[string]string{
+		cli.EnvURI: o.URI, cli.EnvEndpoint: o.Endpoint, cli.EnvUsername: o.Username, cli.EnvPassword: o.Password,
+	}
+	o.Create(t, reminders(o.Vhost).Expand())
+	return o
+}
+
+func reminders(vhost string) delayed.Exchange {
+	return delayed.Exchange{
+		Name: "events", Vhost: vhost, Type: "topic", PolicyPriority: delayed.DefaultPolicyPriority,
+		MaxDelay: pipeline.Delay{Wait: 24 * time.Hour, Spelling: "24h"}, Precision: pipeline.Delay{Wait: 100 * time.Millisecond, Spelling: "100ms"},
+	}
+}
+
+// delay publishes a message as the sidecar does, at this time.
+func (o orders) delay(t *testing.T, id, key string, delay time.Duration, at time.Time) {
+	t.Helper()
+	e := delaying.NewExchange(reminders(o.Vhost).Worker())
+	d := &amqp.Delivery{
+		MessageId: id, RoutingKey: key, Body: []byte(map[bool]string{true: strings.Repeat("x", 20_000), false: id}[id == "large"]), DeliveryMode: amqp.Persistent,
+		Headers: amqp.Table{delaying.HeaderDelay: delay.Milliseconds(), "tenant": "a"},
+	}
+	v := e.Decide(d)
+	m, err := e.Publishing(v, d, deadletter.Stamp{Now: at, PublishID: "publish-" + id})
+	require.NoError(t, err)
+	o.Publish(t, e.Route(v).Exchange, key, m)
+}
+
+// waits is a user with these permissions, and a message that waits in the levels of "events".
+func (o orders) waits(t *testing.T, granted pipeline.Permissions) orders {
+	t.Helper()
+	o = newReminders(t)
+	o.delay(t, "soon", "key", time.Minute, time.Now())
+	name, password := o.User(t, "", granted.Configure, granted.Write, granted.Read)
+	config, err := json.Marshal(map[string]any{"delayed_exchanges": []delayed.Worker{reminders(o.Vhost).Worker()}})
+	require.NoError(t, err)
+	o.env = map[string]string{
+		cli.EnvURI: strings.Replace(o.URI, o.Username+":"+o.Password, name+":"+password, 1), cli.EnvConfigJSON: string(config),
+	}
+	return o
+}
+
+type listedDelays struct {
+	Messages, Selected int
+	CompleteUntil      time.Time `json:"complete_until"`
+	Groups             []struct {
+		RoutingKey string `json:"routing_key"`
+		Count      int
+	}
+	Due    []struct{ Count int }
+	Queues []struct {
+		Queue                  string
+		Messages, Seen, Unseen int
+		Note                   string
+	}
+	Rows []struct {
+		ID      string
+		DueFrom time.Time `json:"due_from"`
+		DueBy   time.Time `json:"due_by"`
+	}
+}
+
+func (o orders) listsDelays(t *testing.T, code int, more ...string) (list listedDelays, stderr string) {
+	t.Helper()
+	brokertest.Eventually(t, func() error { // until the statistics have the sizes
+		args := append(strings.Fields("delayed list events -o json --vhost "+o.Vhost), more...)
+		got, out, errs := execute(t.Context(), o.env, args...)
+		if strings.Contains(errs, "does not know their size yet") {
+			return fmt.Errorf("%s", errs)
+		}
+		require.Equal(t, code, got, errs)
+		list, stderr = listedDelays{}, errs
+		_ = json.Unmarshal([]byte(out), &list) // after an error there can be no list
+		return nil
+	})
+	return list, stderr
+}
+
+func TestDelayedList(t *testing.T) {
+	t.Parallel()
+	o := newReminders(t)
+	now := time.Now().Truncate(time.Millisecond)
+	for i := range 5 {
+		o.delay(t, fmt.Sprintf("soon-%d", i), "order.created", time.Minute+time.Duration(i)*time.Second, now)
+	}
+	o.delay(t, "later", "order.paid", 20*time.Hour+time.Millisecond, now)
+	o.delay(t, "short", "order.paid", 5*time.Second, now)
+	o.Publish(t, "events.delay.100ms.17", "old", amqp.Publishing{MessageId: "old", Headers: amqp.Table{
+		"delay-17": true, "delay-16": true, "delay-15": false, "delay-0": true,
+	}})
+
+	list, errs := o.listsDelays(t, exitOK)
+	require.Equal(t, 7, list.Messages)
+	require.Zero(t, list.CompleteUntil)
+	require.Len(t, list.Groups, 3)
+	require.Equal(t, "order.created", list.Groups[0].RoutingKey)
+	contains(t, errs, "7 messages seen in events; all put back.", "1 message in events.delay.100ms.5, only counted: they are due within 6.3s.")
+
+	list, _ = o.listsDelays(t, exitOK, "--messages")
+	require.Len(t, list.Rows, 7)
+	require.Equal(t, "publish-soon-0", list.Rows[0].ID)
+	require.Equal(t, now.Add(time.Minute).UTC(), list.Rows[0].DueFrom)
+	require.Equal(t, now.Add(20*time.Hour+100*time.Millisecond).UTC(), list.Rows[6].DueBy, "the delay is rounded up")
+	old := list.Rows[5]
+	const wait, rest = (1 << 17) * 100 * time.Millisecond, (1<<16 + 1) * 100 * time.Millisecond
+	require.Equal(t, wait, old.DueBy.Sub(old.DueFrom))
+	require.WithinDuration(t, now.Add(rest), old.DueFrom, time.Minute)
+
+	list, _ = o.listsDelays(t, exitOK, "--due-before", "2m", "--header", "tenant=a", "--routing-key", "*.created")
+	require.Equal(t, 5, list.Selected)
+	list, _ = o.listsDelays(t, exitOK, "--due-after", "10h")
+	require.Equal(t, 1, list.Selected)
+	o.prints(t, exitOK, "delayed list events", "5      order.created", "DUE FROM", "████")
+	o.prints(t, exitOK, "delayed list events --messages --message-id later", "publish-later", now.Add(20*time.Hour).UTC().Format("2006-01-02 15:04"))
+
+	o.prints(t, exitOK, "delayed show events later", "publish-later", "events.delay.100ms.19", "order.paid", "tenant", "Body (5 B)")
+	o.prints(t, exitOK, "delayed show events publish-soon-3 -o json", `"message_id": "soon-3"`, `"body": "soon-3"`)
+	o.says(t, exitError, "delayed show events none", `0 of 7 messages that were seen have the id or message-id "none"`)
+	o.says(t, exitError, "delayed list event", `there is no delayed exchange "event"`)
+}
+
+// Without the management API, the levels come from the configuration.
+func TestDelayedListByTheConfiguration(t *testing.T) {
+	t.Parallel()
+	o := newReminders(t)
+	o.delay(t, "later", "order.paid", 20*time.Hour, time.Now())
+	delete(o.env, cli.EnvEndpoint)
+	o.says(t, exitUsage, "delayed list events", "the levels of \"events\" are not known: write --endpoint, or --config")
+	config, err := json.Marshal(map[string]any{"delayed_exchanges": []delayed.Worker{reminders(o.Vhost).Worker()}})
+	require.NoError(t, err)
+	o.env[cli.EnvConfigJSON] = string(config)
+	o.says(t, exitUsage, "delayed list events", "the size of the messages is not known.", "write --yes")
+	list, errs := o.listsDelays(t, exitOK, "--yes")
+	require.Equal(t, 1, list.Messages)
+	contains(t, errs, "levels of an earlier precision or max_delay are not seen")
+}
+
+// One look goes on at a time, and a consumer of another program stops the look at its level only.
+func TestDelayedListWhileOthersLook(t *testing.T) {
+	t.Parallel()
+	o := newReminders(t)
+	o.delay(t, "later", "order.paid", 20*time.Hour, time.Now())
+	o.delay(t, "soon", "order.paid", time.Minute, time.Now())
+	conn := o.Dial(t)
+	ch, err := conn.Channel()
+	require.NoError(t, err)
+	_, err = ch.QueueDeclare("events.delay.lock", false, false, true, false, nil)
+	require.NoError(t, err)
+	_, errs := o.listsDelays(t, exitError)
+	contains(t, errs, "somebody else looks at it now, from 127.0.0.1:")
+	require.NoError(t, conn.Close())
+	o.Consume(t, "events.delay.100ms.19", 1)
+	list, errs := o.listsDelays(t, exitError)
+	require.Equal(t, 1, list.Messages, errs)
+	contains(t, errs, "has a consumer of another program", "not all levels were looked at")
+}
+
+// A look at messages that are too large, or that a delivery limit could make early, is refused.
+func TestDelayedListOnlyCounts(t *testing.T) {
+	t.Parallel()
+	o := newReminders(t)
+	o.delay(t, "large", "key", 10*time.Hour, time.Now())
+	o.delay(t, "soon", "small", time.Minute, time.Now())
+	list, errs := o.listsDelays(t, exitOK)
+	require.Equal(t, 1, list.Messages)
+	contains(t, errs, " KiB on average, they are too large for a look")
+	require.WithinDuration(t, time.Now(), list.CompleteUntil, time.Minute)
+}

@@ -1,0 +1,87 @@
+package transfer_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/test/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
+)
+
+// newLevel is a quorum queue with a TTL, as messages wait in it.
+func newLevel(t *testing.T, messages []string) bench {
+	t.Helper()
+	b := bench{Broker: brokertest.New(t)}
+	b.uri = b.URI
+	b.DeclareQueue(t, source, "quorum", map[string]any{
+		"x-delivery-limit": topology.UnreachableDeliveryLimit, "x-message-ttl": int64(3_600_000), "x-overflow": "reject-publish",
+		"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead", "x-dead-letter-strategy": "at-least-once",
+	})
+	b.Queue = transfer.Queue{Name: source, Open: b.open}
+	b.fill(t, messages...)
+	return b
+}
+
+// front looks at the front, and returns the bodies.
+func (b *bench) front(t *testing.T) (seen []string, f transfer.Front) {
+	t.Helper()
+	f, err := b.Front(t.Context(), "lock", func(m failed.Message) { seen = append(seen, string(m.Body)) })
+	require.NoError(t, err)
+	return seen, f
+}
+
+// inOrder takes all messages once no look holds any, and requires their order.
+func (b *bench) inOrder(t *testing.T, want []string) {
+	t.Helper()
+	brokertest.Eventually(t, func() error {
+		if count, err := b.Count(t.Context()); err != nil || count.Consumers > 0 || count.Ready < len(want) {
+			return fmt.Errorf("counted %+v, error %w", count, err)
+		}
+		return nil
+	})
+	_, deliveries := b.Consume(t, source, 0)
+	for _, body := range want {
+		d := brokertest.Receive(t, deliveries)
+		require.Equal(t, body, string(d.Body))
+		require.NoError(t, d.Ack(false))
+	}
+}
+
+// The order stays after looks that end in any way, whether the queue has more messages than a look takes or fewer.
+func TestFrontKeepsTheOrder(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{30, topology.LookSize + 700} {
+		messages := numbered("m", n)
+		b := newLevel(t, messages)
+		for range 3 {
+			seen, f := b.front(t)
+			require.Equal(t, messages[:len(seen)], seen)
+			require.Equal(t, n, f.Ready)
+			require.Equal(t, f.Ready-f.Seen, f.Left)
+			stopped, stop := context.WithCancel(t.Context())
+			_, err := b.Front(stopped, "lock", func(failed.Message) { stop() })
+			assert.ErrorIs(t, err, context.Canceled)
+		}
+		b.inOrder(t, messages)
+	}
+}
+
+// A look whose messages are not read ends in time.
+func TestFrontEndsInTime(t *testing.T) {
+	t.Parallel()
+	b := newLevel(t, numbered("m", 3000))
+	began := time.Now()
+	f, err := b.Front(t.Context(), "lock", func(failed.Message) { time.Sleep(time.Millisecond) })
+	require.NoError(t, err)
+	require.Less(t, f.Seen, 3000)
+	require.Equal(t, 3000-f.Seen, f.Left)
+	require.Less(t, time.Since(began), time.Minute)
+	b.inOrder(t, numbered("m", 3000))
+}
