@@ -190,3 +190,34 @@ func TestDelayedListOnlyCounts(t *testing.T) {
 	contains(t, errs, " KiB on average, they are too large for a look")
 	require.WithinDuration(t, time.Now(), list.CompleteUntil, time.Minute)
 }
+
+// Commands about failed messages refuse the queues from which messages go on by themselves, and take queues of others with such names.
+func TestQueuesOfOursAreRefused(t *testing.T) {
+	t.Parallel()
+	o := newReminders(t)
+	o.Create(t, pipeline.Pipeline{
+		Name: "orders", Vhost: o.Vhost, Delays: []pipeline.Delay{{Wait: 5 * time.Minute, Spelling: "5m"}}, MaxAttempts: 2,
+		RetryOn: []string{"rejected"}, QueueType: "quorum", PolicyPriority: pipeline.DefaultPolicyPriority,
+	}.Expand())
+	o.DeclareQueue(t, "mine", "classic", nil)
+	o.Publish(t, "", "mine", amqp.Publishing{Body: []byte("kept")})
+	for queue, want := range map[string]string{
+		"events.delay.100ms.9":   "a level of the delayed exchange \"events\": write rabbitmq-retry delayed list events",
+		"events.delay.0s.0":      "the refused queue of the delayed exchange \"events\"",
+		"events.delay.inbox":     "the inbox of the delayed exchange \"events\"",
+		"orders.inbox":           "the inbox of the pipeline \"orders\"",
+		"orders.retry.5m":        "a retry queue of the pipeline \"orders\": each message goes back to its work queue after 5m",
+		"orders.retry.0.refused": "the refused queue of the pipeline \"orders\"",
+	} {
+		for _, command := range []string{"list", "show ID", "export", "delete --all --discard --yes", "replay --all --to mine --yes"} {
+			o.says(t, exitError, "failed "+command+" --queue "+queue, want)
+		}
+		o.says(t, exitError, "failed replay --queue mine --all --yes --to "+queue, want)
+	}
+	for _, queue := range []string{"other.delay.100ms.9", "other.inbox", "other.retry.5m"} {
+		o.DeclareQueue(t, queue, "classic", nil)
+		o.Publish(t, "", queue, amqp.Publishing{})
+		o.says(t, exitOK, "failed list --queue "+queue, "1 message in "+queue)
+	}
+	o.says(t, exitOK, "failed replay --queue mine --all --yes --to other.inbox", "replayed 1 of 1")
+}

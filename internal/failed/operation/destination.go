@@ -43,6 +43,9 @@ func (r *Replay) Survey(ctx context.Context) error {
 	defer amqpconn.HangUp(conn.Connection)
 	r.Destinations = nil
 	for _, queue := range slices.Sorted(maps.Keys(r.Meant)) {
+		if err := refuseOwn(ctx, conn, queue); err != nil {
+			return err
+		}
 		d := Destination{Queue: queue, Meant: r.Meant[queue]}
 		if r.Limits != nil {
 			d.Settings = r.Limits.Queue(queue).Values()

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/file"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
@@ -115,9 +116,17 @@ func (i *Import) Compare(ctx context.Context) error {
 
 // lookForWorkQueues returns an error if a work queue does not exist. A worker would park the queue's messages again.
 func (i *Import) lookForWorkQueues(ctx context.Context) error {
-	queue := i.queue()
-	for _, queue.Name = range slices.Sorted(maps.Keys(i.queues)) {
-		_, err := queue.Count(ctx)
+	conn, err := i.queue().Open(ctx, "count")
+	if err != nil {
+		return err
+	}
+	defer amqpconn.HangUp(conn.Connection)
+	for _, name := range slices.Sorted(maps.Keys(i.queues)) {
+		queue := transfer.Queue{Name: name}
+		if err := refuseOwn(ctx, conn, name); err != nil {
+			return fmt.Errorf("nothing was imported: %w", err)
+		}
+		_, err := queue.CountOver(ctx, conn)
 		if errors.Is(err, transfer.ErrNoQueue) {
 			return fmt.Errorf("nothing was imported: there is no work queue %q; correct the file, or import without --replay", queue.Name)
 		}

@@ -68,7 +68,7 @@ func (t *Target) Guard(ctx context.Context, o Options, looks bool) (*Run, error)
 	defer amqpconn.HangUp(conn.Connection)
 	r := &Run{Target: t, Options: o, ID: newID(), serving: serving, frameMax: conn.Config.FrameSize}
 	r.release, _ = conn.Connection.Properties["version"].(string)
-	if err := t.recognize(ctx, conn); err != nil {
+	if err := cmp.Or(refuseOwn(ctx, conn, t.Name), t.recognize(ctx, conn)); err != nil {
 		return nil, err
 	}
 	if t.Pipeline == "" && t.Delayed == "" {
