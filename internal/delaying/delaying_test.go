@@ -110,7 +110,7 @@ func TestLevelsAreTheWorkersWord(t *testing.T) {
 	want := amqp.Table{
 		"x-delay": int32(-450), "delay-0": true, "delay-1": false, "delay-2": true, "delay-publish-id": "id",
 		"delay-due-at": int64(1_700_000_000_500), // rounded up to the precision
-		"delay-x": "kept", "delay-": "kept", "delay--1": "kept", "Delay-1": "kept", "retry-user-id": "kept", "delay-delivery-mode": int64(0),
+		"delay-x":      "kept", "delay-": "kept", "delay--1": "kept", "Delay-1": "kept", "retry-user-id": "kept", "delay-delivery-mode": int64(0),
 	}
 	if err != nil || !maps.Equal(m.Headers, want) {
 		t.Errorf("headers %v, want %v; error %v", m.Headers, want, err)

@@ -24,13 +24,12 @@ func ReadWaiting(m Message, level delayed.Level, n delayed.Names, now time.Time)
 	properties, err := content.Parse(m.Properties)
 	f := readFields(properties.Headers())
 	e := Entry{
-		Message: m, ID: strings.Clone(f.text(delaying.HeaderPublishID)), System: SystemDelayed, FirstExchange: n.Exchange(), FirstRoutingKey: m.RoutingKey,
-		Unreadable: err,
+		Message: m, ID: strings.Clone(f.text(delaying.HeaderPublishID)), MessageID: properties.Text(content.MessageID),
+		System: SystemDelayed, FirstExchange: n.Exchange(), FirstRoutingKey: m.RoutingKey, Unreadable: err,
 	}
 	if e.ID == "" {
 		e.ID = digest(m, &properties, err == nil)
 	}
-	e.MessageID = properties.Text(content.MessageID)
 	rest := delayed.Rest(level.Bit, level.Unit, func(bit int) bool {
 		waits := f[delayed.BitKey(bit)]
 		return waits.Type == content.TypeBool && waits.Bytes[0] != 0

@@ -116,7 +116,8 @@ func (o *delayedOptions) listLevels(ctx context.Context) error {
 		}
 	}
 	if len(levels) == 0 {
-		return cli.RuntimeError{Err: fmt.Errorf("there is no delayed exchange %q in the vhost %q: correct its name or --vhost", n, o.waiting.Vhost)}
+		err := fmt.Errorf("there is no delayed exchange %q in the vhost %q: correct its name or --vhost", n, o.waiting.Vhost)
+		return cli.RuntimeError{Err: err}
 	}
 	o.waiting.Places = operation.NewPlaces(n, levels)
 	for i := range o.waiting.Places {

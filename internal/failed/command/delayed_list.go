@@ -61,7 +61,7 @@ wrote into the message. Messages from releases before that show a range.
 }
 
 func (o *delayedListOptions) parse(now time.Time) (err error) {
-	if err = cli.CheckFormat(o.format, cli.Table, cli.JSON, asJSONL); err != nil {
+	if err := cli.CheckFormat(o.format, cli.Table, cli.JSON, asJSONL); err != nil {
 		return err
 	}
 	if o.due.After, err = fromNow.moment("--due-after", o.after, now); err != nil {
@@ -165,8 +165,8 @@ type dueRow struct {
 
 func newDueRow(m *failed.Waiting) dueRow {
 	return dueRow{
-		ID: m.ID, From: m.From.UTC(), By: m.By.UTC(), Queue: m.Queue, RoutingKey: strings.Clone(m.RoutingKey), MessageID: strings.Clone(m.MessageID),
-		BodyBytes: len(m.Body), preview: preview(&m.Entry),
+		ID: m.ID, From: m.From.UTC(), By: m.By.UTC(), Queue: m.Queue, RoutingKey: strings.Clone(m.RoutingKey),
+		MessageID: strings.Clone(m.MessageID), BodyBytes: len(m.Body), preview: preview(&m.Entry),
 	}
 }
 
@@ -226,7 +226,9 @@ func (s *schedule) write(w io.Writer, format string) error {
 	if len(s.Rows) > 0 {
 		lines := [][]string{{"ID", "DUE", "ROUTING KEY", "MESSAGE ID", "BODY"}}
 		for _, r := range s.Rows {
-			lines = append(lines, []string{r.ID, dueRange(r.From, r.By), clipped(r.RoutingKey, groupQueue), clipped(r.MessageID, groupQueue), clipped(r.preview, rowError)})
+			lines = append(lines, []string{
+				r.ID, dueRange(r.From, r.By), clipped(r.RoutingKey, groupQueue), clipped(r.MessageID, groupQueue), clipped(r.preview, rowError),
+			})
 		}
 		return writeColumns(w, lines, nil)
 	}

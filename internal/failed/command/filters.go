@@ -122,12 +122,9 @@ func headerValues(flag string, texts []string) (headers []failed.Header, err err
 }
 
 // direction says whether a duration lies before or after now.
-type direction struct {
-	sign time.Duration
-	word string
-}
+type direction string
 
-var ago, fromNow = direction{-1, "ago"}, direction{1, "from now"}
+const ago, fromNow direction = "ago", "from now"
 
 // moment reads a time, or a duration in this direction.
 func (d direction) moment(flag, text string, now time.Time) (time.Time, error) {
@@ -142,9 +139,12 @@ func (d direction) moment(flag, text string, now time.Time) (time.Time, error) {
 	}
 	distance, err := time.ParseDuration(text)
 	if err != nil || distance < 0 {
-		return time.Time{}, fmt.Errorf("%s %q: must be a time, such as 2026-11-22T01:00:00Z, or a duration %s, such as 2h", flag, text, d.word)
+		return time.Time{}, fmt.Errorf("%s %q: must be a time, such as 2026-11-22T01:00:00Z, or a duration %s, such as 2h", flag, text, d)
 	}
-	return now.Add(d.sign * distance), nil
+	if d == ago {
+		distance = -distance
+	}
+	return now.Add(distance), nil
 }
 
 // readIDs reads ids, message-ids or lines of an export.

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
@@ -67,7 +66,7 @@ func TestFrontKeepsTheOrder(t *testing.T) {
 			require.Equal(t, f.Ready-f.Seen, f.Left)
 			stopped, stop := context.WithCancel(t.Context())
 			_, err := b.Front(stopped, "lock", func(failed.Message) { stop() })
-			assert.ErrorIs(t, err, context.Canceled)
+			require.ErrorIs(t, err, context.Canceled)
 		}
 		b.inOrder(t, messages)
 	}
