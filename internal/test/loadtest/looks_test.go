@@ -51,7 +51,7 @@ func TestLooksAtWhatWaitsChangeNothing(t *testing.T) {
 	if testing.Short() {
 		messages, over = 3_000, time.Minute
 	}
-	looked, alone := newWaiting(t), newWaiting(t)
+	looked, alone := newWaiting(t, over), newWaiting(t, over)
 	var sides sync.WaitGroup
 	for _, w := range []*waiting{looked, alone} {
 		w.shape(t, over, "100ms")
@@ -89,6 +89,9 @@ type waiting struct {
 	exchange delayed.Exchange
 	folder   string
 	process  *sidecartest.Process
+	// over is the longest delay, over which the looks and kills are spread.
+	over      time.Duration
+	disturbed time.Time
 
 	looks, killed, frozen atomic.Int64
 	operators             [2]atomic.Pointer[exec.Cmd]
@@ -113,9 +116,9 @@ type holding struct {
 	begin, end time.Time
 }
 
-func newWaiting(t *testing.T) *waiting {
+func newWaiting(t *testing.T, over time.Duration) *waiting {
 	t.Helper()
-	w := &waiting{Broker: brokertest.New(t), folder: t.TempDir(), arrivals: map[string]arrival{}}
+	w := &waiting{Broker: brokertest.New(t), folder: t.TempDir(), over: over, arrivals: map[string]arrival{}}
 	w.DeclareQueue(t, "due", "quorum", nil)
 	_, deliveries := w.Consume(t, "due", 1000)
 	go func() {
@@ -220,7 +223,7 @@ func (w *waiting) operate(ctx context.Context, t *testing.T) *sync.WaitGroup {
 					w.looks.Add(1)
 				}
 				w.operators[i].Store(nil)
-				time.Sleep(time.Duration(rand.IntN(300)) * time.Millisecond)
+				time.Sleep(rand.N(w.over / 800))
 			}
 		})
 	}
@@ -235,7 +238,7 @@ func (w *waiting) watch(ctx context.Context, t *testing.T) *sync.WaitGroup {
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		ready, open := map[string]int{}, map[string]*holding{}
-		for turn := 0; ctx.Err() == nil; turn++ {
+		for ctx.Err() == nil {
 			for _, l := range w.levels() {
 				name := delayed.Names("events").Level(l)
 				asked := time.Now()
@@ -247,7 +250,7 @@ func (w *waiting) watch(ctx context.Context, t *testing.T) *sync.WaitGroup {
 				case q.Consumers > 0 && h == nil:
 					open[name] = &holding{level: l, begin: asked}
 					if q.Messages < ready[name] {
-						w.disturb(turn)
+						w.disturb()
 					}
 				case q.Consumers == 0 && h != nil:
 					h.end = time.Now()
@@ -273,11 +276,12 @@ func (w *waiting) levels() []delayed.Level {
 }
 
 // disturb kills both operators, one of which holds messages, or freezes them for 6 seconds.
-func (w *waiting) disturb(turn int) {
-	freezes := turn%5 == 0 && w.frozen.Load() < looksFreezes
-	if !freezes && (turn%3 != 0 || w.killed.Load() >= looksKills) {
+func (w *waiting) disturb() {
+	freezes := rand.IntN(5) == 0 && w.frozen.Load() < looksFreezes
+	if time.Since(w.disturbed) < w.over/2/looksKills || !freezes && w.killed.Load() >= looksKills {
 		return
 	}
+	w.disturbed = time.Now()
 	for i := range w.operators {
 		look := w.operators[i].Load()
 		switch {
