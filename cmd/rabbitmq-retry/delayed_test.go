@@ -18,10 +18,14 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/test/brokertest"
 )
 
-// newReminders has a delayed exchange "events" for delays of up to a day, and the address of the management API.
 func newReminders(t *testing.T) orders {
 	t.Helper()
-	o := orders{Broker: brokertest.New(t)}
+	return orders{Broker: brokertest.New(t)}.withLevels(t)
+}
+
+// withLevels has a delayed exchange "events" for delays of up to a day, and the address of the management API.
+func (o orders) withLevels(t *testing.T) orders {
+	t.Helper()
 	o.env = map[string]string{
 		cli.EnvURI: o.URI, cli.EnvEndpoint: o.Endpoint, cli.EnvUsername: o.Username, cli.EnvPassword: o.Password,
 	}

@@ -97,6 +97,11 @@ func TestShellBlocksOfGuides(t *testing.T) {
 			require.NoError(t, o.Channel(t).QueueBind("new.failed", "", "new.failed", false, nil))
 			o.expand(t)
 			o.tooLong(t, "next year", 365*24*time.Hour, time.Now())
+			if name == "delayed-delivery" {
+				later := o.withLevels(t)
+				later.delay(t, "order-1", "order.created", time.Hour, time.Now())
+				later.listsDelays(t, exitOK) // once the size of the messages is known
+			}
 			for _, reason := range []string{"exhausted", "exhausted", "unrecoverable", "malformed"} {
 				o.park(t, reason, "order-1")
 			}
@@ -121,7 +126,8 @@ func TestShellBlocksOfGuides(t *testing.T) {
 			}
 			require.GreaterOrEqual(t, count, least)
 			here := strings.NewReplacer(`"amqp://operator:$(cat operator-password)@rabbitmq:5672"`, o.URI,
-				"amqp://operator:PASSWORD@rabbitmq.example.com", o.URI, "amqp://operator:PASSWORD@localhost:5672", o.URI, "http://rabbitmq:15672", o.Endpoint, "reminders", "events",
+				"amqp://operator:PASSWORD@rabbitmq.example.com", o.URI, "amqp://operator:PASSWORD@localhost:5672", o.URI, "http://rabbitmq:15672", o.Endpoint,
+				"https://rabbitmq.example.com:15671", o.Endpoint, "reminders", "events",
 				"show orders 57f4", "show orders "+ids[:6], "--wait", "--wait=1s")
 			output, err := o.shell(t, dir, here.Replace(script))
 			require.NoErrorf(t, err, "%s\n%s", script, output)

@@ -238,7 +238,7 @@ func (w *waiting) watch(ctx context.Context, t *testing.T) *sync.WaitGroup {
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		ready, open := map[string]int{}, map[string]*holding{}
-		for ctx.Err() == nil {
+		for ; ctx.Err() == nil; time.Sleep(20 * time.Millisecond) { // the poll of a look that has no signal
 			for _, l := range w.levels() {
 				name := delayed.Names("events").Level(l)
 				asked := time.Now()
