@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +14,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/operation"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/view"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -170,7 +170,7 @@ func (o *delayedOptions) sayPlaces() {
 		case p.Note != "":
 			o.terminal.say("%s in %s, only counted: %s.", failed.Messages(p.Messages), p.Queue, p.Note)
 		case p.Unseen > 0:
-			o.terminal.say("%d of %s in %s not seen, due from %s on.", p.Unseen, failed.Messages(p.Messages), p.Queue, dueTime(p.UnseenFrom))
+			o.terminal.say("%d of %s in %s not seen, due from %s on.", p.Unseen, failed.Messages(p.Messages), p.Queue, view.Time(p.UnseenFrom))
 		}
 		if p.Pending > 0 {
 			o.terminal.say("%s in %s cannot go on: the next level does not accept them.", failed.Messages(int(p.Pending)), p.Queue)
@@ -179,6 +179,4 @@ func (o *delayedOptions) sayPlaces() {
 }
 
 // dueTime is a time in UTC, rounded up to seconds.
-func dueTime(at time.Time) string {
-	return strings.TrimSuffix(at.Add(time.Second-1).UTC().Format(time.DateTime), ".") + "Z"
-}
+func dueTime(at time.Time) string { return view.Time(at.Add(time.Second - 1)) }

@@ -14,6 +14,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/operation"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/view"
 )
 
 type delayedListOptions struct {
@@ -108,7 +109,7 @@ func (o *delayedListOptions) run(cmd *cobra.Command, args []string) error {
 		text += fmt.Sprintf(", %d of them selected", list.Selected)
 	}
 	if text += "; all put back."; !list.CompleteUntil.IsZero() {
-		text += " Complete until " + dueTime(list.CompleteUntil) + "."
+		text += " Complete until " + view.Time(list.CompleteUntil) + "."
 	}
 	o.terminal.say("%s", text)
 	o.sayPlaces()
