@@ -1,134 +1,258 @@
 package adopt
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
+	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
+	"text/tabwriter"
+
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/registry"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// body writes attributes between braces, as `terraform fmt` does: it aligns the equals signs of neighbours that take a line each.
-func body(attributes []attribute, indent string) string {
-	inner := indent + "  "
-	lines := make([]string, len(attributes))
-	for first := 0; first < len(attributes); {
-		end, width := first, 0
-		for ; end < len(attributes); end++ {
-			lines[end] = value(attributes[end].value, inner)
-			if strings.Contains(lines[end], "\n") {
-				break
-			}
-			width = max(width, utf8.RuneCountInString(attributes[end].name))
-		}
-		for i := first; i < end; i++ {
-			lines[i] = fmt.Sprintf("%s%-*s = %s", inner, width, attributes[i].name, lines[i])
-		}
-		if end < len(attributes) {
-			equals := " = "
-			if _, is := attributes[end].value.(block); is {
-				equals = " "
-			}
-			lines[end] = inner + attributes[end].name + equals + lines[end]
-			end++
-		}
-		first = end
-	}
-	if len(lines) == 0 {
-		return "{}"
-	}
-	return "{\n" + strings.Join(lines, "\n") + "\n" + indent + "}"
+// object is what a resource stands for, by the resource's type without its prefix.
+type object struct{ kind, name string }
+
+// resource is a resource of Terraform. It has the same label at all stages.
+type resource struct {
+	kind, label string
+	// id is the import id. from is the first stage that has the resource.
+	id    string
+	from  stage
+	lines []line
+	// needs are the objects that the resource goes with.
+	needs []object
 }
 
-// comment writes a text as comment lines.
-func comment(text, indent string) string {
-	var out strings.Builder
-	line := indent + "#"
-	for word := range strings.FieldsSeq(text) {
-		if len(line)+len(word) > 110 {
-			out.WriteString(line + "\n")
-			line = indent + "#"
-		}
-		line += " " + word
-	}
-	return out.String() + line + "\n"
+// line is an attribute, from one stage to another.
+type line struct {
+	text     string
+	from, to stage
 }
 
-// value writes a value. Tables take a line for each key, except in lists.
-func value(of any, indent string) string {
-	switch v := of.(type) {
+// expression is an expression of Terraform's language.
+type expression string
+
+func (r *resource) address() string { return "rabbitmq_" + r.kind + "." + r.label }
+
+// set adds an attribute, unless its value is the default, or there are no arguments.
+func (r *resource) set(name string, value any, byDefault ...any) {
+	arguments, are := value.(topology.Arguments)
+	if are && len(arguments) == 0 || slices.Contains(byDefault, value) {
+		return
+	}
+	r.setBetween(now, removed, name, value)
+}
+
+// setJSON adds an attribute that takes its table as JSON.
+func (r *resource) setJSON(name string, table topology.Arguments) {
+	if len(table) > 0 {
+		r.set(name, expression("jsonencode("+written(table)+")"))
+	}
+}
+
+func (r *resource) setBetween(from, to stage, name string, value any) {
+	r.lines = append(r.lines, line{attribute(name, value), from, to})
+}
+
+// body has the attributes of a stage.
+func (r *resource) body(at stage) string {
+	var lines strings.Builder
+	for _, l := range r.lines {
+		if l.from <= at && at <= l.to {
+			lines.WriteString(l.text)
+		}
+	}
+	return braces(lines.String())
+}
+
+func (r *resource) imported() string {
+	return fmt.Sprintf("import {\n  to = %s\n  id = %s\n}\n", r.address(), quoted(r.id))
+}
+
+// importID joins the parts of an import id.
+func importID(parts ...string) string {
+	for i, part := range parts {
+		parts[i] = url.PathEscape(part)
+	}
+	return strings.Join(parts, "/")
+}
+
+// configuration collects resources, and finds a label for each.
+type configuration struct {
+	resources []*resource
+	labels    map[string]bool
+	// decisions are the lines that people complete.
+	decisions []string
+	// goes are the objects that the last stage does not have.
+	goes map[object]bool
+}
+
+var notInLabels = regexp.MustCompile(`[^A-Za-z0-9_]+`)
+
+// add adds a resource of this kind. Its label is made from a name.
+func (c *configuration) add(kind, name string, needs ...object) *resource {
+	label := strings.Trim(notInLabels.ReplaceAllString(name, "_"), "_")
+	if label == "" || label[0] <= '9' { // a label begins with a letter or an underscore
+		label = "_" + label
+	}
+	r := &resource{kind: kind, label: label, needs: needs}
+	for i := 2; c.labels[r.address()]; i++ {
+		r.label = fmt.Sprintf("%s_%d", label, i)
+	}
+	c.labels[r.address()] = true
+	c.resources = append(c.resources, r)
+	return r
+}
+
+// Decisions is the file that people complete.
+const Decisions = "decide.tf"
+
+// fileOf says which file a resource is written to, if it is none of the retries.
+var fileOf = map[string]string{
+	"exchange": "exchanges.tf", "queue": "queues.tf", "binding": "bindings.tf", "policy": "policies.tf", "operator_policy": "policies.tf",
+}
+
+// files returns the texts of the files by name. All stages have the same files, so that each can be copied over another.
+func (c *configuration) files(at stage) map[string]string {
+	blocks := map[string][]string{"versions.tf": {versions}, "imports.tf": nil}
+	for _, r := range c.resources {
+		file := cmp.Or(fileOf[r.kind], "retries.tf")
+		blocks[file] = slices.Grow(blocks[file], 1) // also without a block at this stage
+		if c.has(r, at) {
+			block := fmt.Sprintf("resource %q %q %s\n", "rabbitmq_"+r.kind, r.label, r.body(at))
+			blocks[file] = append(blocks[file], formatted(block))
+		}
+		if at == now && r.from == now {
+			blocks["imports.tf"] = append(blocks["imports.tf"], r.imported())
+		}
+	}
+	if at > now {
+		blocks[Decisions] = []string{"locals {\n" + strings.Join(c.decisions, "\n") + "}\n"}
+	}
+	files := map[string]string{}
+	for file, texts := range blocks {
+		files[file] = strings.Join(texts, "\n")
+	}
+	return files
+}
+
+// has reports whether a stage has a resource.
+func (c *configuration) has(r *resource, at stage) bool {
+	goes := func(o object) bool { return c.goes[o] }
+	return at >= r.from && (at < removed || !slices.ContainsFunc(r.needs, goes))
+}
+
+// versions names the provider. Terraform has import blocks from 1.5 on.
+const versions = `terraform {
+  required_version = ">= 1.5"
+
+  required_providers {
+    rabbitmq = {
+      source = "` + registry.Source + `"
+    }
+  }
+}
+
+provider "rabbitmq" {}
+`
+
+// written is a value in Terraform's language. Tables take a line for each key.
+func written(value any) string {
+	switch v := value.(type) {
 	case expression:
 		return string(v)
-	case asJSON:
-		return "jsonencode(" + value(map[string]any(v), indent) + ")"
+	case topology.Arguments:
+		return written(map[string]any(v))
 	case map[string]any:
-		return body(entries(v), indent)
-	case []attribute:
-		return body(v, indent)
-	case block:
-		return body(v, indent)
-	case []any:
-		elements := make([]string, len(v))
-		for i, element := range v {
-			elements[i] = inline(element)
+		var lines strings.Builder
+		for _, key := range sorted(v) {
+			lines.WriteString(attribute(tableKey(key), v[key]))
 		}
-		return "[" + strings.Join(elements, ", ") + "]"
+		return braces(lines.String())
+	case []any:
+		return elements(v)
+	case []string:
+		return elements(v)
 	case string:
 		return quoted(v)
 	case nil:
 		return "null"
 	}
-	return fmt.Sprint(of)
+	return fmt.Sprint(value)
 }
 
-// inline writes a value on one line.
-func inline(of any) string {
-	table, is := of.(map[string]any)
-	if !is || len(table) == 0 {
-		return value(of, "")
+func elements[T any](list []T) string {
+	texts := make([]string, len(list))
+	for i, element := range list {
+		texts[i] = written(element)
 	}
-	var pairs []string
-	for _, entry := range entries(table) {
-		pairs = append(pairs, entry.name+" = "+inline(entry.value))
-	}
-	return "{ " + strings.Join(pairs, ", ") + " }"
+	return "[" + strings.Join(texts, ", ") + "]"
 }
 
-// bareKey matches keys that need no quotes. A table that begins with "for" would be a loop.
+// attribute is an attribute or an element of a table. A tab marks an equals sign that [formatted] aligns.
+func attribute(name string, value any) string {
+	text := written(value)
+	if strings.Contains(text, "\n") {
+		return name + " = " + text + "\n"
+	}
+	return name + "\t= " + text + "\n"
+}
+
+func braces(lines string) string {
+	if lines == "" {
+		return "{}"
+	}
+	return "{\n" + lines + "}"
+}
+
 var bareKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
 
-func entries(table map[string]any) []attribute {
-	var sorted []attribute
-	for _, key := range slices.Sorted(maps.Keys(table)) {
-		name := key
-		if !bareKey.MatchString(key) || key == "for" {
-			name = quoted(key)
-		}
-		sorted = append(sorted, attribute{name, table[key]})
+// tableKey quotes a key if necessary. A table that begins with "for" would be a loop.
+func tableKey(key string) string {
+	if bareKey.MatchString(key) && key != "for" {
+		return key
 	}
-	return sorted
+	return quoted(key)
 }
 
-// quoted writes a text. A brace after $ or % would begin an expression.
-func quoted(text string) string {
+// unlikeGo has the escapes of Go that Terraform does not know, and the braces that would begin an expression.
+var unlikeGo = strings.NewReplacer(`\\`, `\\`, `\a`, `\u0007`, `\b`, `\u0008`, `\f`, `\u000c`, `\v`, `\u000b`, `\x`, `\u00`,
+	"${", `\u0024{`, "%{", `\u0025{`)
+
+func quoted(text string) string { return unlikeGo.Replace(strconv.Quote(text)) }
+
+// formatted indents lines, and aligns the equals signs of neighbours, as `terraform fmt` does.
+func formatted(text string) string {
 	var out strings.Builder
-	out.WriteByte('"')
-	for i, r := range text {
-		beginsExpression := (r == '$' || r == '%') && strings.HasPrefix(text[i+1:], "{")
-		switch {
-		case r == '"' || r == '\\':
-			out.WriteString(`\` + string(r))
-		case r == '\n':
-			out.WriteString(`\n`)
-		case unicode.IsPrint(r) && !beginsExpression:
-			out.WriteRune(r)
-		case r > 0xffff:
-			_, _ = fmt.Fprintf(&out, `\U%08x`, r)
-		default:
-			_, _ = fmt.Fprintf(&out, `\u%04x`, r)
+	aligned, depth := tabwriter.NewWriter(&out, 0, 0, 1, ' ', 0), 0
+	for line := range strings.Lines(text) {
+		if line[0] == '}' {
+			depth--
+		}
+		_, _ = fmt.Fprint(aligned, strings.Repeat("  ", depth), line)
+		if strings.HasSuffix(line, "{\n") {
+			depth++
 		}
 	}
-	return out.String() + `"`
+	_ = aligned.Flush() // to memory
+	return out.String()
+}
+
+// comment writes a text as lines that begin with a sign, the first one with another.
+func comment(text, first, rest string) string {
+	var out strings.Builder
+	line := first
+	for word := range strings.FieldsSeq(text) {
+		if len(line)+len(word) > 110 {
+			out.WriteString(line + "\n")
+			line = rest
+		}
+		line += " " + word
+	}
+	return out.String() + line + "\n"
 }

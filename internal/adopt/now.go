@@ -4,7 +4,6 @@
 package adopt
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/registry"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -38,444 +36,314 @@ type Folder struct {
 // Vhost writes a vhost as it is, and the steps to pipelines. If a pattern is given, it takes only the objects whose name matches, and
 // bindings from or to a name that matches. Queues that are consumed have a consumer.
 func Vhost(vhost topology.Vhost, only *regexp.Regexp, consumed map[string]bool) Adopted {
-	found := newWriter(vhost, only)
-	found.left, found.stage = nil, removed
-	found.recognise(consumed)
-	found.findRemoved()
-	adopted := Adopted{Resources: map[string]int{}}
-	all := found.stages()
-	for i, at := range all {
-		w := newWriter(vhost, only)
-		w.stage, w.handMade = at, found.handMade
-		folder := Folder{Name: fmt.Sprintf("step-%d", i), Files: w.write()}
-		switch {
-		case at != now:
-			folder.Files["step.tf"] = w.explain(i, all)
-		case len(all) > 1:
-			folder.Files["step.tf"] = "# The vhost as it is. Step 1 comes next.\n"
+	w := &writer{vhost: vhost, only: only, owned: topology.New(), queues: map[string]*queue{}, given: map[string]bool{}}
+	w.labels, w.goes, w.refs, w.served = map[string]bool{}, map[object]bool{}, map[object]expression{}, map[string]any{}
+	w.findOwners()
+	w.leaveOut()
+	w.recognise(consumed)
+	w.addObjects()
+	w.findRemoved()
+	adopted := Adopted{Left: w.left, Resources: map[string]int{}}
+	for _, r := range w.resources {
+		if r.from == now {
+			adopted.Resources["rabbitmq_"+r.kind]++
 		}
-		if at == now {
-			folder.Name, adopted.Left = "now", slices.Concat(w.left, found.left)
-			for _, r := range w.resources {
-				adopted.Resources[r.kind]++
-			}
+	}
+	steps := w.stages()
+	for number, at := range steps {
+		folder := Folder{fmt.Sprintf("step-%d", number), w.files(at)}
+		if at > now {
+			folder.Files["step.tf"] = w.explain(number, steps)
+		} else {
+			folder.Name, folder.Files["step.tf"] = "now", "# The vhost as it is.\n"
 		}
 		adopted.Folders = append(adopted.Folders, folder)
 	}
 	return adopted
 }
 
-func newWriter(vhost topology.Vhost, only *regexp.Regexp) *writer {
-	w := &writer{vhost: vhost, only: only, owned: topology.New(), refs: map[string]string{}, gone: map[string]bool{}}
-	w.goes, w.served, w.attachedQueues = map[string]bool{}, map[string][]any{}, map[string]bool{}
-	w.labels, w.bound, w.lookup = map[string]bool{}, map[bindingKey]bool{}, topology.NewLookup(vhost)
-	w.findOwners()
-	return w
-}
-
-// write returns the texts of the files by name.
-func (w *writer) write() map[string]string {
-	if w.stage == removed {
-		w.findRemoved()
-	}
-	w.addExchanges()
-	w.addQueues()
-	if w.stage >= created {
-		w.addSuccessors()
-	}
-	w.addOwners()
-	w.addBindings()
-	w.addPolicies("rabbitmq_policy", w.vhost.Policies)
-	w.addPolicies("rabbitmq_operator_policy", w.vhost.OperatorPolicies)
-	if w.stage > now {
-		for _, each := range w.retries {
-			w.addRetry(each)
-		}
-		for _, each := range w.delays {
-			w.addDelay(each)
-		}
-	}
-	return w.files()
-}
-
 // writer collects the resources of a vhost.
 type writer struct {
 	configuration
-	vhost  topology.Vhost
-	lookup topology.Lookup
-	only   *regexp.Regexp
-	left   []string
-
-	handMade
-	stage stage
-	// goes has what this stage leaves out, by kind and name. Decisions are the lines that people complete.
-	goes      map[string]bool
-	decisions []string
+	vhost topology.Vhost
+	only  *regexp.Regexp
+	// rest are the objects that get a resource each. The others are owned by pipelines and delayed exchanges, or left out.
+	rest, owned topology.Topology
+	left        []string
+	// owners add pipelines, attachments and delayed exchanges.
+	owners []func()
+	queues map[string]*queue
+	// A pipeline takes the place of each retry, and a delayed exchange the place of each delay.
+	retries, delays []retry
+	// names are those of queues and exchanges. given are those of new objects.
+	names []string
+	given map[string]bool
+	// refs has the expressions for the names of objects that the configuration has.
+	refs map[object]expression
 	// served and permissions are expressions for the sidecar's configuration and permissions.
-	served      map[string][]any
+	served      map[string]any
 	permissions []string
-
-	pipelines   []pipeline.Pipeline
-	attachments []pipeline.Attachment
-	delayed     []delayed.Exchange
-	// owned are the objects of all of these, wanted or not.
-	owned topology.Topology
-	// refs has the expression for the name of an exchange, queue or pipeline, by kind and name.
-	refs map[string]string
-	// attachedQueues are the work queues of all pipelines.
-	attachedQueues map[string]bool
-	// bound has the owned bindings, and gone what has no resource, by kind and name.
-	bound map[bindingKey]bool
-	gone  map[string]bool
 }
 
-func (w *writer) wants(names ...string) bool {
-	return w.only == nil || slices.ContainsFunc(names, w.only.MatchString)
-}
-
-// ref is the name of an exchange, queue or pipeline: a reference, if the configuration has it.
-func (w *writer) ref(kind, name string) any {
-	if reference, has := w.refs[kind+name]; has {
-		return expression(reference)
-	}
-	return name
-}
+func (w *writer) wants(name string) bool { return w.only == nil || w.only.MatchString(name) }
 
 func (w *writer) leave(format string, arguments ...any) {
 	w.left = append(w.left, fmt.Sprintf(format, arguments...))
 }
 
-// ends are the two ends of a binding.
-type ends struct {
-	source, destination string
-	toExchange          bool
-}
-
-// kindOf is the kind of a binding's destination.
-func kindOf(b topology.Binding) string {
-	if b.ToExchange {
-		return "exchange"
+// ref is the name of an object: a reference, if the configuration has it.
+func (w *writer) ref(o object) any {
+	if reference, has := w.refs[o]; has {
+		return reference
 	}
-	return "queue"
+	return o.name
 }
 
-func endsOf(b topology.Binding) ends { return ends{b.Source, b.Destination, b.ToExchange} }
-
-// bindingKey identifies a binding of the vhost.
-type bindingKey struct {
-	ends
-	propertiesKey string
-}
-
-func keyOf(b topology.Binding) bindingKey { return bindingKey{endsOf(b), b.PropertiesKey} }
-
-// own notes the objects of a pipeline, an attachment or a delayed exchange, which are not resources by themselves.
-func (w *writer) own(objects topology.Topology) {
-	maps.Copy(w.owned.Exchanges, objects.Exchanges)
-	maps.Copy(w.owned.Queues, objects.Queues)
-	maps.Copy(w.owned.Policies, objects.Policies)
-	for _, b := range objects.Bindings {
-		w.bound[keyOf(b)] = true
-	}
-}
-
+// findOwners finds pipelines, attachments and delayed exchanges. Their objects are no resources by themselves.
 func (w *writer) findOwners() {
 	all := w.vhost.Topology
 	for _, name := range pipeline.Pipelines(all) {
 		p, err := pipeline.Recover(name, w.vhost.Name, all)
-		if err != nil {
-			w.leave("pipeline %q: %s", name, err)
-		} else if w.wants(name) {
-			w.pipelines = append(w.pipelines, p)
-		}
-		w.own(p.Owned(all))
-		for queue := range p.WorkQueues {
-			w.attachedQueues[queue] = true
-		}
+		w.own(p.Owned(all), fmt.Sprintf("pipeline %q", name), err, func() { w.addPipeline(p) }, name)
 		for _, queue := range pipeline.Attached(p.Names(), all) {
-			w.attachedQueues[queue] = true
-			if a, err := pipeline.RecoverAttachment(name, w.vhost.Name, queue, all); err == nil {
-				w.attachments = append(w.attachments, a)
-				w.own(a.Owned(all))
-			}
+			a, err := pipeline.RecoverAttachment(name, w.vhost.Name, queue, all)
+			w.own(a.Owned(all), fmt.Sprintf("attachment of %q", queue), err, func() { w.addAttachment(a) }, name, queue)
 		}
 	}
 	for _, name := range delayed.Found(all) {
 		e, err := delayed.Recover(name, w.vhost.Name, all)
 		if err != nil {
-			w.leave("delayed exchange %q: %s", name, err)
 			e.MaxDelay.Wait, e.Precision.Wait = time.Second, time.Second // its objects are found by their names
-		} else if w.wants(name) {
-			w.delayed = append(w.delayed, e)
 		}
-		w.own(e.Owned(all))
+		w.own(e.Owned(all), fmt.Sprintf("delayed exchange %q", name), err, func() { w.addDelayed(e) }, name)
 	}
+}
+
+// own notes an owner's objects, and how to add it, if it is wanted and can be read.
+func (w *writer) own(objects topology.Topology, owner string, err error, add func(), names ...string) {
+	w.owned = topology.Merge(w.owned, objects)
+	if err != nil {
+		w.leave("%s: %s", owner, err)
+	} else if slices.ContainsFunc(names, w.wants) {
+		w.owners = append(w.owners, add)
+	}
+}
+
+// leaveOut finds the objects that get a resource each, and names those that none can hold.
+func (w *writer) leaveOut() {
+	w.rest = w.vhost.Without(w.owned)
+	maps.DeleteFunc(w.rest.Exchanges, func(name string, _ topology.Exchange) bool {
+		return name == "" || strings.HasPrefix(name, "amq.") || w.leavesOut(object{"exchange", name})
+	})
+	maps.DeleteFunc(w.rest.Queues, func(name string, _ topology.Queue) bool { return w.leavesOut(object{"queue", name}) })
+	maps.DeleteFunc(w.rest.Policies, func(name string, _ topology.Policy) bool { return !w.wants(name) })
+	w.rest.Bindings = slices.DeleteFunc(w.rest.Bindings, func(b topology.Binding) bool {
+		return b.Source == "" || w.isTemporary(destinationOf(b)) || !w.wants(b.Source) && !w.wants(b.Destination)
+	})
+	slices.Sort(w.left)
 }
 
 // madeByOthers matches queues and exchanges that the broker, a plugin or a client makes for itself.
 var madeByOthers = regexp.MustCompile(`^(amq\.gen-|federation: |mqtt-subscription-|stomp-subscription-)`)
 
-// names are the objects that become resources of one kind, in order. Those that are not kept are left out.
-func names[T any](w *writer, kind string, all, owned map[string]T, kept func(name string) bool) []string {
-	var found []string
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		_, isOwned := owned[name]
-		switch {
-		case isOwned:
-		case !kept(name):
-			w.gone[kind+name] = true
-			if w.wants(name) {
-				w.leave("%s %q: it goes with its connection, or a plugin or client made it", kind, name)
-			}
-		case w.wants(name):
-			found = append(found, name)
-		}
+func (w *writer) isTemporary(o object) bool {
+	return madeByOthers.MatchString(o.name) || o.kind == "queue" && w.vhost.Queues[o.name].Exclusive
+}
+
+func (w *writer) leavesOut(o object) bool {
+	if w.wants(o.name) && w.isTemporary(o) {
+		w.leave("%s %q: it goes with its connection, or a plugin or client made it", o.kind, o.name)
 	}
-	return found
+	return !w.wants(o.name) || w.isTemporary(o)
+}
+
+func sorted[T any](objects map[string]T) []string { return slices.Sorted(maps.Keys(objects)) }
+
+// addObjects adds the vhost as it is, and what takes the place of retries by hand. Later objects refer to earlier ones.
+func (w *writer) addObjects() {
+	w.addExchanges()
+	for _, name := range sorted(w.rest.Queues) {
+		w.addQueue(name, w.rest.Queues[name])
+	}
+	w.addSuccessors()
+	for _, add := range w.owners {
+		add()
+	}
+	w.addBindings()
+	w.addPolicies("policy", w.rest.Policies, "all")
+	w.addPolicies("operator_policy", w.vhost.OperatorPolicies, "queues")
+	for _, each := range w.retries {
+		w.addRetryPipeline(each)
+	}
+	for _, each := range w.delays {
+		w.addDelay(each)
+	}
 }
 
 // inVhost adds a resource that is known by its name in the vhost.
 func (w *writer) inVhost(kind, name string) *resource {
-	r := w.add(kind, name, w.vhost.Name, name)
-	r.set("name", name, false)
-	r.set("vhost", w.vhost.Name, false)
+	o := object{kind, name}
+	r := w.add(kind, name, o)
+	r.id = importID(w.vhost.Name, name)
+	r.set("name", name)
+	r.set("vhost", w.vhost.Name)
+	w.refs[o] = expression(r.address() + ".name")
 	return r
 }
 
 func (w *writer) addExchanges() {
-	declared := maps.Clone(w.vhost.Exchanges)
-	maps.DeleteFunc(declared, func(name string, _ topology.Exchange) bool { return name == "" || strings.HasPrefix(name, "amq.") })
-	kept := func(name string) bool { return !madeByOthers.MatchString(name) }
-	for _, name := range names(w, "exchange", declared, w.owned.Exchanges, kept) {
-		e, r := w.vhost.Exchanges[name], w.inVhost("rabbitmq_exchange", name)
-		r.removed = w.goes["exchange"+name]
-		r.set("type", e.Type, false)
-		r.set("durable", false, !e.Transient)
-		r.set("auto_delete", true, !e.AutoDelete)
-		r.set("internal", true, !e.Internal)
-		r.set("arguments", map[string]any(e.Arguments), len(e.Arguments) == 0)
-		w.refs["exchange"+name] = r.address() + ".name"
-	}
-}
-
-func (w *writer) addQueues() {
-	kept := func(name string) bool { return !madeByOthers.MatchString(name) && !w.vhost.Queues[name].Exclusive }
-	for _, name := range names(w, "queue", w.vhost.Queues, w.owned.Queues, kept) {
-		w.addQueue(name, w.vhost.Queues[name]).removed = w.goes["queue"+name]
+	for _, name := range sorted(w.rest.Exchanges) {
+		e, r := w.rest.Exchanges[name], w.inVhost("exchange", name)
+		r.set("type", e.Type)
+		r.set("durable", !e.Transient, true)
+		r.set("auto_delete", e.AutoDelete, false)
+		r.set("internal", e.Internal, false)
+		r.set("arguments", e.Arguments)
 	}
 }
 
 func (w *writer) addQueue(name string, q topology.Queue) *resource {
-	r := w.inVhost("rabbitmq_queue", name)
-	r.set("type", q.Type, false)
-	r.set("durable", false, !q.Transient)
-	r.set("auto_delete", true, !q.AutoDelete)
-	r.set("arguments", map[string]any(q.Arguments), len(q.Arguments) == 0)
-	w.refs["queue"+name] = r.address() + ".name"
+	r := w.inVhost("queue", name)
+	r.set("type", q.Type)
+	r.set("durable", !q.Transient, true)
+	r.set("auto_delete", q.AutoDelete, false)
+	r.set("arguments", q.Arguments)
 	return r
 }
 
+func (w *writer) addPolicies(kind string, policies map[string]topology.Policy, appliesTo string) {
+	for _, name := range slices.DeleteFunc(sorted(policies), func(name string) bool { return !w.wants(name) }) {
+		p, r := policies[name], w.inVhost(kind, name)
+		r.set("pattern", p.Pattern)
+		r.set("apply_to", p.ApplyTo, appliesTo)
+		r.set("priority", p.Priority, 0)
+		r.set("definition", map[string]any(p.Definition))
+	}
+}
+
+// destinationOf is what a binding leads to.
+func destinationOf(b topology.Binding) object {
+	if b.ToExchange {
+		return object{"exchange", b.Destination}
+	}
+	return object{"queue", b.Destination}
+}
+
 func (w *writer) addBindings() {
-	bindings := slices.Clone(w.vhost.Bindings)
-	topology.SortByText(bindings)
-	between := map[ends][]topology.Binding{}
-	for _, b := range bindings {
+	between := map[[2]object][]topology.Binding{}
+	endsOf := func(b topology.Binding) [2]object { return [2]object{{"exchange", b.Source}, destinationOf(b)} }
+	for _, b := range w.vhost.Bindings {
 		between[endsOf(b)] = append(between[endsOf(b)], b)
 	}
-	for _, b := range bindings {
-		kind := kindOf(b)
-		if b.Source == "" || w.bound[keyOf(b)] || !w.wants(b.Source, b.Destination) || w.gone[kind+b.Destination] {
-			continue
-		}
+	topology.SortByText(w.rest.Bindings)
+	for _, b := range w.rest.Bindings {
 		if b.PropertiesKey == "." || b.PropertiesKey == ".." {
 			w.leave("binding %s: the management API cannot delete a binding with this key", b)
 			continue
 		}
-		w.addBinding(b).end = topology.OnlyEnd(b, between[endsOf(b)])
+		ends := importID(w.vhost.Name, b.Source, destinationOf(b).kind, b.Destination)
+		w.addBinding(b).id = ends + "/" + topology.OnlyEnd(b, between[endsOf(b)])
 	}
 }
 
 // addBinding adds a binding. If its queue gets a successor, the binding moves there.
 func (w *writer) addBinding(b topology.Binding) *resource {
-	kind, destination, moves := kindOf(b), b.Destination, false
-	if !b.ToExchange {
-		destination = w.destination(b.Destination)
-		_, moves = w.successors[b.Destination]
-	}
 	label := b.Source + "_" + b.Destination
 	if b.RoutingKey != "" && b.RoutingKey != b.Destination {
 		label += "_" + b.RoutingKey
 	}
-	r := w.add("rabbitmq_binding", label, w.vhost.Name, b.Source, kind, b.Destination)
-	r.removed = w.goes["exchange"+b.Source] || w.goes[kind+destination]
-	r.set("vhost", w.vhost.Name, false)
-	r.set("source", w.ref("exchange", b.Source), false)
-	r.set("destination_type", kind, !b.ToExchange)
-	r.set("destination", w.ref(kind, destination), false)
-	r.set("routing_key", b.RoutingKey, b.RoutingKey == "")
-	r.set("arguments", map[string]any(b.Arguments), len(b.Arguments) == 0)
-	r.set("lifecycle", block{{"create_before_destroy", true}}, !moves)
+	from, to := object{"exchange", b.Source}, destinationOf(b)
+	next := w.afterSwitch(to)
+	r := w.add("binding", label, from, next)
+	r.set("vhost", w.vhost.Name)
+	r.set("source", w.ref(from))
+	r.set("destination_type", to.kind, "queue")
+	r.setBetween(now, attached, "destination", w.ref(to))
+	r.setBetween(switched, removed, "destination", w.ref(next))
+	r.set("routing_key", b.RoutingKey, "")
+	r.set("arguments", b.Arguments)
+	if next != to {
+		r.lines = append(r.lines, line{"lifecycle {\ncreate_before_destroy = true\n}\n", now, removed})
+	}
 	return r
 }
 
-func (w *writer) addPolicies(kind string, policies map[string]topology.Policy) {
-	owned, defaultTarget := w.owned.Policies, "all"
-	if kind == "rabbitmq_operator_policy" {
-		owned, defaultTarget = nil, "queues"
-	}
-	for _, name := range names(w, "policy", policies, owned, func(string) bool { return true }) {
-		p, r := policies[name], w.inVhost(kind, name)
-		r.removed = kind == "rabbitmq_policy" && w.goes["policy"+name]
-		r.set("pattern", p.Pattern, false)
-		r.set("apply_to", p.ApplyTo, p.ApplyTo == defaultTarget)
-		r.set("priority", p.Priority, p.Priority == 0)
-		r.set("definition", map[string]any(p.Definition), false)
-	}
-}
-
-func (w *writer) addOwners() {
-	for _, p := range w.pipelines {
-		w.addPipeline(p)
-	}
-	for _, a := range w.attachments {
-		if w.wants(a.Pipeline, a.Queue) {
-			w.addAttachment(a)
-		}
-	}
-	for _, e := range w.delayed {
-		w.addDelayed(e)
-	}
-}
-
 func (w *writer) addPipeline(p pipeline.Pipeline) *resource {
-	r := w.inVhost("rabbitmq_retry_pipeline", p.Name)
-	r.set("engine", p.EngineName(), p.EngineName() == pipeline.EngineWorker)
-	r.set("delays", texts(p.Definition().Delays), len(p.Delays) == 0)
-	r.set("max_attempts", p.MaxAttempts, p.MaxAttempts == len(p.Delays)+1)
-	r.set("max_age", p.MaxAge.Spelling, p.MaxAge.Spelling == "")
-	r.set("retry_on", texts(p.RetryOn), len(p.RetryOn) == 1)
-	r.set("queue_type", p.QueueType, p.QueueType == topology.Quorum)
-	r.set("policy_priority", p.PolicyPriority, p.PolicyPriority == pipeline.DefaultPolicyPriority)
-	r.set("policy_definition_json", asJSON(p.PolicyDefinition), len(p.PolicyDefinition) == 0)
-	var queues []attribute
-	for _, name := range slices.Sorted(maps.Keys(p.WorkQueues)) {
-		queue := resource{attributes: []attribute{}}
-		queue.addWorkQueue(p.WorkQueues[name], w)
-		queues = append(queues, attribute{w.key(name), queue.attributes})
+	r := w.inVhost("retry_pipeline", p.Name)
+	r.set("engine", p.EngineName(), pipeline.EngineWorker)
+	if len(p.Delays) > 0 {
+		r.set("delays", p.Definition().Delays)
 	}
-	r.set("work_queues", queues, len(queues) == 0)
-	w.refs["pipeline"+p.Name] = r.address() + ".name"
-	w.refs["exchange"+p.DeadLetterExchange()] = r.address() + ".dead_letter_exchange"
-	w.refs["queue"+p.Names().FailedQueue()] = r.address() + ".failed_queue_name"
+	r.set("max_attempts", p.MaxAttempts, len(p.Delays)+1)
+	r.set("max_age", p.MaxAge.Spelling, "")
+	if len(p.RetryOn) > 1 {
+		r.set("retry_on", p.RetryOn)
+	}
+	r.set("queue_type", p.QueueType, topology.Quorum)
+	r.set("policy_priority", p.PolicyPriority, pipeline.DefaultPolicyPriority)
+	r.setJSON("policy_definition_json", p.PolicyDefinition)
+	if len(p.WorkQueues) > 0 {
+		r.set("work_queues", w.workQueues(p.WorkQueues))
+	}
+	w.refs[object{"exchange", p.DeadLetterExchange()}] = expression(r.address() + ".dead_letter_exchange")
+	w.refs[object{"queue", p.Names().FailedQueue()}] = expression(r.address() + ".failed_queue_name")
 	if p.EngineName() == pipeline.EngineWorker {
 		w.serve("pipelines", r)
 	}
 	return r
 }
 
-// key is the key of a work queue: a reference, if the configuration has the queue.
-func (w *writer) key(queue string) string {
-	if reference, has := w.refs["queue"+queue]; has {
-		return "(" + reference + ")"
+// workQueues is a table of work queues. Its keys are references, if the configuration has the queues.
+func (w *writer) workQueues(queues map[string]pipeline.WorkQueue) expression {
+	var lines strings.Builder
+	for _, name := range sorted(queues) {
+		key := quoted(name)
+		if reference, has := w.refs[object{"queue", name}]; has {
+			key = "(" + string(reference) + ")"
+		}
+		var queue resource
+		queue.describe(queues[name], w.ref)
+		lines.WriteString(attribute(key, expression(queue.body(now))))
 	}
-	return quoted(queue)
+	return expression(braces(lines.String()))
 }
 
 func (w *writer) addAttachment(a pipeline.Attachment) {
-	r := w.add("rabbitmq_retry_attachment", a.Queue, w.vhost.Name, a.Pipeline, a.Queue)
-	r.set("pipeline", w.ref("pipeline", a.Pipeline), false)
-	r.set("vhost", w.vhost.Name, false)
-	r.set("queue", w.ref("queue", a.Queue), false)
-	engine := a.AsPipeline().EngineName()
-	r.set("engine", engine, engine == pipeline.EngineWorker)
-	r.addWorkQueue(a.WorkQueue, w)
-	r.set("policy_priority", a.PolicyPriority, a.PolicyPriority == pipeline.DefaultPolicyPriority)
+	r := w.add("retry_attachment", a.Queue)
+	r.id = importID(w.vhost.Name, a.Pipeline, a.Queue)
+	r.set("pipeline", w.ref(object{"retry_pipeline", a.Pipeline}))
+	r.set("vhost", w.vhost.Name)
+	r.set("queue", w.ref(object{"queue", a.Queue}))
+	r.set("engine", a.AsPipeline().EngineName(), pipeline.EngineWorker)
+	r.describe(a.WorkQueue, w.ref)
+	r.set("policy_priority", a.PolicyPriority, pipeline.DefaultPolicyPriority)
 }
 
-func (r *resource) addWorkQueue(q pipeline.WorkQueue, w *writer) {
-	r.set("type", q.Type, q.Type == topology.Quorum)
-	r.set("declare", true, !q.Declare)
-	r.set("arguments_json", asJSON(q.Arguments), len(q.Arguments) == 0)
-	r.set("attach", q.Attach, q.Attach == pipeline.AttachPolicy)
-	r.set("dead_letter_strategy", q.DeadLetterStrategy, q.DeadLetterStrategy == "")
-	r.set("max_attempts", q.MaxAttempts, q.MaxAttempts == 0)
-	r.set("take_over_from", q.TakeOverFrom, q.TakeOverFrom == "")
-	r.set("policy_definition_json", asJSON(q.PolicyDefinition), len(q.PolicyDefinition) == 0)
-	failed := []attribute{{"name", q.FailedQueue}}
+// describe sets what pipelines and attachments say of a work queue.
+func (r *resource) describe(q pipeline.WorkQueue, ref func(object) any) {
+	r.set("type", q.Type, topology.Quorum)
+	r.set("declare", q.Declare, false)
+	r.setJSON("arguments_json", q.Arguments)
+	r.set("attach", q.Attach, pipeline.AttachPolicy)
+	r.set("dead_letter_strategy", q.DeadLetterStrategy, "")
+	r.set("max_attempts", q.MaxAttempts, 0)
+	r.set("take_over_from", q.TakeOverFrom, "")
+	r.setJSON("policy_definition_json", q.PolicyDefinition)
 	if q.ForeignFailedQueue {
-		failed = []attribute{{"name", w.ref("queue", q.FailedQueue)}, {"declare", false}}
+		r.set("failed_queue", map[string]any{"name": ref(object{"queue", q.FailedQueue}), "declare": false})
+	} else if q.FailedQueue != "" {
+		r.set("failed_queue", map[string]any{"name": q.FailedQueue})
 	}
-	r.set("failed_queue", failed, q.FailedQueue == "")
 }
 
 func (w *writer) addDelayed(e delayed.Exchange) *resource {
-	r := w.inVhost("rabbitmq_delayed_exchange", e.Name)
-	r.set("type", e.Type, e.Type == delayed.Types()[0])
-	r.set("max_delay", e.MaxDelay.Spelling, e.MaxDelay.Spelling == "")
-	r.set("precision", e.Precision.Spelling, e.Precision.Spelling == delayed.DefaultPrecision)
-	r.set("policy_priority", e.PolicyPriority, e.PolicyPriority == delayed.DefaultPolicyPriority)
-	w.refs["exchange"+e.Name] = r.address() + ".name"
-	w.refs["exchange"+e.Names().DeliverExchange()] = r.address() + ".deliver_exchange"
+	r := w.inVhost("delayed_exchange", e.Name)
+	r.set("type", e.Type, delayed.Types()[0])
+	r.set("max_delay", e.MaxDelay.Spelling, "")
+	r.set("precision", e.Precision.Spelling, delayed.DefaultPrecision)
+	r.set("policy_priority", e.PolicyPriority, delayed.DefaultPolicyPriority)
+	w.refs[object{"exchange", e.Name}] = expression(r.address() + ".name")
+	w.refs[object{"exchange", e.Names().DeliverExchange()}] = expression(r.address() + ".deliver_exchange")
 	w.serve("delayed_exchanges", r)
 	return r
 }
-
-func texts(of []string) []any {
-	var values []any
-	for _, text := range of {
-		values = append(values, text)
-	}
-	return values
-}
-
-// Decisions is the file that people complete.
-const Decisions = "decide.tf"
-
-// files says which file a resource is written to.
-var files = map[string]string{
-	"rabbitmq_exchange": "exchanges.tf", "rabbitmq_queue": "queues.tf", "rabbitmq_binding": "bindings.tf",
-	"rabbitmq_policy": "policies.tf", "rabbitmq_operator_policy": "policies.tf",
-}
-
-// files returns the texts of the files by name. All stages have the same files, so that each can be copied over another.
-func (w *writer) files() map[string]string {
-	blocks := map[string][]string{"versions.tf": {versions}}
-	for _, r := range w.resources {
-		file := cmp.Or(files[r.kind], "retries.tf")
-		blocks[file], blocks["imports.tf"] = slices.Grow(blocks[file], 1), slices.Grow(blocks["imports.tf"], 1)
-		if r.removed {
-			continue
-		}
-		blocks[file] = append(blocks[file], fmt.Sprintf("resource %q %q %s\n", r.kind, r.label, body(r.attributes, "")))
-		if r.id != nil && w.stage == now {
-			blocks["imports.tf"] = append(blocks["imports.tf"], r.imported())
-		}
-	}
-	if len(w.retries)+len(w.delays) > 0 { // a copied folder must replace every file of the one before
-		for _, file := range []string{"bindings.tf", "retries.tf"} {
-			blocks[file] = slices.Grow(blocks[file], 1)
-		}
-	}
-	if len(w.decisions) > 0 {
-		blocks[Decisions] = []string{"locals {\n" + strings.Join(w.decisions, "\n") + "}\n"}
-	}
-	written := map[string]string{}
-	for file, texts := range blocks {
-		written[file] = strings.Join(texts, "\n")
-	}
-	return written
-}
-
-// versions names the provider. Terraform has import blocks from 1.5 on.
-const versions = `terraform {
-  required_version = ">= 1.5"
-
-  required_providers {
-    rabbitmq = {
-      source = "` + registry.Source + `"
-    }
-  }
-}
-
-provider "rabbitmq" {}
-`

@@ -3,7 +3,6 @@ package adopt
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -11,297 +10,267 @@ import (
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/audit"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// retry is a retry by hand, whose place a pipeline of this name takes.
+// retry has the work queues and the waiting queues of a retry by hand. A delay has one waiting queue. What takes its place has this name.
 type retry struct {
-	name string
-	// work are the queues that consumers work on. Messages wait in waiting, and rest in parking.
-	work, waiting, parking []string
-	// delays are the TTLs of the waiting queues, shortest first.
-	delays []time.Duration
-	// circular says that a work queue dead-letters to a waiting queue, and unproved that none dead-letters at all.
-	circular, unproved bool
+	name          string
+	work, waiting []*queue
 }
 
-// delay is a waiting queue without a TTL of its own, whose place a delayed exchange of this name takes.
-type delay struct {
-	name, waiting string
-	work          []string
+// queue is a queue, and its part in the retries.
+type queue struct {
+	topology.Settings
+	name     string
+	consumed bool
+	role     role
+	// targets are the queues that can get its dead letters, without itself. sources are the same the other way round.
+	targets, sources []*queue
+	// near are queues of the same retry. grouped says that all of these have been collected.
+	near    []*queue
+	grouped bool
+	// next is the queue that a pipeline gets: itself, or a new one if its arguments make it dead-letter.
+	next string
 }
 
-// handMade are the retries by hand of a vhost.
-type handMade struct {
-	retries []retry
-	delays  []delay
-	// targets has the queues that can get a queue's dead letters, without itself. sources has the same the other way round.
-	targets, sources map[string][]string
-	// successors are the names of new work queues, by the queue whose arguments make it dead-letter.
-	successors map[string]string
-}
+// role says what a queue is for. A work queue has a consumer, and a waiting queue has none.
+type role int
 
-// recognition finds retries by hand, and enters them in the writer.
-type recognition struct {
-	*writer
-	settings map[string]topology.Settings
-	// consumed are the queues with a consumer. waits are the waiting queues. unknown says why a queue's role is not known. given are the
-	// names of new objects.
-	consumed, waits, given map[string]bool
-	unknown                map[string]string
-}
+const (
+	// resting queues have no dead letters, and get nothing back.
+	resting role = iota
+	// ours are queues of pipelines and delayed exchanges.
+	ours
+	// unclear queues could have several roles, or dead-letter to ours. Nothing is proposed for them.
+	unclear
+	// waiting queues have a TTL. In delaying queues, each message has its own.
+	waiting
+	delaying
+	// working queues have consumers that retry or park what fails.
+	working
+)
 
-// recognise finds the retries of the vhost, except pipelines, and names the queues that it does not understand. A work queue has
-// a consumer, and a waiting queue has none.
-func (w *writer) recognise(consumed map[string]bool) {
-	r := recognition{
-		writer: w, settings: map[string]topology.Settings{}, consumed: consumed,
-		waits: map[string]bool{}, given: map[string]bool{}, unknown: map[string]string{},
-	}
-	r.targets, r.sources, r.successors = audit.DeadLetterTargets(w.vhost), map[string][]string{}, map[string]string{}
-	for name := range w.vhost.Queues {
-		r.settings[name] = w.lookup.Queue(name)
-	}
-	queues := slices.Sorted(maps.Keys(r.targets))
-	r.link(queues)
-	for _, queue := range queues {
-		if why := r.findRole(queue); why != "" {
-			r.unknown[queue] = why
-			w.leave("queue %q: %s", queue, why)
-		}
-	}
-	grouped := r.groups()
-	for _, queue := range queues {
-		inGroup := func(group []string) bool { return slices.Contains(group, queue) }
-		if r.isWork(queue) && !r.isLeftOut(queue) && !slices.ContainsFunc(grouped, inGroup) {
-			w.leave("queue %q: messages come back to it through a delayed exchange, and its dead letters go where they went", queue)
-		}
-	}
-	for _, group := range grouped {
-		if why := r.refuses(group); why != "" {
-			w.leave("retries of %s: %s", list(group), why)
-		} else if len(group) == 1 {
-			name := r.free(ofDelayedExchange, plain(group[0])+".delayed")
-			w.delays = append(w.delays, delay{name, group[0], r.targets[group[0]]})
-		} else {
-			r.findRetry(group)
-		}
-	}
-}
+func (q *queue) String() string { return q.name }
 
-// link leaves out the dead letters that come back to their queue at once, and finds the sources of the others.
-func (r *recognition) link(queues []string) {
-	for _, queue := range queues {
-		self := slices.Contains(r.targets[queue], queue)
-		r.targets[queue] = slices.DeleteFunc(r.targets[queue], func(target string) bool { return target == queue })
-		if len(r.targets[queue]) == 0 && !self && !r.isOurs(queue) {
-			r.leave("queue %q: its dead letters reach no queue", queue)
-		}
-		for _, target := range r.targets[queue] {
-			r.sources[target] = append(r.sources[target], queue)
-		}
-	}
-}
+func (q *queue) isOurs() bool      { return q.role == ours }
+func (q *queue) isConsumed() bool  { return q.consumed }
+func (q *queue) isIdle() bool      { return !q.consumed }
+func (q *queue) isWaiting() bool   { return q.role == waiting || q.role == delaying }
+func (q *queue) deadLetters() bool { return len(q.targets) > 0 }
 
-func (r *recognition) isWaiting(queue string) bool { return r.waits[queue] }
-
-// isWork reports whether consumers of a queue retry, or park what fails.
-func (r *recognition) isWork(queue string) bool {
-	return !r.waits[queue] && (len(r.targets[queue]) > 0 || slices.ContainsFunc(r.sources[queue], r.isWaiting))
-}
-
-// isOurs reports whether a queue belongs to a pipeline or delayed exchange, or is attached.
-func (r *recognition) isOurs(queue string) bool {
-	_, owned := r.owned.Queues[queue]
-	return owned || r.attachedQueues[queue]
-}
-
-// isLeftOut reports whether a queue is not understood, or has to do with a pipeline or delayed exchange already.
-func (r *recognition) isLeftOut(queue string) bool {
-	return r.unknown[queue] != "" || r.isOurs(queue) || slices.ContainsFunc(r.targets[queue], r.isOurs)
-}
-
-// findRole decides whether a queue is a waiting queue, or says why that is not clear.
-func (r *recognition) findRole(queue string) (why string) {
-	targets := r.targets[queue]
-	consumed := func(name string) bool { return r.consumed[name] }
-	worksOn := func(target string) bool { return len(r.targets[target]) > 0 || r.hasOwnWay(target) }
-	expires, fed := r.ttl(queue) > 0, r.sources[queue]
-	switch {
-	case len(targets) == 0, r.isOurs(queue), slices.ContainsFunc(targets, r.isOurs), r.consumed[queue]:
-	case !slices.ContainsFunc(targets, consumed):
-		return fmt.Sprintf("neither it nor %s has a consumer, so it is not clear which one is the work queue: "+
-			"start the consumers, and run the command again", list(targets))
-	case len(slices.DeleteFunc(slices.Clone(targets), consumed)) > 0:
-		return "it dead-letters to several queues, and not all of them have a consumer"
-	case !expires && len(fed) > 0:
-		return fmt.Sprintf("it has no TTL and no consumer, so dead letters of %s stay there", list(fed))
-	case !expires && r.settings[queue].PolicyOf("dead-letter-exchange") != "", !slices.ContainsFunc(targets, worksOn):
-		return "it has no consumer. It can be a work queue that is not in use"
-	default:
-		r.waits[queue] = true
-	}
-	return ""
-}
-
-// hasOwnWay reports whether messages come to a queue through an exchange that no waiting queue could dead-letter to, or from several.
-func (r *recognition) hasOwnWay(queue string) bool {
-	var through []string
-	for _, source := range r.sources[queue] {
-		through = append(through, r.deadLetterExchange(source))
-	}
-	return len(through) > 1 || slices.ContainsFunc(r.vhost.Bindings, func(b topology.Binding) bool {
-		return b.Source != "" && !b.ToExchange && b.Destination == queue && !slices.Contains(through, b.Source)
-	})
+func (q *queue) deadLetterExchange() string {
+	name, _ := q.Text("dead-letter-exchange")
+	return name
 }
 
 // ttl is a queue's TTL, 0 for none. Operators limit TTLs, but do not choose them.
-func (r *recognition) ttl(queue string) time.Duration {
-	s := r.settings[queue]
+func (q *queue) ttl() time.Duration {
+	s := q.Settings
 	s.Operator = nil
 	ttl, _ := s.Number("message-ttl")
 	return time.Duration(ttl) * time.Millisecond
 }
 
-// groups joins work queues and their waiting queues, and work queues without one with the same parking queue. A waiting queue
-// without a TTL is a group of its own.
-func (r *recognition) groups() (groups [][]string) {
-	near := map[string][]string{}
-	for queue, targets := range r.targets {
-		switch {
-		case r.isLeftOut(queue):
-		case r.waits[queue] && r.ttl(queue) == 0:
-			groups = append(groups, []string{queue})
-		default:
-			waits := r.waits[queue] || slices.ContainsFunc(slices.Concat(targets, r.sources[queue]), r.isWaiting)
-			for _, target := range targets {
-				if !waits || r.waits[queue] || len(r.targets[target]) > 0 { // waiting queues of others can share a parking queue
-					near[queue], near[target] = append(near[queue], target), append(near[target], queue)
-				}
+// recognise finds the retries of the vhost, except pipelines, and names the queues that it does not understand.
+func (w *writer) recognise(consumed map[string]bool) {
+	w.findQueues(consumed)
+	for _, visit := range []func(*queue){w.findRole, (*queue).findNear, w.replace} { // each asks what the one before found of all queues
+		for _, name := range sorted(w.queues) {
+			visit(w.queues[name])
+		}
+	}
+}
+
+// findQueues finds the queues, and where their dead letters can go.
+func (w *writer) findQueues(consumed map[string]bool) {
+	lookup := topology.NewLookup(w.vhost)
+	w.names = slices.Concat(sorted(w.vhost.Queues), sorted(w.vhost.Exchanges))
+	for name := range w.vhost.Queues {
+		w.queues[name] = &queue{Settings: lookup.Queue(name), name: name, consumed: consumed[name]}
+		if _, owned := w.owned.Queues[name]; owned {
+			w.queues[name].role = ours
+		}
+	}
+	for _, b := range w.vhost.Bindings {
+		if q, exists := w.queues[b.Destination]; exists && pipeline.AttachedBy(b) != "" {
+			q.role = ours
+		}
+	}
+	targets := audit.DeadLetterTargets(w.vhost)
+	for _, name := range sorted(targets) {
+		q := w.queues[name]
+		if len(targets[name]) == 0 && !q.isOurs() {
+			w.leave("queue %q: its dead letters reach no queue", name)
+		}
+		for _, target := range targets[name] {
+			if to := w.queues[target]; to != q { // what comes back at once does not wait
+				q.targets, to.sources = append(q.targets, to), append(to.sources, q)
 			}
 		}
 	}
-	groups = append(groups, connected(near)...)
-	slices.SortFunc(groups, slices.Compare)
-	return groups
 }
 
-// connected returns the groups that neighbours form.
-func connected(near map[string][]string) (groups [][]string) {
-	seen := map[string]bool{}
-	for first := range near {
-		var group []string
-		for next := []string{first}; len(next) > 0; next = next[1:] {
-			if !seen[next[0]] {
-				seen[next[0]] = true
-				group, next = append(group, next[0]), append(next, near[next[0]]...)
-			}
-		}
-		if group != nil {
-			groups = append(groups, topology.Distinct(group))
+// findRole tells waiting queues from queues whose role is not clear.
+func (w *writer) findRole(q *queue) {
+	if q.isOurs() || !q.deadLetters() {
+		return
+	}
+	worksOn := func(target *queue) bool { return target.deadLetters() || w.hasOwnWay(target) }
+	expires, why := q.ttl() > 0, ""
+	switch {
+	case slices.ContainsFunc(q.targets, (*queue).isOurs):
+		q.role = unclear
+	case q.consumed:
+	case !slices.ContainsFunc(q.targets, (*queue).isConsumed):
+		why = fmt.Sprintf("neither it nor %s has a consumer, so it is not clear which one is the work queue: "+
+			"start the consumers, and run the command again", list(q.targets))
+	case slices.ContainsFunc(q.targets, (*queue).isIdle):
+		why = "it dead-letters to several queues, and not all of them have a consumer"
+	case !expires && len(q.sources) > 0:
+		why = fmt.Sprintf("it has no TTL and no consumer, so dead letters of %s stay there", list(q.sources))
+	case !expires && q.PolicyOf("dead-letter-exchange") != "", !slices.ContainsFunc(q.targets, worksOn):
+		why = "it has no consumer. It can be a work queue that is not in use"
+	case expires:
+		q.role = waiting
+	default:
+		q.role = delaying
+	}
+	if why != "" {
+		q.role = unclear
+		w.leave("queue %q: %s", q, why)
+	}
+}
+
+// hasOwnWay reports whether messages come to a queue through an exchange that no waiting queue could dead-letter to, or from several.
+func (w *writer) hasOwnWay(q *queue) bool {
+	return len(q.sources) > 1 || slices.ContainsFunc(w.vhost.Bindings, func(b topology.Binding) bool {
+		through := func(source *queue) bool { return source.deadLetterExchange() == b.Source }
+		return b.Source != "" && !b.ToExchange && b.Destination == q.name && !slices.ContainsFunc(q.sources, through)
+	})
+}
+
+// findNear finds whether a queue is a work queue, and joins it with its waiting queues. Without one, it joins those with the same parking
+// queue. With one, the parking queue can be shared with other retries.
+func (q *queue) findNear() {
+	waits := slices.ContainsFunc(slices.Concat(q.targets, q.sources), (*queue).isWaiting)
+	if q.role == resting && (waits || q.deadLetters()) {
+		q.role = working
+	}
+	if q.role != working && q.role != waiting {
+		return
+	}
+	for _, target := range q.targets {
+		if q.role == waiting || !waits || target.deadLetters() {
+			q.near, target.near = append(q.near, target), append(target.near, q)
 		}
 	}
-	return groups
 }
 
-// refuses says why a group of queues gets no steps, or "".
-func (r *recognition) refuses(group []string) string {
-	for _, queue := range group {
-		why := ""
-		switch {
-		case r.unknown[queue] != "":
-			why = fmt.Sprintf("the role of %q is not clear", queue)
-		case r.waits[queue]:
-			why = r.refusesWaiting(queue)
-		case r.isWork(queue):
-			why = r.refusesWork(queue)
+// group adds a queue, and those near it, unless it has a group already.
+func (q *queue) group(members []*queue) []*queue {
+	if q.grouped {
+		return members
+	}
+	q.grouped = true
+	members = append(members, q)
+	for _, other := range q.near {
+		members = other.group(members)
+	}
+	return members
+}
+
+// replace finds what takes the place of a queue's group, or says why nothing does.
+func (w *writer) replace(q *queue) {
+	group := q.group(nil)
+	slices.SortFunc(group, func(a, b *queue) int { return strings.Compare(a.name, b.name) })
+	for _, member := range group {
+		if why := w.refuses(member); why != "" && (len(group) > 1 || q.role == delaying) {
+			w.leave("retries of %s: %s", list(group), why)
+			return
 		}
-		if !r.wants(queue) {
-			why = fmt.Sprintf("--only leaves out %q", queue)
-		}
-		if why != "" {
-			return why
-		}
+	}
+	switch {
+	case q.role == delaying:
+		w.delays = append(w.delays, retry{name: w.free(ofDelayedExchange, plain(q.name)+".delayed"), waiting: group})
+	case len(group) > 1:
+		w.addRetry(group)
+	case len(group) == 1 && q.role == working && q.deadLetters():
+		w.leave("queue %q: messages come back to it through a delayed exchange, and its dead letters go where they went", q)
+	}
+}
+
+// refuses says why a queue gets no steps, or "".
+func (w *writer) refuses(q *queue) string {
+	inFront := first(q.sources, func(source *queue) bool { return source.role == unclear && source.ttl() > 0 })
+	passes := w.isTemporary(object{"queue", q.name}) || q.AutoDelete || q.Transient || q.Type == "stream" || q.Has("expires")
+	switch {
+	case !w.wants(q.name):
+		return fmt.Sprintf("--only leaves out %q", q)
+	case q.role == unclear:
+		return fmt.Sprintf("the role of %q is not clear", q)
+	case q.isWaiting() && inFront != nil:
+		return fmt.Sprintf("%q can be a waiting queue in front of %q", inFront, q)
+	case q.role != resting && passes:
+		return fmt.Sprintf("%q is not a lasting classic or quorum queue", q)
+	case q.role == working:
+		return w.refusesWork(q)
 	}
 	return ""
 }
 
-func (r *recognition) refusesWaiting(queue string) string {
-	for _, source := range r.sources[queue] {
-		if r.unknown[source] != "" && r.ttl(source) > 0 {
-			return fmt.Sprintf("%q can be a waiting queue in front of %q", source, queue)
-		}
-	}
-	return r.refusesPassing(queue)
-}
-
-func (r *recognition) refusesWork(queue string) string {
-	if next := queue + ".v2"; r.attachedQueues[next] {
-		return fmt.Sprintf("%q has the successor %q, so go on with the steps from before", queue, next)
-	}
-	for _, target := range r.targets[queue] {
-		if !r.waits[target] && len(r.targets[target]) > 0 {
-			return fmt.Sprintf("the work queue %q dead-letters to %q, which dead-letters on", queue, target)
-		}
-	}
-	if s := r.settings[queue]; s.AtLeastOnce() && s.Limited() {
-		return fmt.Sprintf("%q dead-letters at least once, and has a length limit, which a pipeline refuses", queue)
-	}
-	return r.refusesPassing(queue)
-}
-
-func (r *recognition) refusesPassing(queue string) string {
-	live := r.vhost.Queues[queue]
-	if live.Exclusive || live.AutoDelete || live.Transient || live.Type == "stream" || r.settings[queue].Has("expires") {
-		return fmt.Sprintf("%q is not a lasting classic or quorum queue", queue)
+func (w *writer) refusesWork(q *queue) string {
+	onward := first(q.targets, func(target *queue) bool { return !target.isWaiting() && target.deadLetters() })
+	successor, exists := w.queues[q.name+".v2"]
+	switch {
+	case exists && successor.isOurs():
+		return fmt.Sprintf("%q has the successor %q, so go on with the steps from before", q, successor)
+	case onward != nil:
+		return fmt.Sprintf("the work queue %q dead-letters to %q, which dead-letters on", q, onward)
+	case q.AtLeastOnce() && q.Limited():
+		return fmt.Sprintf("%q dead-letters at least once, and has a length limit, which a pipeline refuses", q)
 	}
 	return ""
 }
 
-// findRetry tells the queues of a group apart.
-func (r *recognition) findRetry(group []string) {
-	found := retry{unproved: true}
-	for _, queue := range group {
+// addRetry tells the queues of a group apart.
+func (w *writer) addRetry(group []*queue) {
+	var found retry
+	for _, q := range group {
 		switch {
-		case r.waits[queue]:
-			found.waiting, found.delays = append(found.waiting, queue), append(found.delays, r.ttl(queue))
-		case r.isWork(queue):
-			found.work = append(found.work, queue)
-			found.unproved = found.unproved && len(r.targets[queue]) == 0
-			found.circular = found.circular || slices.ContainsFunc(r.targets[queue], r.isWaiting)
-			if slices.ContainsFunc(slices.Collect(maps.Keys(r.vhost.Queues[queue].Arguments)), deadLetters) {
-				r.successors[queue] = r.free(ofQueue, queue+".v2")
-			}
-			for _, target := range r.targets[queue] {
-				if !r.waits[target] {
-					found.parking = append(found.parking, target)
-				}
+		case q.isWaiting():
+			found.waiting = append(found.waiting, q)
+		case q.role == working:
+			found.work = append(found.work, q)
+			q.next = q.name
+			if slices.ContainsFunc(sorted(q.Arguments), deadLetters) {
+				q.next = w.free(ofQueue, q.name+".v2")
 			}
 		}
 	}
-	base := plain(found.work[0])
-	found.name, found.delays = r.free(ofPipeline, base, base+".retries"), topology.Distinct(found.delays)
-	found.parking = topology.Distinct(found.parking)
-	r.retries = append(r.retries, found)
+	base := plain(found.work[0].name)
+	found.name = w.free(ofPipeline, base, base+".retries")
+	w.retries = append(w.retries, found)
 }
 
 func deadLetters(argument string) bool { return strings.HasPrefix(argument, "x-dead-letter-") }
 
-var (
-	notInNames = regexp.MustCompile(`[^\pL\pN._-]+|\.retry\.`)
-	// These match what follows a name in the names of its objects.
-	ofQueue           = regexp.MustCompile(`^$`)
-	ofPipeline        = regexp.MustCompile(`^\.(dlx|inbox|retry|return|failed)(\.|$)`)
-	ofDelayedExchange = regexp.MustCompile(`^$|^\.(deliver|delay)(\.|$)`)
+// These match what follows a name in the names of its objects.
+const (
+	ofQueue           = `$`
+	ofPipeline        = `\.(dlx|inbox|retry|return|failed)(\.|$)`
+	ofDelayedExchange = `($|\.(deliver|delay)(\.|$))`
 )
 
 // free returns the first name without objects yet. If all are taken, it numbers the last one.
-func (r *recognition) free(objects *regexp.Regexp, names ...string) string {
+func (w *writer) free(objects string, names ...string) string {
 	last := names[len(names)-1]
 	for number := 2; ; number++ {
 		for _, name := range names {
-			if !r.given[name] && !isTaken(r.vhost.Queues, name, objects) && !isTaken(r.vhost.Exchanges, name, objects) {
-				r.given[name] = true
+			taken := regexp.MustCompile("^" + regexp.QuoteMeta(name) + objects)
+			if !w.given[name] && !slices.ContainsFunc(w.names, taken.MatchString) {
+				w.given[name] = true
 				return name
 			}
 		}
@@ -309,25 +278,26 @@ func (r *recognition) free(objects *regexp.Regexp, names ...string) string {
 	}
 }
 
-func isTaken[T any](existing map[string]T, name string, objects *regexp.Regexp) bool {
-	for other := range existing {
-		if rest, begins := strings.CutPrefix(other, name); begins && objects.MatchString(rest) {
-			return true
-		}
-	}
-	return false
-}
+var notInNames = regexp.MustCompile(`[^\pL\pN._-]+|\.retry\.`)
 
 // plain is a name like a queue's, for a pipeline or delayed exchange.
 func plain(queue string) string {
 	return cmp.Or(strings.Trim(notInNames.ReplaceAllString(queue, "-"), "-"), "retries")
 }
 
+// first is the first element that is so, or the zero value.
+func first[T any](list []T, is func(T) bool) (found T) {
+	if i := slices.IndexFunc(list, is); i >= 0 {
+		return list[i]
+	}
+	return found
+}
+
 // list quotes names, and joins them.
-func list(names []string) string {
+func list[T any](names []T) string {
 	texts := make([]string, len(names))
 	for i, name := range names {
-		texts[i] = strconv.Quote(name)
+		texts[i] = strconv.Quote(fmt.Sprint(name))
 	}
 	if last := len(texts) - 1; last > 0 {
 		return strings.Join(texts[:last], ", ") + " and " + texts[last]

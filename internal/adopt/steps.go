@@ -1,11 +1,11 @@
 package adopt
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -33,231 +33,225 @@ func (w *writer) stages() []stage {
 	found := []stage{now, created, attached, switched, removed}
 	return slices.DeleteFunc(found, func(at stage) bool {
 		return at > now && len(w.retries)+len(w.delays) == 0 || at == attached && len(w.retries) == 0 ||
-			at == switched && len(w.successors) == 0 || at == removed && len(w.goes) == 0
+			at == switched && len(w.replaced()) == 0 || at == removed && len(w.goes) == 0
 	})
+}
+
+// replaced are the work queues that get a successor.
+func (w *writer) replaced() (queues []*queue) {
+	for _, r := range w.retries {
+		for _, q := range r.work {
+			if q.next != q.name {
+				queues = append(queues, q)
+			}
+		}
+	}
+	return queues
+}
+
+// next are the queues that the pipeline gets.
+func (r retry) next() (queues []string) {
+	for _, q := range r.work {
+		queues = append(queues, q.next)
+	}
+	return queues
+}
+
+// afterSwitch is where a binding leads in the end.
+func (w *writer) afterSwitch(o object) object {
+	if q := w.queues[o.name]; o.kind == "queue" && q != nil && q.next != "" {
+		o.name = q.next
+	}
+	return o
+}
+
+// addSuccessors adds the queues that take the place of work queues with dead-letter arguments.
+func (w *writer) addSuccessors() {
+	for _, old := range w.replaced() {
+		q := old.Queue
+		q.Arguments = maps.Clone(q.Arguments)
+		maps.DeleteFunc(q.Arguments, func(key string, _ any) bool { return deadLetters(key) })
+		w.addQueue(old.next, q).from = created
+	}
 }
 
 // fillIn is no value, so that Terraform refuses it. It stands for what only people know.
 const fillIn = "FILL_IN"
 
 // decide adds a line that people complete, and returns the expression for its value.
-func (w *writer) decide(r *resource, what, question string, queues ...string) expression {
+func (w *writer) decide(r *resource, what, question string, queues []*queue) expression {
 	name := r.label + "_" + what
-	w.decisions = append(w.decisions, comment(fmt.Sprintf(question, list(queues)), "  ")+"  "+name+" = "+fillIn+"\n")
+	w.decisions = append(w.decisions, comment(fmt.Sprintf(question, list(queues)), "  #", "  #")+"  "+name+" = "+fillIn+"\n")
 	return expression("local." + name)
 }
 
-// destination is the queue that a binding leads to at this stage.
-func (w *writer) destination(queue string) string {
-	if w.stage < switched {
-		return queue
-	}
-	return cmp.Or(w.successors[queue], queue)
-}
-
-// attached are the queues that a pipeline gets.
-func (w *writer) attached(r retry) (queues []string) {
-	for _, queue := range r.work {
-		queues = append(queues, cmp.Or(w.successors[queue], queue))
-	}
-	return queues
-}
-
-// addSuccessors adds the queues that take the place of work queues with dead-letter arguments.
-func (w *writer) addSuccessors() {
-	for _, old := range slices.Sorted(maps.Keys(w.successors)) {
-		queue := w.vhost.Queues[old]
-		queue.Arguments = maps.Clone(queue.Arguments)
-		maps.DeleteFunc(queue.Arguments, func(key string, _ any) bool { return deadLetters(key) })
-		w.addQueue(w.successors[old], queue).id = nil
-	}
-}
-
-// addRetry adds the pipeline that takes the place of a retry by hand.
-func (w *writer) addRetry(each retry) {
+// addRetryPipeline adds the pipeline that takes the place of a retry by hand.
+func (w *writer) addRetryPipeline(each retry) {
 	p := pipeline.Pipeline{
-		Name: each.name, Vhost: w.vhost.Name, MaxAttempts: len(each.delays) + 1, RetryOn: []string{"rejected"}, QueueType: topology.Quorum,
-		PolicyPriority: pipeline.DefaultPolicyPriority, WorkQueues: map[string]pipeline.WorkQueue{},
+		Name: each.name, Vhost: w.vhost.Name, QueueType: topology.Quorum, PolicyPriority: pipeline.DefaultPolicyPriority,
 	}
-	for _, ttl := range each.delays {
-		p.Delays = append(p.Delays, pipeline.Delay{Wait: ttl, Spelling: pipeline.FormatDelay(ttl)})
+	var waits []time.Duration
+	for _, q := range each.waiting {
+		waits = append(waits, q.ttl())
 	}
-	for i, name := range w.attached(each) {
-		if w.stage >= attached {
-			p.WorkQueues[name] = w.attachment(each.work[i])
-		}
+	for _, wait := range topology.Distinct(waits) {
+		p.Delays = append(p.Delays, pipeline.Delay{Wait: wait, Spelling: pipeline.FormatDelay(wait)})
 	}
-	for _, queue := range each.work {
-		if s := w.lookup.Queue(queue); len(s.Policies) > 0 {
-			p.PolicyPriority = max(p.PolicyPriority, s.Policies[0].Priority+1)
+	p.MaxAttempts = len(p.Delays) + 1
+	queues := map[string]pipeline.WorkQueue{}
+	for _, q := range each.work {
+		queues[q.next] = q.attachment()
+		if len(q.Policies) > 0 {
+			p.PolicyPriority = max(p.PolicyPriority, q.Policies[0].Priority+1)
 		}
 	}
 	r := w.addPipeline(p)
-	r.id = nil
-	if len(each.delays) == 0 {
+	r.from = created
+	r.setBetween(attached, removed, "work_queues", w.workQueues(queues))
+	if len(each.waiting) == 0 {
 		r.set("delays", w.decide(r, "delays",
-			"The waits before messages of %s are delivered again, such as [\"5s\", \"1m\"].", each.work...), false)
-	} else {
-		r.set("max_attempts", w.decide(r, "max_attempts",
-			"How often messages of %s are delivered before they are parked. The consumers know that.", each.work...), false)
+			"The waits before messages of %s are delivered again, such as [\"5s\", \"1m\"].", each.work))
+		return
 	}
-	if each.unproved {
+	r.set("max_attempts", w.decide(r, "max_attempts",
+		"How often messages of %s are delivered before they are parked. The consumers know that.", each.work))
+	if !slices.ContainsFunc(each.work, (*queue).deadLetters) {
 		w.decide(r, "waits", "Write true if messages come to %s only after a failure, and no program consumes them. Otherwise, do not go on.",
-			each.waiting...)
+			each.waiting)
 	}
 }
 
 // attachment keeps what a work queue's policy sets, except dead-lettering.
-func (w *writer) attachment(queue string) pipeline.WorkQueue {
-	s := w.lookup.Queue(queue)
-	q := pipeline.WorkQueue{Type: s.Type, Attach: pipeline.AttachPolicy, PolicyDefinition: topology.Arguments{}}
-	if s.Type == topology.Quorum && s.Limited() {
-		q.DeadLetterStrategy = topology.AtMostOnce
+func (q *queue) attachment() pipeline.WorkQueue {
+	w := pipeline.WorkQueue{Type: q.Type, Attach: pipeline.AttachPolicy, PolicyDefinition: topology.Arguments{}}
+	if q.Type == topology.Quorum && q.Limited() {
+		w.DeadLetterStrategy = topology.AtMostOnce
 	}
-	if len(s.Policies) > 0 {
-		maps.Copy(q.PolicyDefinition, s.Policies[0].Definition)
+	if len(q.Policies) > 0 {
+		maps.Copy(w.PolicyDefinition, q.Policies[0].Definition)
 	}
-	for key := range q.PolicyDefinition {
+	for key := range w.PolicyDefinition {
 		switch {
 		case strings.HasPrefix(key, "dead-letter-"):
-			q.PolicyDefinition[key] = nil // the provider asks for the consent
-		case key == "overflow" && s.Type == topology.Quorum && !s.Limited():
-			delete(q.PolicyDefinition, key)
+			w.PolicyDefinition[key] = nil // the provider asks for the consent
+		case key == "overflow" && q.Type == topology.Quorum && !q.Limited():
+			delete(w.PolicyDefinition, key)
 		}
 	}
-	return q
+	return w
 }
 
 // addDelay adds a delayed exchange that delivers where a waiting queue dead-letters to.
-func (w *writer) addDelay(each delay) {
+func (w *writer) addDelay(each retry) {
 	e := delayed.Exchange{
 		Name: each.name, Vhost: w.vhost.Name, Type: "direct", PolicyPriority: delayed.DefaultPolicyPriority,
 		Precision: pipeline.Delay{Spelling: delayed.DefaultPrecision},
 	}
 	var routes []topology.Binding
-	if through := w.deadLetterExchange(each.waiting); through != "" {
+	if through := each.waiting[0].deadLetterExchange(); through != "" {
 		e.Type = w.vhost.Exchanges[through].Type
 		routes = slices.DeleteFunc(slices.Clone(w.vhost.Bindings), func(b topology.Binding) bool { return b.Source != through })
 	} else {
-		for _, queue := range each.work {
-			routes = append(routes, topology.Binding{Destination: queue, RoutingKey: queue})
+		for _, q := range each.waiting[0].targets {
+			routes = append(routes, topology.Binding{Destination: q.name, RoutingKey: q.name})
 		}
 	}
 	r := w.addDelayed(e)
-	r.id = nil
+	r.from = created
 	r.set("max_delay", w.decide(r, "max_delay",
-		"The longest wait of a message in %s, such as \"24h\". If a program consumes this queue, do not go on.", each.waiting), false)
+		"The longest wait of a message in %s, such as \"24h\". If a program consumes this queue, do not go on.", each.waiting))
 	for _, route := range routes {
 		route.Source = e.Names().DeliverExchange()
-		w.addBinding(route).id = nil
+		w.addBinding(route).from = created
 	}
 }
 
-func (w *writer) deadLetterExchange(queue string) string {
-	name, _ := w.lookup.Queue(queue).Text("dead-letter-exchange")
-	return name
-}
-
-// findRemoved finds what the last stage leaves out: queues, policies for nothing else, and exchanges that lead nowhere else.
+// findRemoved finds what the last stage does not have: the objects of the retries that nothing else needs.
 func (w *writer) findRemoved() {
-	work := map[string]bool{}
-	for _, each := range w.retries {
-		for _, queue := range each.work {
-			work[queue] = true
+	for _, each := range slices.Concat(w.retries, w.delays) {
+		for _, q := range slices.Concat(each.waiting, each.work) {
+			w.goes[object{"queue", q.name}] = q.next != q.name
+			for _, p := range q.Policies {
+				w.goes[object{"policy", p.Name}] = p.Definition["dead-letter-exchange"] != nil && p.Definition["alternate-exchange"] == nil
+			}
 		}
-	}
-	w.findRemovedQueues(work)
-	for name, policy := range w.vhost.Policies {
-		_, owned := w.owned.Policies[name]
-		if !owned && w.wants(name) && w.isOnlyFor(policy, func(queue string) bool { return w.goes["queue"+queue] || work[queue] }) {
-			w.goes["policy"+name] = true
-		}
-	}
-	for before := -1; before != len(w.goes); { // an exchange can lead to an exchange that goes
-		before = len(w.goes)
-		for name := range w.vhost.Exchanges {
-			if w.wants(name) && w.leadsOnlyToRemoved(name) && !w.isNamed(name) {
-				w.goes["exchange"+name] = true
+		for _, q := range each.waiting {
+			for _, exchange := range w.exchangesTo(q) {
+				w.goes[object{"exchange", exchange}] = true
 			}
 		}
 	}
-}
-
-// findRemovedQueues finds waiting queues, and work queues with a successor, unless a queue that stays dead-letters to them.
-func (w *writer) findRemovedQueues(work map[string]bool) {
-	going := slices.Collect(maps.Keys(w.successors))
-	for _, each := range w.retries {
-		going = append(going, each.waiting...)
-	}
-	for _, each := range w.delays {
-		going = append(going, each.waiting)
-	}
-	for _, queue := range going {
-		w.goes["queue"+queue] = true
-	}
+	needed := w.needers()
 	for before := -1; before != len(w.goes); {
 		before = len(w.goes)
-		for queue, targets := range w.targets {
-			if w.goes["queue"+queue] || work[queue] && w.successors[queue] == "" {
-				continue
-			}
-			for _, target := range targets {
-				if moved := w.successors[target] != "" && w.deadLetterExchange(queue) != ""; !moved {
-					delete(w.goes, "queue"+target)
-				}
-			}
-		}
+		maps.DeleteFunc(w.goes, func(o object, goes bool) bool {
+			_, adopted := w.refs[o]
+			return !goes || !adopted || slices.ContainsFunc(needed[o], func(by object) bool { return !w.goes[by] })
+		})
 	}
 }
 
-// isOnlyFor reports whether a policy dead-letters, and covers only queues of a kind.
-func (w *writer) isOnlyFor(policy topology.Policy, is func(queue string) bool) bool {
-	covers := false
-	for name := range w.vhost.Queues {
-		if matches, err := topology.MatchesPattern(policy.Pattern, name); matches || err != nil {
-			if !is(name) {
-				return false
-			}
-			covers = true
-		}
-	}
-	return covers && policy.Definition["dead-letter-exchange"] != nil && policy.Definition["alternate-exchange"] == nil
+func covers(p topology.Policy, queue string) bool {
+	matches, err := topology.MatchesPattern(p.Pattern, queue)
+	return matches || err != nil // what cannot be evaluated can match
 }
 
-// leadsOnlyToRemoved reports whether an exchange has bindings, all of them to what goes, and gets nothing from what stays.
-func (w *writer) leadsOnlyToRemoved(name string) bool {
-	leads := false
+// exchangesTo are the exchanges that lead to a queue.
+func (w *writer) exchangesTo(q *queue) (names []string) {
 	for _, b := range w.vhost.Bindings {
-		kind := kindOf(b)
-		switch {
-		case b.Source == name && w.goes[kind+w.destination(b.Destination)]:
-			leads = true
-		case b.Source == name, b.ToExchange && b.Destination == name && !w.goes["exchange"+b.Source]:
-			return false
+		if b.Source != "" && destinationOf(b) == (object{"queue", q.name}) {
+			names = append(names, b.Source)
 		}
 	}
-	return leads && name != "" && !strings.HasPrefix(name, "amq.")
+	return topology.Distinct(names)
 }
 
-// isNamed reports whether something that stays names the exchange as its dead-letter or alternate exchange.
-func (w *writer) isNamed(exchange string) bool {
-	named := false
-	look := func(stays bool, arguments topology.Arguments) {
-		for _, key := range []string{"x-dead-letter-exchange", "dead-letter-exchange", "alternate-exchange"} {
-			named = named || stays && arguments[key] == exchange
+// needers has, for each object, those that need it in the last stage.
+type needers map[object][]object
+
+func (n needers) add(kind, name string, by object) {
+	n[object{kind, name}] = append(n[object{kind, name}], by)
+}
+
+// addNamed adds the exchanges that arguments or a policy name.
+func (n needers) addNamed(in topology.Arguments, by object) {
+	for _, key := range []string{"x-dead-letter-exchange", "dead-letter-exchange", "alternate-exchange"} {
+		if exchange, is := in[key].(string); is {
+			n.add("exchange", exchange, by)
 		}
 	}
-	for name, queue := range w.vhost.Queues {
-		look(!w.goes["queue"+name], queue.Arguments)
+}
+
+// needers finds what needs what. Attached queues need neither a policy nor its exchange.
+func (w *writer) needers() needers {
+	found := needers{}
+	for name, q := range w.queues {
+		found.addNamed(q.Arguments, object{"queue", name})
+		for _, target := range q.targets {
+			if moves := target.next != "" && q.deadLetterExchange() != ""; q.next != name && !moves {
+				found.add("queue", target.name, object{"queue", name})
+			}
+		}
 	}
-	for name, other := range w.vhost.Exchanges {
-		look(!w.goes["exchange"+name], other.Arguments)
+	for name, e := range w.vhost.Exchanges {
+		found.addNamed(e.Arguments, object{"exchange", name})
 	}
-	for name, policy := range w.vhost.Policies {
-		look(!w.goes["policy"+name], policy.Definition)
+	for name, p := range w.vhost.OperatorPolicies {
+		found.addNamed(p.Definition, object{"operator_policy", name})
 	}
-	for _, policy := range w.vhost.OperatorPolicies {
-		look(true, policy.Definition)
+	for name, p := range w.vhost.Policies {
+		found.addNamed(p.Definition, object{"policy", name})
+		for queue, q := range w.queues {
+			if w.goes[object{"policy", name}] && q.next != queue && covers(p, queue) {
+				found.add("policy", name, object{"queue", queue})
+			}
+		}
 	}
-	return named
+	for _, b := range w.vhost.Bindings {
+		found.add("exchange", b.Source, w.afterSwitch(destinationOf(b)))
+		if b.ToExchange {
+			found.add("exchange", b.Destination, object{"exchange", b.Source})
+		}
+	}
+	return found
 }
