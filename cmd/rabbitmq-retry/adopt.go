@@ -136,13 +136,7 @@ func writeFolder(folder string, files map[string]string) error {
 	for name, text := range files {
 		path := filepath.Join(folder, name)
 		if name == adopt.Decisions {
-			shared := filepath.Join("..", name)
-			if err := os.WriteFile(filepath.Join(folder, shared), []byte(text), 0o600); err != nil {
-				return err
-			}
-			if os.Symlink(shared, path) == nil {
-				continue
-			} // Windows can refuse links
+			_ = os.Symlink(filepath.Join("..", name), path) // Windows can refuse links: then each step has its own file
 		}
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			return err

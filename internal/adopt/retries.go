@@ -184,20 +184,24 @@ func (q *queue) group(members []*queue) []*queue {
 // replace finds what takes the place of a queue's group, or says why nothing does.
 func (w *writer) replace(q *queue) {
 	group := q.group(nil)
+	alone := len(group) == 1 && q.role != delaying
+	if alone && q.role == working && q.deadLetters() {
+		w.leave("queue %q: messages come back to it through a delayed exchange, and its dead letters go where they went", q)
+	}
+	if alone || len(group) == 0 {
+		return
+	}
 	slices.SortFunc(group, func(a, b *queue) int { return strings.Compare(a.name, b.name) })
 	for _, member := range group {
-		if why := w.refuses(member); why != "" && (len(group) > 1 || q.role == delaying) {
+		if why := w.refuses(member); why != "" {
 			w.leave("retries of %s: %s", list(group), why)
 			return
 		}
 	}
-	switch {
-	case q.role == delaying:
+	if q.role == delaying {
 		w.delays = append(w.delays, retry{name: w.free(ofDelayedExchange, plain(q.name)+".delayed"), waiting: group})
-	case len(group) > 1:
+	} else {
 		w.addRetry(group)
-	case len(group) == 1 && q.role == working && q.deadLetters():
-		w.leave("queue %q: messages come back to it through a delayed exchange, and its dead letters go where they went", q)
 	}
 }
 

@@ -241,8 +241,9 @@ func (w *writer) needers() needers {
 	}
 	for name, p := range w.vhost.Policies {
 		found.addNamed(p.Definition, object{"policy", name})
+		goes := w.goes[object{"policy", name}]
 		for queue, q := range w.queues {
-			if w.goes[object{"policy", name}] && q.next != queue && covers(p, queue) {
+			if goes && q.next != queue && covers(p, queue) {
 				found.add("policy", name, object{"queue", queue})
 			}
 		}
