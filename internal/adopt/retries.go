@@ -267,19 +267,16 @@ const (
 	ofDelayedExchange = `($|\.(deliver|delay)(\.|$))`
 )
 
-// free returns the first name without objects yet. If all are taken, it numbers the last one.
+// free returns the first name without objects yet. If all are taken, it appends to the last one.
 func (w *writer) free(objects string, names ...string) string {
-	last := names[len(names)-1]
-	for number := 2; ; number++ {
-		for _, name := range names {
-			taken := regexp.MustCompile("^" + regexp.QuoteMeta(name) + objects)
-			if !w.given[name] && !slices.ContainsFunc(w.names, taken.MatchString) {
-				w.given[name] = true
-				return name
-			}
+	for _, name := range names {
+		taken := regexp.MustCompile("^" + regexp.QuoteMeta(name) + objects)
+		if !w.given[name] && !slices.ContainsFunc(w.names, taken.MatchString) {
+			w.given[name] = true
+			return name
 		}
-		names = []string{last + strconv.Itoa(number)}
 	}
+	return w.free(objects, names[len(names)-1]+"2")
 }
 
 var notInNames = regexp.MustCompile(`[^\pL\pN._-]+|\.retry\.`)

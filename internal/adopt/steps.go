@@ -39,11 +39,9 @@ func (w *writer) stages() []stage {
 
 // replaced are the work queues that get a successor.
 func (w *writer) replaced() (queues []*queue) {
-	for _, r := range w.retries {
-		for _, q := range r.work {
-			if q.next != q.name {
-				queues = append(queues, q)
-			}
+	for _, name := range sorted(w.queues) {
+		if q := w.queues[name]; q.next != "" && q.next != name {
+			queues = append(queues, q)
 		}
 	}
 	return queues
@@ -75,13 +73,10 @@ func (w *writer) addSuccessors() {
 	}
 }
 
-// fillIn is no value, so that Terraform refuses it. It stands for what only people know.
-const fillIn = "FILL_IN"
-
-// decide adds a line that people complete, and returns the expression for its value.
+// decide adds a line for what only people know, and returns the expression for its value. Terraform refuses FILL_IN.
 func (w *writer) decide(r *resource, what, question string, queues []*queue) expression {
 	name := r.label + "_" + what
-	w.decisions = append(w.decisions, comment(fmt.Sprintf(question, list(queues)), "  #", "  #")+"  "+name+" = "+fillIn+"\n")
+	w.decisions = append(w.decisions, comment(fmt.Sprintf(question, list(queues)), "  #", "  #")+"  "+name+" = FILL_IN\n")
 	return expression("local." + name)
 }
 
