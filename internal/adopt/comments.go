@@ -91,7 +91,7 @@ func (w *writer) points(at stage) (points []string) {
 	case attached:
 		for _, r := range w.retries {
 			point("Consumers of %s: reject what fails (basic.nack or basic.reject, requeue=false). Do not publish it to other queues, and do "+
-				"not count. It comes back after the delays of the pipeline, and is parked in %q in the end.", list(r.next()), r.name+".failed")
+				"not count. It comes back after the delays of the pipeline, and is parked in %q in the end.", list(r.next), r.name+".failed")
 			point("Programs that read what is parked: read %q too.", r.name+".failed")
 		}
 		for _, old := range w.replaced() {

@@ -70,10 +70,6 @@ func (r *resource) body(at stage) string {
 	return braces(lines.String())
 }
 
-func (r *resource) imported() string {
-	return fmt.Sprintf("import {\n  to = %s\n  id = %s\n}\n", r.address(), quoted(r.id))
-}
-
 // importID joins the parts of an import id.
 func importID(parts ...string) string {
 	for i, part := range parts {
@@ -123,12 +119,14 @@ func (c *configuration) files(at stage) map[string]string {
 	for _, r := range c.resources {
 		file := cmp.Or(fileOf[r.kind], "retries.tf")
 		blocks[file] = slices.Grow(blocks[file], 1) // also without a block at this stage
-		if c.has(r, at) {
+		goes := at == removed && slices.ContainsFunc(r.needs, func(o object) bool { return c.goes[o] })
+		if at >= r.from && !goes {
 			block := fmt.Sprintf("resource %q %q %s\n", "rabbitmq_"+r.kind, r.label, r.body(at))
 			blocks[file] = append(blocks[file], formatted(block))
 		}
 		if at == now && r.from == now {
-			blocks["imports.tf"] = append(blocks["imports.tf"], r.imported())
+			imported := fmt.Sprintf("import {\n  to = %s\n  id = %s\n}\n", r.address(), quoted(r.id))
+			blocks["imports.tf"] = append(blocks["imports.tf"], imported)
 		}
 	}
 	if at > now {
@@ -139,12 +137,6 @@ func (c *configuration) files(at stage) map[string]string {
 		files[file] = strings.Join(texts, "\n")
 	}
 	return files
-}
-
-// has reports whether a stage has a resource.
-func (c *configuration) has(r *resource, at stage) bool {
-	goes := func(o object) bool { return c.goes[o] }
-	return at >= r.from && (at < removed || !slices.ContainsFunc(r.needs, goes))
 }
 
 // versions names the provider. Terraform has import blocks from 1.5 on.

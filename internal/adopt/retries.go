@@ -18,6 +18,8 @@ import (
 type retry struct {
 	name          string
 	work, waiting []*queue
+	// next are the queues that the pipeline gets.
+	next []string
 }
 
 // queue is a queue, and its part in the retries.
@@ -41,7 +43,7 @@ type role int
 const (
 	// resting queues have no dead letters, and get nothing back.
 	resting role = iota
-	// ours are queues of pipelines and delayed exchanges.
+	// ours are queues of pipelines and delayed exchanges, and attached queues.
 	ours
 	// unclear queues could have several roles, or dead-letter to ours. Nothing is proposed for them.
 	unclear
@@ -88,10 +90,11 @@ func (w *writer) findQueues(consumed map[string]bool) {
 	lookup := topology.NewLookup(w.vhost)
 	w.names = slices.Concat(sorted(w.vhost.Queues), sorted(w.vhost.Exchanges))
 	for name := range w.vhost.Queues {
-		w.queues[name] = &queue{Settings: lookup.Queue(name), name: name, consumed: consumed[name]}
-		if _, owned := w.owned.Queues[name]; owned {
-			w.queues[name].role = ours
+		q := &queue{Settings: lookup.Queue(name), name: name, consumed: consumed[name]}
+		if _, owned := w.owned.Queues[name]; owned || q.SetBy(w.owned.Policies) {
+			q.role = ours
 		}
+		w.queues[name] = q
 	}
 	for _, b := range w.vhost.Bindings {
 		if q, exists := w.queues[b.Destination]; exists && pipeline.AttachedBy(b) != "" {
@@ -251,6 +254,7 @@ func (w *writer) addRetry(group []*queue) {
 			if slices.ContainsFunc(sorted(q.Arguments), deadLetters) {
 				q.next = w.free(ofQueue, q.name+".v2")
 			}
+			found.next = append(found.next, q.next)
 		}
 	}
 	base := plain(found.work[0].name)

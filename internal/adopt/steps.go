@@ -47,14 +47,6 @@ func (w *writer) replaced() (queues []*queue) {
 	return queues
 }
 
-// next are the queues that the pipeline gets.
-func (r retry) next() (queues []string) {
-	for _, q := range r.work {
-		queues = append(queues, q.next)
-	}
-	return queues
-}
-
 // afterSwitch is where a binding leads in the end.
 func (w *writer) afterSwitch(o object) object {
 	if q := w.queues[o.name]; o.kind == "queue" && q != nil && q.next != "" {
