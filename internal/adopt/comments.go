@@ -42,7 +42,7 @@ binding by hand if it is still there.
 The way back: pause publishers again, and apply the folder %q.
 
 After:`,
-	removed: `Step %d of %d: remove the retries by hand. What anything else needs stays, and so do queues with parked messages.
+	removed: `Step %d of %d: remove the retries by hand.
 
 Messages: nothing changes, since the old queues are empty. Terraform refuses to delete a queue with messages or consumers.
 
@@ -59,6 +59,9 @@ func (w *writer) explain(number int, steps []stage) string {
 	}
 	text := fmt.Sprintf(texts[steps[number]], number, len(steps)-1, before)
 	text = strings.Join(append([]string{text}, w.points(steps[number])...), "\n* ")
+	if number == len(steps)-1 && len(w.stays) > 0 {
+		text += "\n\nThese stay, with parked messages or because something else needs them:\n* " + strings.Join(w.stays, "\n* ")
+	}
 	text += "\n\nIf the apply is killed, apply again. If it then says that an object exists already, import it, as the error says."
 	var out strings.Builder
 	for paragraph := range strings.SplitSeq(text, "\n\n") {

@@ -75,6 +75,8 @@ type writer struct {
 	queues map[string]*queue
 	// A pipeline takes the place of each retry, and a delayed exchange the place of each delay.
 	retries, delays []retry
+	// stays are what the retries used and the last stage has.
+	stays []string
 	// names are those of queues and exchanges. given are those of new objects.
 	names []string
 	given map[string]bool

@@ -168,7 +168,7 @@ func (w *writer) findRemoved() {
 			}
 		}
 	}
-	needed := w.needers()
+	candidates, needed := slices.Collect(maps.Keys(w.goes)), w.needers()
 	for before := -1; before != len(w.goes); {
 		before = len(w.goes)
 		maps.DeleteFunc(w.goes, func(o object, goes bool) bool {
@@ -176,6 +176,26 @@ func (w *writer) findRemoved() {
 			return !goes || !adopted || slices.ContainsFunc(needed[o], func(by object) bool { return !w.goes[by] })
 		})
 	}
+	w.findStaying(candidates)
+}
+
+// findStaying names what the retries used and the last stage has, besides work queues.
+func (w *writer) findStaying(candidates []object) {
+	for _, each := range w.retries {
+		for _, q := range each.work {
+			candidates = append(candidates, object{"exchange", q.deadLetterExchange()})
+			for _, target := range q.targets {
+				candidates = append(candidates, object{"queue", target.name})
+			}
+		}
+	}
+	for _, o := range candidates {
+		q, isQueue := w.queues[o.name]
+		if _, adopted := w.refs[o]; adopted && !w.goes[o] && !(o.kind == "queue" && isQueue && q.next == o.name) {
+			w.stays = append(w.stays, fmt.Sprintf("%s %q", o.kind, o.name))
+		}
+	}
+	w.stays = topology.Distinct(w.stays)
 }
 
 func covers(p topology.Policy, queue string) bool {
