@@ -110,7 +110,7 @@ type arrival struct {
 	bits map[int]bool
 }
 
-// holding is a time in which a look held messages of a level.
+// holding is a time in which a look held messages of a level, at most.
 type holding struct {
 	level      delayed.Level
 	begin, end time.Time
@@ -237,8 +237,8 @@ func (w *waiting) watch(ctx context.Context, t *testing.T) *sync.WaitGroup {
 	require.NoError(t, err)
 	var watching sync.WaitGroup
 	watching.Go(func() {
-		ready, open := map[string]int{}, map[string]*holding{}
-		for ; ctx.Err() == nil; time.Sleep(20 * time.Millisecond) { // the poll of a look that has no signal
+		ready, free, open := map[string]int{}, map[string]time.Time{}, map[string]*holding{}
+		for ; ctx.Err() == nil; time.Sleep(50 * time.Millisecond) { // a hold has no signal
 			for _, l := range w.levels() {
 				name := delayed.Names("events").Level(l)
 				asked := time.Now()
@@ -248,7 +248,7 @@ func (w *waiting) watch(ctx context.Context, t *testing.T) *sync.WaitGroup {
 				}
 				switch h := open[name]; {
 				case q.Consumers > 0 && h == nil:
-					open[name] = &holding{level: l, begin: asked}
+					open[name] = &holding{level: l, begin: free[name]}
 					if q.Messages < ready[name] {
 						w.disturb()
 					}
@@ -260,7 +260,7 @@ func (w *waiting) watch(ctx context.Context, t *testing.T) *sync.WaitGroup {
 					delete(open, name)
 				}
 				if q.Consumers == 0 {
-					ready[name] = q.Messages
+					ready[name], free[name] = q.Messages, asked
 				}
 			}
 		}
