@@ -16,6 +16,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delaying"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/test/brokertest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 func newReminders(t *testing.T) orders {
@@ -45,7 +46,7 @@ func (o orders) delay(t *testing.T, id, key string, delay time.Duration, at time
 	t.Helper()
 	e := delaying.NewExchange(reminders(o.Vhost).Worker())
 	d := &amqp.Delivery{
-		MessageId: id, RoutingKey: key, Body: []byte(map[bool]string{true: strings.Repeat("x", 20_000), false: id}[id == "large"]), DeliveryMode: amqp.Persistent,
+		MessageId: id, RoutingKey: key, Body: []byte(map[bool]string{true: strings.Repeat("x", 15<<20), false: id}[id == "large"]), DeliveryMode: amqp.Persistent,
 		Headers: amqp.Table{delaying.HeaderDelay: delay.Milliseconds(), "tenant": "a"},
 	}
 	v := e.Decide(d)
@@ -69,9 +70,9 @@ func (o orders) waits(t *testing.T, granted pipeline.Permissions) orders {
 }
 
 type listedDelays struct {
-	Messages, Selected int
-	CompleteUntil      time.Time `json:"complete_until"`
-	Groups             []struct {
+	Waiting, Seen, Selected int
+	CompleteUntil           time.Time `json:"complete_until"`
+	Groups                  []struct {
 		RoutingKey string `json:"routing_key"`
 		Count      int
 	}
@@ -118,11 +119,11 @@ func TestDelayedList(t *testing.T) {
 	}})
 
 	list, errs := o.listsDelays(t, exitOK)
-	require.Equal(t, 7, list.Messages)
+	require.Equal(t, []int{8, 7}, []int{list.Waiting, list.Seen})
 	require.Zero(t, list.CompleteUntil)
 	require.Len(t, list.Groups, 3)
 	require.Equal(t, "order.created", list.Groups[0].RoutingKey)
-	contains(t, errs, "7 messages seen in events; all put back.", "1 message in events.delay.100ms.5, only counted: they are due within 6.3s.")
+	contains(t, errs, "7 of 8 messages in events seen; all put back.", "1 message only counted in events.delay.100ms.5: due within 6.3s.")
 
 	list, _ = o.listsDelays(t, exitOK, "--messages")
 	require.Len(t, list.Rows, 7)
@@ -136,7 +137,7 @@ func TestDelayedList(t *testing.T) {
 
 	list, _ = o.listsDelays(t, exitOK, "--due-before", "2m", "--header", "tenant=a", "--routing-key", "*.created")
 	require.Equal(t, 5, list.Selected)
-	list, _ = o.listsDelays(t, exitOK, "--due-after", "10h")
+	list, _ = o.listsDelays(t, exitOK, "--due-after", "0.4d")
 	require.Equal(t, 1, list.Selected)
 	o.prints(t, exitOK, "delayed list events", "5      order.created", "DUE FROM", "████")
 	o.prints(t, exitOK, "delayed list events --messages --message-id later", "publish-later", now.Add(20*time.Hour).UTC().Format("2006-01-02 15:04"))
@@ -144,6 +145,8 @@ func TestDelayedList(t *testing.T) {
 	o.prints(t, exitOK, "delayed show events later", "publish-later", "events.delay.100ms.19", "order.paid", "tenant", "Body (5 B)")
 	o.prints(t, exitOK, "delayed show events publish-soon-3 -o json", `"message_id": "soon-3"`, `"body": "soon-3"`)
 	o.says(t, exitError, "delayed show events none", `0 of 7 messages that were seen have the id or message-id "none"`)
+	out, _ := o.run(t, exitOK, "delayed show events later --raw")
+	require.Equal(t, "later", out)
 	o.says(t, exitError, "delayed list event", `there is no delayed exchange "event"`)
 }
 
@@ -159,7 +162,7 @@ func TestDelayedListByTheConfiguration(t *testing.T) {
 	o.env[cli.EnvConfigJSON] = string(config)
 	o.says(t, exitUsage, "delayed list events", "the size of the messages is not known.", "write --yes")
 	list, errs := o.listsDelays(t, exitOK, "--yes")
-	require.Equal(t, 1, list.Messages)
+	require.Equal(t, 1, list.Seen)
 	contains(t, errs, "levels of an earlier precision or max_delay are not seen")
 }
 
@@ -179,7 +182,7 @@ func TestDelayedListWhileOthersLook(t *testing.T) {
 	require.NoError(t, conn.Close())
 	o.Consume(t, "events.delay.100ms.19", 1)
 	list, errs := o.listsDelays(t, exitError)
-	require.Equal(t, 1, list.Messages, errs)
+	require.Equal(t, 1, list.Seen, errs)
 	contains(t, errs, "has a consumer of another program", "not all levels were looked at")
 }
 
@@ -187,12 +190,19 @@ func TestDelayedListWhileOthersLook(t *testing.T) {
 func TestDelayedListOnlyCounts(t *testing.T) {
 	t.Parallel()
 	o := newReminders(t)
-	o.delay(t, "large", "key", 10*time.Hour, time.Now())
+	for range 5 {
+		o.delay(t, "large", "key", 10*time.Hour, time.Now())
+	}
 	o.delay(t, "soon", "small", time.Minute, time.Now())
+	o.delay(t, "limited", "small", 20*time.Hour, time.Now())
+	o.PutPolicy(t, "operator-policies", "limit", topology.Policy{
+		Pattern: `\.19$`, ApplyTo: "queues", Definition: topology.Arguments{"delivery-limit": int64(5)},
+	})
 	list, errs := o.listsDelays(t, exitOK)
-	require.Equal(t, 1, list.Messages)
-	contains(t, errs, " KiB on average, they are too large for a look")
-	require.WithinDuration(t, time.Now(), list.CompleteUntil, time.Minute)
+	require.Equal(t, 1, list.Seen)
+	contains(t, errs, "only counted in events.delay.100ms.19: a policy sets a delivery limit")
+	contains(t, errs, "only counted in events.delay.100ms.18: too large for a look, with 15.0 MiB")
+	contains(t, errs, "Not complete: others can be due at any time.")
 }
 
 // Commands about failed messages refuse the queues from which messages go on by themselves, and take queues of others with such names.

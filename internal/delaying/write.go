@@ -94,7 +94,7 @@ func headers(v Verdict, d *amqp.Delivery, s deadletter.Stamp) amqp.Table {
 // such a type.
 func stays(v Verdict, key string, value any) bool {
 	if !deadletter.IsAddress(key) {
-		return !deadletter.IsBrokers(key) && !isBit(key)
+		return !deadletter.IsBrokers(key) && !IsBit(key)
 	}
 	if v.Action != Refuse {
 		return true
@@ -113,8 +113,8 @@ func waited(delay time.Duration) any {
 	return int32(ms) //nolint:gosec // fits
 }
 
-// isBit reports whether a header can lead a message through the levels.
-func isBit(key string) bool {
+// IsBit reports whether a header can lead a message through the levels.
+func IsBit(key string) bool {
 	digits, found := strings.CutPrefix(key, delayed.BitKeyPrefix)
 	return found && digits != "" && strings.Trim(digits, "0123456789") == ""
 }

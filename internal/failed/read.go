@@ -8,6 +8,7 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/content"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/deadletter"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delaying"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
@@ -134,7 +135,7 @@ func (e *Entry) readInbox(f fields, names pipeline.Names, deaths []death) {
 // HasRead reports whether the entry's fields contain the whole header in a more readable form.
 func (e *Entry) HasRead(header string) bool {
 	read := []string{deadletter.HeaderDeadLetterError, deadletter.HeaderDeadLetterException, deadletter.HeaderHistory}
-	return e.System == SystemWorker && slices.Contains(read, header)
+	return e.System == SystemWorker && slices.Contains(read, header) || e.System == SystemDelayed && delaying.IsBit(header)
 }
 
 // maxDeaths is how many entries of x-death are read. The broker keeps one per queue and reason.

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -53,6 +56,7 @@ func NewDelayed(getenv func(string) string) *cobra.Command {
 type delayedOptions struct {
 	targetFlags
 	format   string
+	raw      bool
 	terminal terminal
 	waiting  operation.Waiting
 }
@@ -94,7 +98,7 @@ func (o *delayedOptions) find(cmd *cobra.Command, name string) error {
 	o.waiting.Places = operation.NewPlaces(t.Delayed, t.Delaying.Levels())
 	o.terminal.say("Without the management API (--endpoint), levels of an earlier precision or max_delay are not seen, " +
 		"and the size of the messages is not known.")
-	return o.terminal.ask(cmd.Context(), fmt.Sprintf("Read up to %d messages of each level?", topology.LookSize))
+	return o.terminal.ask(cmd.Context(), fmt.Sprintf("Read up to %d messages of each level, of any size?", topology.LookSize))
 }
 
 // listLevels finds the levels that the broker has, and the size of their messages.
@@ -106,8 +110,12 @@ func (o *delayedOptions) listLevels(ctx context.Context) error {
 	n := o.waiting.Delayed
 	const columns = "name,messages,messages_dlx,message_bytes,effective_policy_definition"
 	queues, err := client.QueuesLike(ctx, o.waiting.Vhost, n.LevelPattern(), columns)
+	if broker.IsNotFound(err) {
+		err = errors.New("it does not exist, or the user has no permissions in it")
+	}
 	if err != nil {
-		return cli.RuntimeError{Err: fmt.Errorf("list levels by the management API (%s): %w", o.endpointBy(), err)}
+		err = fmt.Errorf("list levels of vhost %q by the management API (--vhost, %s): %w", o.waiting.Vhost, o.endpointBy(), err)
+		return cli.RuntimeError{Err: err}
 	}
 	found, levels := map[string]broker.QueueInfo{}, []delayed.Level{}
 	for _, q := range queues {
@@ -126,7 +134,7 @@ func (o *delayedOptions) listLevels(ctx context.Context) error {
 		p.Pending = known(q.MessagesDLX)
 		p.Weigh(known(q.Messages), known(q.Bytes))
 		if policies, is := q.Policies.(map[string]any); is && policies["delivery-limit"] != nil {
-			p.Against = "a policy sets a delivery limit, so a look could make them early"
+			p.Against = "a policy sets a delivery limit, so a look could make messages early"
 		}
 	}
 	return nil
@@ -145,8 +153,11 @@ func (o *delayedOptions) look(ctx context.Context, visit func(*failed.Waiting) (
 	o.waiting.Progress = func(p *operation.Place) { o.terminal.line("looking at " + p.Queue) }
 	err := o.waiting.Look(ctx, visit)
 	o.terminal.line("")
-	if errors.Is(err, transfer.ErrLocked) {
-		err = fmt.Errorf("%s: %w%s", o.waiting.Delayed, err, o.holder(ctx))
+	switch {
+	case errors.Is(err, transfer.ErrLocked):
+		err = fmt.Errorf("%s: %w%s; try again in some seconds", o.waiting.Delayed, err, o.holder(ctx))
+	case ctx.Err() != nil:
+		err = errors.New("stopped; what was read is put back")
 	}
 	return cli.Runtime(o.advise(o.waiting.Target, err))
 }
@@ -155,20 +166,29 @@ func (o *delayedOptions) look(ctx context.Context, visit func(*failed.Waiting) (
 func (o *delayedOptions) holder(ctx context.Context) string {
 	if o.managed() {
 		if client, err := o.connection.Management(o.endpoint); err == nil {
-			if lock, err := client.Queue(ctx, o.waiting.Vhost, o.waiting.Delayed.Lock()); err == nil {
+			if lock, err := client.Queue(ctx, o.waiting.Vhost, o.waiting.Delayed.Lock()); err == nil && lock.Holder.Name != "" {
 				return ", from " + lock.Holder.Name
 			}
 		}
 	}
-	return "; try again in some seconds"
+	return ""
 }
 
-// sayPlaces tells which messages were not seen.
+// sayPlaces tells which messages were not seen. Places with the same note share a line.
 func (o *delayedOptions) sayPlaces() {
+	counted, queues := map[string]int{}, map[string][]string{}
+	for _, p := range o.waiting.Places {
+		if p.Note != "" {
+			counted[p.Note] += p.Messages
+			queues[p.Note] = append(queues[p.Note], p.Queue)
+		}
+	}
+	for _, note := range slices.Sorted(maps.Keys(counted)) {
+		o.terminal.say("%s only counted in %s: %s.", failed.Messages(counted[note]), strings.Join(queues[note], ", "), note)
+	}
 	for _, p := range o.waiting.Places {
 		switch {
 		case p.Note != "":
-			o.terminal.say("%s in %s, only counted: %s.", failed.Messages(p.Messages), p.Queue, p.Note)
 		case p.Unseen > 0:
 			o.terminal.say("%d of %s in %s not seen, due from %s on.", p.Unseen, failed.Messages(p.Messages), p.Queue, view.Time(p.UnseenFrom))
 		}

@@ -24,7 +24,6 @@ type delayedListOptions struct {
 	after, before string
 	due           failed.Due
 	messages      bool
-	limit         int
 }
 
 func newDelayedList(getenv func(string) string) *cobra.Command {
@@ -54,8 +53,7 @@ wrote into the message. Messages from releases before that show a range.
 	flags.StringArrayVar(&o.headers, "header", nil, "only messages with this header, `name=value`; can be repeated")
 	flags.StringVar(&o.filter.RoutingKey, "routing-key", "", "only messages whose routing key matches this `pattern`; * stands for any text")
 	flags.StringArrayVar(&o.filter.MessageIDs, "message-id", nil, "only messages with this message-`id`; can be repeated")
-	flags.BoolVar(&o.messages, "messages", false, "list the messages instead of counting them")
-	flags.IntVar(&o.limit, "limit", 0, "greatest `number` of messages to list (default: all)")
+	flags.BoolVar(&o.messages, "messages", false, "list the messages")
 	flags.StringVarP(&o.format, "output", "o", cli.Table, "table, json or jsonl")
 	complete(cmd, "output", cli.Table, cli.JSON, asJSONL)
 	return cmd
@@ -74,9 +72,6 @@ func (o *delayedListOptions) parse(now time.Time) (err error) {
 	if !o.due.Before.IsZero() && o.due.After.After(o.due.Before) {
 		return fmt.Errorf("--due-after %s: must be earlier than --due-before %s", o.after, o.before)
 	}
-	if o.limit < 0 {
-		return fmt.Errorf("--limit %d: must not be negative", o.limit)
-	}
 	o.filter.Headers, err = headerValues("--header", o.headers)
 	return err
 }
@@ -90,26 +85,34 @@ func (o *delayedListOptions) run(cmd *cobra.Command, args []string) error {
 	}
 	list, selector := schedule{Exchange: args[0], Vhost: o.waiting.Vhost, groups: map[string]*dueGroup{}}, o.filter.Selector()
 	looked := o.look(cmd.Context(), func(m *failed.Waiting) (enough bool) {
-		list.Messages++
+		list.Seen++
 		if selector.Selects(&m.Entry) && o.due.Has(m) {
 			list.add(m, o.messages)
 		}
 		return false
 	})
-	if looked != nil && list.Messages == 0 {
+	if looked != nil && list.Seen == 0 {
 		return looked
 	}
 	list.Places, list.CompleteUntil = o.waiting.Places, o.waiting.CompleteUntil()
-	list.sort(o.limit)
+	for _, p := range list.Places {
+		list.Waiting += p.Messages
+	}
+	list.sort()
 	if err := list.write(output{Context: cmd.Context(), To: cmd.OutOrStdout()}, o.format); err != nil {
 		return cli.RuntimeError{Err: err}
 	}
-	text := failed.Messages(list.Messages) + " seen in " + o.waiting.Delayed.Exchange()
-	if list.Selected < list.Messages {
+	text := fmt.Sprintf("%d of %s in %s seen", list.Seen, failed.Messages(list.Waiting), o.waiting.Delayed)
+	if list.Selected < list.Seen {
 		text += fmt.Sprintf(", %d of them selected", list.Selected)
 	}
-	if text += "; all put back."; !list.CompleteUntil.IsZero() {
-		text += " Complete until " + view.Time(list.CompleteUntil) + "."
+	text += "; all put back."
+	switch until := list.CompleteUntil; {
+	case until.IsZero():
+	case until.After(time.Now()):
+		text += " Complete for what is due until " + view.Time(until) + "."
+	default:
+		text += " Not complete: others can be due at any time."
 	}
 	o.terminal.say("%s", text)
 	o.sayPlaces()
@@ -120,8 +123,9 @@ func (o *delayedListOptions) run(cmd *cobra.Command, args []string) error {
 type schedule struct {
 	Exchange string `json:"exchange"`
 	Vhost    string `json:"vhost"`
-	// Messages is how many messages were seen, and Selected how many of them the filter selects.
-	Messages int `json:"messages"`
+	// Waiting is how many messages wait, Seen how many of them were seen, and Selected how many of these the filter selects.
+	Waiting  int `json:"waiting"`
+	Seen     int `json:"seen"`
 	Selected int `json:"selected"`
 	// CompleteUntil is the due time until which all messages were seen, zero if all were seen. Places that are only counted can
 	// have more.
@@ -171,12 +175,11 @@ func newDueRow(m *failed.Waiting) dueRow {
 	}
 }
 
-// add counts a message. With asRow, it is listed instead.
+// add counts a message. With asRow, it is also listed.
 func (s *schedule) add(m *failed.Waiting, asRow bool) {
 	s.Selected++
 	if asRow {
 		s.Rows = append(s.Rows, newDueRow(m))
-		return
 	}
 	group, from := s.groups[m.RoutingKey], m.From.UTC()
 	if group == nil {
@@ -194,14 +197,11 @@ func (s *schedule) add(m *failed.Waiting, asRow bool) {
 }
 
 // sort sorts by due time, and counts by the hour, or by the day if the messages are due over more than two days.
-func (s *schedule) sort(limit int) {
+func (s *schedule) sort() {
 	s.Groups = slices.SortedFunc(maps.Values(s.groups), func(a, b *dueGroup) int {
 		return cmp.Or(a.First.Compare(b.First), strings.Compare(a.RoutingKey, b.RoutingKey))
 	})
 	slices.SortFunc(s.Rows, func(a, b dueRow) int { return cmp.Or(a.From.Compare(b.From), strings.Compare(a.ID, b.ID)) })
-	if limit > 0 {
-		s.Rows = s.Rows[:min(limit, len(s.Rows))]
-	}
 	slices.SortFunc(s.times, time.Time.Compare)
 	const day = 24 * time.Hour
 	unit := time.Hour
@@ -222,7 +222,10 @@ func (s *schedule) write(w io.Writer, format string) error {
 		s.Groups, s.Due, s.Rows = append([]*dueGroup{}, s.Groups...), append([]dueCount{}, s.Due...), append([]dueRow{}, s.Rows...)
 		return cli.WriteJSON(w, s, "  ")
 	case asJSONL:
-		return cmp.Or(writeLines(w, s.Groups), writeLines(w, s.Rows)) // one of the two is empty
+		if len(s.Rows) > 0 {
+			return writeLines(w, s.Rows)
+		}
+		return writeLines(w, s.Groups)
 	}
 	if len(s.Rows) > 0 {
 		lines := [][]string{{"ID", "DUE", "ROUTING KEY", "MESSAGE ID", "BODY"}}

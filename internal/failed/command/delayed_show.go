@@ -28,6 +28,7 @@ func newDelayedShow(getenv func(string) string) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.show(cmd, args[0], args[1]) },
 	}
 	o.addFlags(cmd)
+	cmd.Flags().BoolVar(&o.raw, "raw", false, "write only the body, unchanged and with its encoding")
 	cmd.Flags().StringVarP(&o.format, "output", "o", cli.Table, "table or json")
 	complete(cmd, "output", cli.Table, cli.JSON)
 	return cmd
@@ -50,7 +51,8 @@ func (o *delayedOptions) show(cmd *cobra.Command, name, id string) error {
 	if len(found) == 0 {
 		o.sayPlaces()
 		if err == nil {
-			err = cli.RuntimeError{Err: fmt.Errorf("0 of %s that were seen have the id or message-id %q", failed.Messages(seen), id)}
+			err = cli.RuntimeError{Err: fmt.Errorf("0 of %s that were seen have the id or message-id %q; it can be among the others, "+
+				"delivered, or in %s", failed.Messages(seen), id, o.waiting.Delayed.UnroutedQueue())}
 		}
 		return err
 	}
@@ -65,6 +67,10 @@ func (o *delayedOptions) show(cmd *cobra.Command, name, id string) error {
 }
 
 func (o *delayedOptions) write(w io.Writer, m *failed.Waiting) error {
+	if o.raw {
+		_, err := w.Write(m.Body)
+		return err
+	}
 	if o.format == cli.JSON {
 		return cli.WriteJSON(w, struct {
 			dueRow

@@ -138,8 +138,12 @@ func (d direction) moment(flag, text string, now time.Time) (time.Time, error) {
 		return at, nil
 	}
 	distance, err := time.ParseDuration(text)
+	if days, is := strings.CutSuffix(text, "d"); is {
+		distance, err = time.ParseDuration(days + "h")
+		distance *= 24
+	}
 	if err != nil || distance < 0 {
-		return time.Time{}, fmt.Errorf("%s %q: must be a time, such as 2026-11-22T01:00:00Z, or a duration %s, such as 2h", flag, text, d)
+		return time.Time{}, fmt.Errorf("%s %q: must be a time, such as 2026-11-22T01:00:00Z, or a duration %s, such as 2h or 3d", flag, text, d)
 	}
 	if d == ago {
 		distance = -distance

@@ -51,7 +51,7 @@ line for each queue.
 It counts only ready messages. It leaves out messages that a consumer holds, that a quorum queue itself delays (engine
 native), or that a level or a refused queue cannot deliver. "?" is a number that is not known, and NOTE says why.
 Without configuration and management API, the retry queues are not known. DUE BY is when the last message of a delayed
-exchange's level is delivered.
+exchange's level is delivered at the latest. By the configuration, levels of an earlier precision are not counted.
 
 Exit code 4: a queue is missing, the user cannot look at it, or an inbox has no consumer.
 

@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -148,12 +147,9 @@ func (r *Run) Look(ctx context.Context, filter failed.Filter, visit func(*failed
 	return look, err
 }
 
-// countsNacks matches releases of RabbitMQ that count basic.nack against a delivery limit.
-var countsNacks = regexp.MustCompile(`^(3|4\.[0-2])\.`)
-
 func (r *Run) goOver(ctx context.Context, job transfer.Job) (transfer.Result, error) {
 	job.Progress, job.Takes = r.Progress, r.takes
-	job.Nacks = r.Limited && !countsNacks.MatchString(r.release)
+	job.Nacks = r.Limited && !transfer.CountsNacks(r.release)
 	defer func() { r.looks++ }()
 	return transfer.Run(ctx, r.queue(), job)
 }

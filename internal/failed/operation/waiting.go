@@ -40,6 +40,8 @@ type Place struct {
 	Note string `json:"note,omitempty"`
 
 	level delayed.Level
+	// mean is the size of a body on average, if the management API tells it.
+	mean int64
 	// consumed says that it has a consumer, which can hold messages.
 	consumed bool
 	// Against is what speaks against a look, as the management API tells.
@@ -54,18 +56,16 @@ func NewPlaces(n delayed.Names, levels []delayed.Level) []Place {
 		places = append(places, Place{Queue: n.Level(l), level: l})
 	}
 	slices.SortFunc(places, func(a, b Place) int { return cmp.Compare(b.level.Wait(), a.level.Wait()) })
-	return append(places, Place{Queue: n.Inbox(), Against: "the sidecar did not take them yet"},
-		Place{Queue: n.Refused(), Against: "they are due, and a queue refused them"})
+	return append(places, Place{Queue: n.Inbox(), Against: "the sidecar has not taken them yet, so see that it runs"},
+		Place{Queue: n.Refused(), Against: "due, and refused by a queue"})
 }
 
-// Weigh notes what speaks against a look at messages of this size. It takes the statistics of the management API, which lag.
+// Weigh notes the size of the messages. It takes the statistics of the management API, which lag.
 func (p *Place) Weigh(messages, bytes int64) {
-	switch {
-	case p.Against != "" || !p.IsLong():
-	case messages == 0:
+	if messages > 0 {
+		p.mean = bytes / messages
+	} else if p.Against == "" && p.IsLong() {
 		p.Against = "the management API does not know their size yet, so run the command again in some seconds"
-	case bytes/messages*topology.LookSize > mostBytes:
-		p.Against = "with " + view.Size(int(bytes/messages)) + " on average, they are too large for a look"
 	}
 }
 
@@ -74,8 +74,12 @@ func (p *Place) IsLong() bool { return p.level.Wait() >= shortestLook }
 
 // only says why the messages are only counted, "" if they are looked at.
 func (p *Place) only() string {
-	if p.Against == "" && !p.IsLong() {
-		return "they are due within " + p.level.Longest().String()
+	switch {
+	case p.Against != "":
+	case !p.IsLong():
+		return "due within " + p.level.Longest().String()
+	case p.mean*int64(min(p.Messages, topology.LookSize)) > mostBytes:
+		return "too large for a look, with " + view.Size(int(p.mean)) + " on average"
 	}
 	return p.Against
 }

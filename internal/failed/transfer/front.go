@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -14,9 +15,9 @@ import (
 )
 
 const (
-	// holding is how long a look at a front holds messages at most, read or not. A held message does not expire. Together with
-	// the way to the broker, it is less than a second.
-	holding = 800 * time.Millisecond
+	// taking is how long a look at a front takes messages, and holding is how long it holds them at most, read or not. A held message
+	// does not expire. Together with the way to the broker, it is less than a second.
+	taking, holding = 700 * time.Millisecond, 900 * time.Millisecond
 	// quiet is how long no more messages must come before a look ends that has read some. The rest has expired.
 	quiet = 200 * time.Millisecond
 	// freed is how long a queue can still count the consumer of a look that has ended, or of one that the broker ends because its
@@ -48,6 +49,9 @@ type Front struct {
 // A queue takes messages back behind those that came back before, and delivers them first. So if a look takes fewer messages
 // than an earlier one, the first messages move behind others, and are late by the TTL. The order stays if each look takes the
 // same number with one consumer, and ends by cutting the connection (rabbit_fifo; measured on 3.10.8, 4.0.5, 4.3.6).
+//
+// On RabbitMQ 4.3, a cut counts as a failed delivery, also against the limit of the quorum queue where a delayed message ends. One
+// basic.nack for all does not count, and keeps the order there.
 func (q Queue) Front(ctx context.Context, lock string, visit func(failed.Message)) (f Front, err error) {
 	conn, err := q.Open(ctx, "look")
 	if err != nil {
@@ -68,25 +72,43 @@ func (q Queue) Front(ctx context.Context, lock string, visit func(failed.Message
 	if err := channel.Qos(topology.LookSize, 0, false); err != nil {
 		return f, err
 	}
-	late := time.AfterFunc(holding, conn.Cut)
-	deliveries, err := channel.ConsumeWithContext(ctx, q.Name, consumerTag(0), false, false, false, false, nil)
+	late, end := time.AfterFunc(holding, conn.Cut), time.Now().Add(taking)
+	deliveries, err := channel.Consume(q.Name, consumerTag(0), false, false, false, false, nil)
 	if err == nil {
-		f.Seen, err = q.take(ctx, conn, deliveries, min(topology.LookSize, f.Ready), visit)
+		f.Seen, err = q.take(ctx, conn, deliveries, min(topology.LookSize, f.Ready), end, visit)
 	}
-	conn.Cut()
-	f.Left = max(0, f.Ready-topology.LookSize)
-	if !late.Stop() && ctx.Err() == nil { // the time was over
-		f.Left, err = f.Ready-f.Seen, nil
+	if f.Left = max(0, f.Ready-topology.LookSize); time.Now().After(end) {
+		f.Left = f.Ready - f.Seen
+	}
+	if release, _ := conn.Connection.Properties["version"].(string); !CountsNacks(release) {
+		giveBack(channel, q.Name)
+	}
+	if !late.Stop() && ctx.Err() == nil {
+		err = nil // it was cut in time, and the messages are counted as left
 	}
 	return f, q.explain(err)
 }
 
-// take passes messages to visit until this many have come, or no more come.
+// countsNacks matches releases of RabbitMQ that count basic.nack against a delivery limit. Later releases count a cut connection instead.
+var countsNacks = regexp.MustCompile(`^(3|4\.[0-2])\.`)
+
+// CountsNacks reports whether this release of RabbitMQ counts basic.nack as a failed delivery.
+func CountsNacks(release string) bool { return countsNacks.MatchString(release) }
+
+// giveBack puts all messages back, and returns once the queue has them, or the connection is cut. Its errors say that it was cut.
+func giveBack(channel *amqp.Channel, queue string) {
+	const all, multiple, requeue, noWait = 0, true, true, true
+	_ = channel.Cancel(consumerTag(0), noWait)
+	_ = channel.Nack(all, multiple, requeue)
+	_, _ = channel.QueueDeclarePassive(queue, true, false, false, false, nil)
+}
+
+// take passes messages to visit until this many have come, no more come, or the time is over.
 func (q Queue) take(
-	ctx context.Context, conn amqpconn.Raw, deliveries <-chan amqp.Delivery, want int, visit func(failed.Message),
+	ctx context.Context, conn amqpconn.Raw, deliveries <-chan amqp.Delivery, want int, end time.Time, visit func(failed.Message),
 ) (seen int, err error) {
 	closed := conn.NotifyClose(make(chan *amqp.Error, 1))
-	silent := time.NewTimer(holding)
+	silent := time.NewTimer(taking)
 	defer silent.Stop()
 	for seen < want {
 		select {
@@ -101,7 +123,7 @@ func (q Queue) take(
 			conn.Release(len(m.Properties) + len(m.Body))
 			visit(m)
 			seen++
-			silent.Reset(quiet)
+			silent.Reset(min(quiet, time.Until(end)))
 		case <-silent.C:
 			return seen, nil
 		case <-ctx.Done():

@@ -72,6 +72,28 @@ func TestFrontKeepsTheOrder(t *testing.T) {
 	}
 }
 
+// A look is no failed delivery, which the broker would count in the header that goes with the message, up to a consumer's queue. Before
+// RabbitMQ 4.3 it is one, but no queue compares that header with its limit.
+func TestFrontIsNoDelivery(t *testing.T) {
+	t.Parallel()
+	b := newLevel(t, numbered("m", 100))
+	for range 5 {
+		b.front(t)
+	}
+	brokertest.Eventually(t, func() error {
+		count, err := b.Count(t.Context())
+		if err == nil && count != (transfer.Count{Ready: 100}) {
+			err = fmt.Errorf("counted %+v", count)
+		}
+		return err
+	})
+	d, _ := b.Get(t, source)
+	counted, _ := d.Headers["x-delivery-count"].(int64)
+	if b.VersionAtLeast("4.3") {
+		require.Zero(t, counted)
+	}
+}
+
 // A look whose messages are not read ends in time.
 func TestFrontEndsInTime(t *testing.T) {
 	t.Parallel()

@@ -80,7 +80,8 @@ func Permissions(description, read string) schema.Attribute {
 // OperatorPermissions describes the permissions by command.
 func OperatorPermissions() schema.Attribute {
 	return PermissionsByName("Minimal permissions of an operator's user in the vhost, by command: " +
-		"`list`, `show`, `export`, `delete`, `replay`, `import`, `repair` and `status`.")
+		"`list`, `show`, `export`, `delete`, `replay`, `import`, `repair` and `status`; for a delayed exchange, also `delayed list` and " +
+		"`delayed show`.")
 }
 
 // PermissionsByName describes the permissions of an operator.
@@ -93,7 +94,7 @@ func PermissionsByName(description string) schema.Attribute {
 
 func patterns(read string) map[string]schema.Attribute {
 	return map[string]schema.Attribute{
-		"configure": ComputedString("Pattern of the objects that the user can configure: none."),
+		"configure": ComputedString("Pattern of the objects that the user can configure. Only the commands `delayed` need one."),
 		"write":     ComputedString("Pattern of the exchanges that the user can publish to."),
 		"read":      ComputedString(read),
 	}
