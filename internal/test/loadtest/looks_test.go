@@ -223,7 +223,7 @@ func (w *waiting) operate(ctx context.Context, t *testing.T) *sync.WaitGroup {
 					w.looks.Add(1)
 				}
 				w.operators[i].Store(nil)
-				time.Sleep(rand.N(w.over / 800))
+				time.Sleep(rand.N(w.over / 300)) // a look reads thousands of messages
 			}
 		})
 	}
