@@ -160,7 +160,7 @@ func TestDelayedListByTheConfiguration(t *testing.T) {
 	config, err := json.Marshal(map[string]any{"delayed_exchanges": []delayed.Worker{reminders(o.Vhost).Worker()}})
 	require.NoError(t, err)
 	o.env[cli.EnvConfigJSON] = string(config)
-	o.says(t, exitUsage, "delayed list events", "the size of the messages is not known.", "write --yes")
+	o.says(t, exitUsage, "delayed list events", "The size of the messages is not known", "write --yes")
 	list, errs := o.listsDelays(t, exitOK, "--yes")
 	require.Equal(t, 1, list.Seen)
 	contains(t, errs, "levels of an earlier precision or max_delay are not seen")

@@ -15,7 +15,8 @@ Messages: nothing changes. No message comes to the new objects yet.
 
 Before: replace each FILL_IN in decide.tf. Terraform refuses the file until then.
 
-The way back: have programs work as before, end the consumers of new queues, wait until these are empty, and apply the folder %q.
+The way back: have programs work as before, end the consumers of new queues, wait until these are empty, replay what is parked in new failed queues, and
+apply the folder %q.
 
 After:
 * Give the sidecar's user the permissions of the output worker_permissions.
@@ -37,14 +38,15 @@ After:
 Messages: they go to the new queues. Terraform makes each new binding before it deletes the old one. A message of that moment can come
 twice, once to each queue. To avoid that, pause publishers, and wait until the waiting queues are empty. If the apply is killed, the
 moment lasts until the next one. Before you import a binding, run 'terraform state rm' with its address. Afterwards, delete the old
-binding by hand if it is still there.
+binding in the management UI if it is still there.
 
 The way back: pause publishers again, and apply the folder %q.
 
 After:`,
 	removed: `Step %d of %d: remove the retries by hand.
 
-Messages: nothing changes, since the old queues are empty. Terraform refuses to delete a queue with messages or consumers.
+Messages: nothing changes, since the old queues are empty. Terraform refuses to delete a queue with messages or consumers, and
+what a waiting queue with messages needs.
 
 The way back: the same objects come again, without messages, from the folder %q.
 
@@ -60,7 +62,7 @@ func (w *writer) explain(number int, steps []stage) string {
 	text := fmt.Sprintf(texts[steps[number]], number, len(steps)-1, before)
 	text = strings.Join(append([]string{text}, w.points(steps[number])...), "\n* ")
 	if number == len(steps)-1 && len(w.stays) > 0 {
-		text += "\n\nThese stay, with parked messages or because something else needs them:\n* " + strings.Join(w.stays, "\n* ")
+		text += "\n\nThese stay:\n* " + strings.Join(w.stays, "\n* ")
 	}
 	text += "\n\nIf the apply is killed, apply again. If it then says that an object exists already, import it, as the error says."
 	var out strings.Builder

@@ -180,6 +180,11 @@ func (w *writer) addObjects() {
 	for _, each := range w.delays {
 		w.addDelay(each)
 	}
+	for _, each := range slices.Concat(w.retries, w.delays) {
+		for _, q := range each.waiting {
+			w.order(q)
+		}
+	}
 }
 
 // inVhost adds a resource that is known by its name in the vhost.

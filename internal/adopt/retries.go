@@ -120,8 +120,10 @@ func (w *writer) findRole(q *queue) {
 	if q.isOurs() || !q.deadLetters() {
 		return
 	}
-	worksOn := func(target *queue) bool { return target.deadLetters() || w.hasOwnWay(target) }
 	expires, why := q.ttl() > 0, ""
+	worksOn := func(target *queue) bool {
+		return target.deadLetters() || w.hasOwnWay(target) || expires && len(target.sources) > 1
+	}
 	switch {
 	case slices.ContainsFunc(q.targets, (*queue).isOurs):
 		q.role = unclear
@@ -131,6 +133,8 @@ func (w *writer) findRole(q *queue) {
 			"start the consumers, and run the command again", list(q.targets))
 	case slices.ContainsFunc(q.targets, (*queue).isIdle):
 		why = "it dead-letters to several queues, and not all of them have a consumer"
+	case len(q.sources) > 0 && !slices.Contains(q.sources, q.targets[0]):
+		why = fmt.Sprintf("dead letters of %s wait there, and go on to %s", list(q.sources), list(q.targets))
 	case !expires && len(q.sources) > 0:
 		why = fmt.Sprintf("it has no TTL and no consumer, so dead letters of %s stay there", list(q.sources))
 	case !expires && q.PolicyOf("dead-letter-exchange") != "", !slices.ContainsFunc(q.targets, worksOn):
@@ -146,9 +150,9 @@ func (w *writer) findRole(q *queue) {
 	}
 }
 
-// hasOwnWay reports whether messages come to a queue through an exchange that no waiting queue could dead-letter to, or from several.
+// hasOwnWay reports whether messages come to a queue through an exchange that no waiting queue could dead-letter to.
 func (w *writer) hasOwnWay(q *queue) bool {
-	return len(q.sources) > 1 || slices.ContainsFunc(w.vhost.Bindings, func(b topology.Binding) bool {
+	return slices.ContainsFunc(w.vhost.Bindings, func(b topology.Binding) bool {
 		through := func(source *queue) bool { return source.deadLetterExchange() == b.Source }
 		return b.Source != "" && !b.ToExchange && b.Destination == q.name && !slices.ContainsFunc(q.sources, through)
 	})
@@ -217,6 +221,8 @@ func (w *writer) refuses(q *queue) string {
 		return fmt.Sprintf("--only leaves out %q", q)
 	case q.role == unclear:
 		return fmt.Sprintf("the role of %q is not clear", q)
+	case q.role == delaying && w.vhost.Exchanges[q.deadLetterExchange()].Arguments["alternate-exchange"] != nil:
+		return fmt.Sprintf("%q dead-letters to an exchange with an alternate exchange, and a delayed exchange has none", q)
 	case q.isWaiting() && inFront != nil:
 		return fmt.Sprintf("%q can be a waiting queue in front of %q", inFront, q)
 	case q.role != resting && passes:
@@ -229,17 +235,25 @@ func (w *writer) refuses(q *queue) string {
 
 func (w *writer) refusesWork(q *queue) string {
 	onward := first(q.targets, func(target *queue) bool { return !target.isWaiting() && target.deadLetters() })
+	overflow, _ := q.Text("overflow")
 	successor, exists := w.queues[q.name+".v2"]
 	switch {
-	case exists && successor.isOurs():
+	case exists:
 		return fmt.Sprintf("%q has the successor %q, so go on with the steps from before", q, successor)
+	case len(q.name) > longestName:
+		return fmt.Sprintf("%q has a name of over %d bytes, and new names would be too long", q, longestName)
 	case onward != nil:
 		return fmt.Sprintf("the work queue %q dead-letters to %q, which dead-letters on", q, onward)
 	case q.AtLeastOnce() && q.Limited():
 		return fmt.Sprintf("%q dead-letters at least once, and has a length limit, which a pipeline refuses", q)
+	case q.Limited() && strings.HasPrefix(overflow, "reject-publish"):
+		return fmt.Sprintf("%q refuses messages if it is full, and would then stop all retries", q)
 	}
 	return ""
 }
+
+// longestName leaves room for what new objects add to the name of a queue.
+const longestName = 200
 
 // addRetry tells the queues of a group apart.
 func (w *writer) addRetry(group []*queue) {
@@ -260,6 +274,11 @@ func (w *writer) addRetry(group []*queue) {
 	base := plain(found.work[0].name)
 	found.name = w.free(ofPipeline, base, base+".retries")
 	w.retries = append(w.retries, found)
+	for name, p := range w.vhost.OperatorPolicies {
+		if covers(p, pipeline.Names(found.name).Inbox()) {
+			w.leave("operator policy %q: it covers the new queues of pipeline %q, so leave them out of its pattern before step 1", name, found.name)
+		}
+	}
 }
 
 func deadLetters(argument string) bool { return strings.HasPrefix(argument, "x-dead-letter-") }

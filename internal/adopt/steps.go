@@ -102,9 +102,13 @@ func (w *writer) addRetryPipeline(each retry) {
 	}
 	r.set("max_attempts", w.decide(r, "max_attempts",
 		"How often messages of %s are delivered before they are parked. The consumers know that.", each.work))
-	if !slices.ContainsFunc(each.work, (*queue).deadLetters) {
+	if slices.ContainsFunc(each.waiting, func(q *queue) bool { return len(q.sources) == 0 }) { // only what is published waits there
 		w.decide(r, "waits", "Write true if messages come to %s only after a failure, and no program consumes them. Otherwise, do not go on.",
 			each.waiting)
+	}
+	if slices.ContainsFunc(each.waiting, func(q *queue) bool { return len(q.targets) > 1 }) {
+		w.decide(r, "retries", "Write true if the consumers of each of %s retry messages. If one of them only gets copies, do not go on.",
+			each.work)
 	}
 }
 
@@ -150,6 +154,32 @@ func (w *writer) addDelay(each retry) {
 	for _, route := range routes {
 		route.Source = e.Names().DeliverExchange()
 		w.addBinding(route).from = created
+	}
+}
+
+// order makes the last step delete a waiting queue before everything that its messages need on their way back. If Terraform refuses to
+// delete it, all of that stays.
+func (w *writer) order(q *queue) {
+	through := object{"exchange", q.deadLetterExchange()}
+	needed := map[object]bool{through: true}
+	for _, p := range q.Policies {
+		needed[object{"policy", p.Name}] = true
+	}
+	for _, target := range q.targets {
+		needed[object{"queue", target.name}] = true
+		needed[w.afterSwitch(object{"queue", target.name})] = true
+	}
+	var on []any
+	for _, r := range w.resources {
+		leadsBack := r.kind != "binding" || r.needs[0] == through && needed[r.needs[1]]
+		if r.from == now && len(r.needs) > 0 && needed[r.needs[0]] && leadsBack {
+			on = append(on, expression(r.address()))
+		}
+	}
+	for _, r := range w.resources {
+		if r.kind == "queue" && r.needs[0].name == q.name && len(on) > 0 {
+			r.setBetween(now, switched, "depends_on", on)
+		}
 	}
 }
 

@@ -99,6 +99,8 @@ func TestUnclearQueuesGetNoSteps(t *testing.T) {
 	limited := dying("parked", 0)
 	limited.Type = "quorum"
 	maps.Copy(limited.Arguments, map[string]any{"x-max-length": int64(9), "x-overflow": "reject-publish", "x-dead-letter-strategy": "at-least-once"})
+	refusing, long := dying("parked", 0), strings.Repeat("x", 201)
+	maps.Copy(refusing.Arguments, map[string]any{"x-max-length": int64(9), "x-overflow": "reject-publish"})
 	for name, c := range map[string]struct {
 		queues   map[string]topology.Queue
 		consumed string
@@ -122,6 +124,18 @@ func TestUnclearQueuesGetNoSteps(t *testing.T) {
 			`the work queue "fast" dead-letters to "slow"`,
 		},
 		"limited": {map[string]topology.Queue{"work": limited, "parked": resting}, "work", `"work" dead-letters at least once, and has a length limit`},
+		"handed over": {
+			map[string]topology.Queue{"fast": dying("cool", 0), "cool": dying("slow", 5), "slow": resting},
+			"fast slow",
+			`queue "cool": dead letters of "fast" wait there, and go on to "slow"`,
+		},
+		"refusing": {map[string]topology.Queue{"work": refusing, "parked": resting}, "work", `"work" refuses messages if it is full`},
+		"with a successor": {
+			map[string]topology.Queue{"work": dying("parked", 0), "work.v2": resting, "parked": resting},
+			"work",
+			`"work" has the successor "work.v2"`,
+		},
+		"long":    {map[string]topology.Queue{long: dying("parked", 0), "parked": resting}, long, "has a name of over 200 bytes"},
 		"nowhere": {map[string]topology.Queue{"work": dying("missing", 0)}, "work", `queue "work": its dead letters reach no queue`},
 	} {
 		vhost, consumed := topology.Vhost{Name: "/", Topology: topology.New(), Version: topology.Version{Major: 4, Minor: 3}}, map[string]bool{}
@@ -133,6 +147,16 @@ func TestUnclearQueuesGetNoSteps(t *testing.T) {
 		require.Len(t, adopted.Folders, 1, name)
 		require.Contains(t, strings.Join(adopted.Left, "\n"), c.left, name)
 	}
+}
+
+// A stopped work queue is no waiting queue, even if others share its parking queue and something reads that.
+func TestStoppedWorkQueueGetsNoSteps(t *testing.T) {
+	t.Parallel()
+	vhost := topology.Vhost{Name: "/", Topology: topology.New(), Version: topology.Version{Major: 4, Minor: 3}}
+	vhost.Queues = map[string]topology.Queue{"orders": dying("parked", 0), "mails": dying("parked", 0), "parked": {Type: "classic"}}
+	adopted := adopt.Vhost(vhost, nil, map[string]bool{"mails": true, "parked": true})
+	require.Contains(t, strings.Join(adopted.Left, "\n"), `queue "orders": it has no consumer`)
+	require.NotContains(t, adopted.Folders[len(adopted.Folders)-1].Files["retries.tf"], "orders")
 }
 
 // Retries that only share a parking queue get a pipeline each, and what a queue that stays dead-letters to stays.

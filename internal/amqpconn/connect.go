@@ -38,8 +38,8 @@ type Client struct {
 	Name    string
 	Product string
 	Version string
-	// Heartbeat is how often both sides send a sign of life, 0 for every 10 seconds. After two of them are missing, the
-	// broker ends the connection.
+	// Heartbeat is how often both sides send a sign of life, 0 for what the URI says, or every 10 seconds. After two of them are
+	// missing, the broker ends the connection.
 	Heartbeat time.Duration
 }
 
@@ -53,6 +53,9 @@ func Connect(ctx context.Context, uri URI, vhost string, client Client) (*amqp.C
 func connect(
 	ctx context.Context, uri URI, vhost string, client Client, above func(net.Conn) *frame.Conn,
 ) (Bounded, error) {
+	if client.Heartbeat > 0 {
+		uri = uri.withoutHeartbeat()
+	}
 	return Await(ctx, "connect to "+uri.String(), func() (Bounded, error) {
 		return dialBelow(uri, client.config(vhost), above)
 	}, func(b Bounded) { HangUp(b.Connection) })

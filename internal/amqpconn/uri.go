@@ -82,6 +82,14 @@ func (u URI) Vhost() string { return u.parsed.Vhost }
 // HasPassword reports whether the URI itself has a password.
 func (u URI) HasPassword() bool { return u.hasPassword }
 
+// withoutHeartbeat lets the program choose the heartbeat.
+func (u URI) withoutHeartbeat() URI {
+	query := u.plain.Query()
+	query.Del("heartbeat")
+	u.plain.RawQuery = query.Encode()
+	return u
+}
+
 // withCredentials returns the URI for the library.
 func (u URI) withCredentials() string {
 	u.plain.User = url.UserPassword(u.Username(), u.Password())

@@ -57,7 +57,7 @@ func (c *Client) List(ctx context.Context, vhost string) (topology.Vhost, error)
 		})
 	})
 	group.Go(func() error {
-		return visit(ctx, c, queuesPath(vhost), vhost, queueVhost, func(q QueueInfo) { all.Queues[q.Name] = q.queue() })
+		return visit(ctx, c, queuesPath(vhost), vhost, queueVhost, func(q QueueInfo) { all.Queues[q.Name] = q.Queue() })
 	})
 	group.Go(func() (err error) {
 		// Bindings show which owner a policy has, and a pipeline writes them first. If they were read before the

@@ -46,7 +46,8 @@ type QueueInfo struct {
 	} `json:"owner_pid_details"`
 }
 
-func (q QueueInfo) queue() topology.Queue {
+// Queue is the queue without its statistics.
+func (q QueueInfo) Queue() topology.Queue {
 	values := topology.DecodedArguments(q.Arguments)
 	delete(values, queueTypeArgument)
 	if len(values) == 0 {
@@ -102,11 +103,11 @@ func (c *Client) Queue(ctx context.Context, vhost, name string) (QueueInfo, erro
 	return info, nil
 }
 
-// HoldsMessage asks the queue itself for ready messages, and requeues them. It does not see unacknowledged messages and
+// HoldsMessage asks the queue itself for a ready message, and requeues it. It does not see unacknowledged messages and
 // pending dead letters. A quorum queue counts this as a delivery, against its delivery limit. The user needs the read
 // permission and a connection to the vhost. If a limit refuses the connection, the error is *RefusedError.
 func (c *Client) HoldsMessage(ctx context.Context, vhost, name string) (bool, error) {
-	look := map[string]any{"count": topology.LookSize, "ackmode": "ack_requeue_true", "encoding": "base64", "truncate": 1}
+	look := map[string]any{"count": 1, "ackmode": "ack_requeue_true", "encoding": "base64", "truncate": 1}
 	var messages []json.RawMessage
 	_, err := c.do(ctx, http.MethodPost, path("queues", vhost, name)+"/get", look, &messages)
 	return len(messages) > 0, c.refusedAs(ctx, vhost, err)

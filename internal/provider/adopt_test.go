@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/adopt"
@@ -129,6 +130,39 @@ func TestAcc_AdoptStepsOfAwkwardNames(t *testing.T) {
 		require.NotContains(t, now.Exchanges, name)
 		require.Contains(t, now.Queues, name+".v2")
 	}
+}
+
+// If Terraform refuses to delete a waiting queue with messages, everything that these need stays: they come back.
+func TestAcc_AdoptKeepsTheWayOfWhatWaits(t *testing.T) {
+	t.Parallel()
+	b := brokertest.NewNamed(t, "adopt")
+	made := topology.New()
+	made.Exchanges["back"] = topology.Exchange{Type: "direct"}
+	made.Queues["work"] = topology.Queue{Type: "classic", Arguments: topology.Arguments{
+		"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "wait",
+	}}
+	made.Queues["wait"] = topology.Queue{Type: "classic", Arguments: topology.Arguments{
+		"x-dead-letter-exchange": "back", "x-dead-letter-routing-key": "work", "x-message-ttl": int64(20_000),
+	}}
+	made.Bindings = []topology.Binding{{Source: "back", Destination: "work", RoutingKey: "work"}}
+	b.Create(t, made)
+	live, err := acctest.Client(t, b).List(t.Context(), b.Vhost)
+	require.NoError(t, err)
+	tf := acctest.NewCLI(t, acctest.Quick())
+	folders := adopt.Vhost(live, nil, map[string]bool{"work": true}).Folders
+	for number, folder := range folders {
+		for name, text := range folder.Files {
+			tf.Write(t, name, strings.ReplaceAll(text, "FILL_IN", "4"))
+		}
+		if number < len(folders)-1 {
+			tf.Run(t, "apply", "-auto-approve")
+		}
+	}
+	b.Publish(t, "", "wait", amqp.Publishing{Body: []byte("kept")})
+	printed, code := tf.Exit(t, "apply", "-auto-approve", "-no-color")
+	require.NotZero(t, code, printed)
+	_, deliveries := b.Consume(t, "work.v2", 1)
+	require.Equal(t, "kept", string(brokertest.Receive(t, deliveries).Body))
 }
 
 func TestAcc_AdoptsPipelines(t *testing.T) {

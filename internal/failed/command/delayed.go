@@ -96,8 +96,8 @@ func (o *delayedOptions) find(cmd *cobra.Command, name string) error {
 		return fmt.Errorf("the levels of %q are not known: write --endpoint, or --config with a configuration that has it", name)
 	}
 	o.waiting.Places = operation.NewPlaces(t.Delayed, t.Delaying.Levels())
-	o.terminal.say("Without the management API (--endpoint), levels of an earlier precision or max_delay are not seen, " +
-		"and the size of the messages is not known.")
+	o.terminal.say("Without the management API (--endpoint), levels of an earlier precision or max_delay are not seen. " +
+		"The size of the messages is not known, nor is a policy with a delivery limit, by which looks make messages early.")
 	return o.terminal.ask(cmd.Context(), fmt.Sprintf("Read up to %d messages of each level, of any size?", topology.LookSize))
 }
 
@@ -108,7 +108,7 @@ func (o *delayedOptions) listLevels(ctx context.Context) error {
 		return err
 	}
 	n := o.waiting.Delayed
-	const columns = "name,messages,messages_dlx,message_bytes,effective_policy_definition"
+	const columns = "name,messages,messages_dlx,message_bytes,effective_policy_definition,type,durable,arguments"
 	queues, err := client.QueuesLike(ctx, o.waiting.Vhost, n.LevelPattern(), columns)
 	if broker.IsNotFound(err) {
 		err = errors.New("it does not exist, or the user has no permissions in it")
@@ -119,7 +119,7 @@ func (o *delayedOptions) listLevels(ctx context.Context) error {
 	}
 	found, levels := map[string]broker.QueueInfo{}, []delayed.Level{}
 	for _, q := range queues {
-		if l, is := n.LevelOf(q.Name); is {
+		if l, is := n.LevelOf(q.Name); is && n.IsLevelQueue(q.Name, q.Queue()) {
 			found[q.Name], levels = q, append(levels, l)
 		}
 	}
@@ -168,6 +168,8 @@ func (o *delayedOptions) holder(ctx context.Context) string {
 		if client, err := o.connection.Management(o.endpoint); err == nil {
 			if lock, err := client.Queue(ctx, o.waiting.Vhost, o.waiting.Delayed.Lock()); err == nil && lock.Holder.Name != "" {
 				return ", from " + lock.Holder.Name
+			} else if err == nil && !lock.Exclusive {
+				return fmt.Sprintf(": queue %q is no lock of ours, so delete it", lock.Name)
 			}
 		}
 	}
@@ -193,7 +195,7 @@ func (o *delayedOptions) sayPlaces() {
 			o.terminal.say("%d of %s in %s not seen, due from %s on.", p.Unseen, failed.Messages(p.Messages), p.Queue, view.Time(p.UnseenFrom))
 		}
 		if p.Pending > 0 {
-			o.terminal.say("%s in %s cannot go on: the next level does not accept them.", failed.Messages(int(p.Pending)), p.Queue)
+			o.terminal.say("%s more of %s on the way to the next level.", failed.Messages(int(p.Pending)), p.Queue)
 		}
 	}
 }

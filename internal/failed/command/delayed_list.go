@@ -91,7 +91,7 @@ func (o *delayedListOptions) run(cmd *cobra.Command, args []string) error {
 		}
 		return false
 	})
-	if looked != nil && list.Seen == 0 {
+	if looked != nil && (list.Seen == 0 || cmd.Context().Err() != nil) {
 		return looked
 	}
 	list.Places, list.CompleteUntil = o.waiting.Places, o.waiting.CompleteUntil()
@@ -231,7 +231,7 @@ func (s *schedule) write(w io.Writer, format string) error {
 		lines := [][]string{{"ID", "DUE", "ROUTING KEY", "MESSAGE ID", "BODY"}}
 		for _, r := range s.Rows {
 			lines = append(lines, []string{
-				r.ID, dueRange(r.From, r.By), clipped(r.RoutingKey, groupQueue), clipped(r.MessageID, groupQueue), clipped(r.preview, rowError),
+				cell(r.ID), dueRange(r.From, r.By), clipped(r.RoutingKey, groupQueue), clipped(r.MessageID, groupQueue), clipped(r.preview, rowError),
 			})
 		}
 		return writeColumns(w, lines, nil)

@@ -22,7 +22,7 @@ const (
 	shortestLook = 10 * time.Second
 	// mostBytes is how many bytes of bodies a look makes the broker read.
 	mostBytes = 64 << 20
-	// recount is when queues without messages are counted again. A quorum queue counts 0 while its leader is busy.
+	// recount is how long after the first count queues without messages are counted again. A quorum queue counts 0 while its leader is busy.
 	recount = 300 * time.Millisecond
 )
 
@@ -101,35 +101,45 @@ var ErrPartly = errors.New("not all levels were looked at")
 // Look passes the messages that wait to visit, until visit has enough. It takes a number from the front of each level for less
 // than a second, and puts them back. Its errors are [transfer.ErrNoQueue], [transfer.ErrLocked], [ErrPartly] and others.
 func (w *Waiting) Look(ctx context.Context, visit func(m *failed.Waiting) (enough bool)) error {
-	if err := w.count(ctx); err != nil {
+	conn, _, err := w.connect(ctx, "count")
+	if err != nil {
+		return err
+	}
+	defer amqpconn.HangUp(conn.Connection)
+	if err := w.countAll(ctx, conn); err != nil {
 		return err
 	}
 	w.seen = map[string]string{}
-	var partly error
 	enough := false
+	var ended, partly error
 	for i := range w.Places {
 		p := &w.Places[i]
-		if p.Messages == 0 && !p.consumed || enough {
+		// Meanwhile, messages of higher levels can have come, which look empty no more.
+		if err := p.count(ctx, conn); err != nil || p.Messages == 0 && !p.consumed || enough {
 			continue
 		}
 		if p.Unseen, p.UnseenFrom, p.Note = p.Messages, time.Now(), p.only(); p.Note != "" {
 			continue
 		}
+		if ended != nil {
+			p.Note = "not looked at"
+			continue
+		}
 		if w.Progress != nil {
 			w.Progress(p)
 		}
-		err := w.look(ctx, p, func(m *failed.Waiting) { enough = visit(m) || enough })
-		if errors.Is(err, transfer.ErrConsumed) {
-			p.Note, partly, err = err.Error(), ErrPartly, nil
-		}
-		if err != nil && !errors.Is(err, transfer.ErrNoQueue) {
-			return err
+		err := w.look(ctx, conn, p, func(m *failed.Waiting) { enough = visit(m) || enough })
+		switch {
+		case errors.Is(err, transfer.ErrConsumed):
+			p.Note, partly = err.Error(), ErrPartly
+		case !errors.Is(err, transfer.ErrNoQueue):
+			ended = err
 		}
 	}
-	return partly
+	return cmp.Or(ended, partly)
 }
 
-func (w *Waiting) look(ctx context.Context, p *Place, visit func(*failed.Waiting)) error {
+func (w *Waiting) look(ctx context.Context, conn amqpconn.Raw, p *Place, visit func(*failed.Waiting)) error {
 	queue := transfer.Queue{Name: p.Queue, Open: func(ctx context.Context, purpose string) (amqpconn.Raw, error) {
 		client := w.client(purpose)
 		client.Heartbeat = transfer.FrontHeartbeat
@@ -149,7 +159,14 @@ func (w *Waiting) look(ctx context.Context, p *Place, visit func(*failed.Waiting
 	if err != nil {
 		return err
 	}
-	p.Messages, p.Seen, p.Unseen, p.UnseenFrom = front.Ready, front.Seen, front.Left, time.Time{}
+	p.Seen, p.UnseenFrom = front.Seen, time.Time{}
+	if err := p.awaitBack(ctx, conn); err != nil {
+		return err
+	}
+	// What expired meanwhile is no more. What came meanwhile was not seen.
+	if p.Unseen = max(0, p.Messages-p.Seen); front.Cut {
+		p.Unseen = max(p.Unseen, front.Ready-front.Seen)
+	}
 	if now := time.Now(); p.Unseen > 0 {
 		if p.UnseenFrom = now; last.After(now) {
 			p.UnseenFrom = last
@@ -158,34 +175,39 @@ func (w *Waiting) look(ctx context.Context, p *Place, visit func(*failed.Waiting
 	return nil
 }
 
-// count counts the messages of all places.
-func (w *Waiting) count(ctx context.Context) error {
-	conn, _, err := w.connect(ctx, "count")
+// awaitBack counts the messages once no look holds any.
+func (p *Place) awaitBack(ctx context.Context, conn amqpconn.Raw) error {
+	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		if err := p.count(ctx, conn); err != nil || !p.consumed || time.Since(began) > time.Second {
+			return err
+		}
+	}
+}
+
+func (p *Place) count(ctx context.Context, conn amqpconn.Raw) error {
+	count, err := transfer.Queue{Name: p.Queue}.CountOver(ctx, conn)
+	p.Messages, p.consumed = count.Ready, count.Consumers > 0 && p.IsLong()
+	return err
+}
+
+// countAll requires that the delayed exchange exists, and wakes quorum queues, which count 0 while their leader is busy.
+func (w *Waiting) countAll(ctx context.Context, conn amqpconn.Raw) error {
+	is, err := transfer.HasExchange(ctx, conn, w.Delayed.UnroutedExchange())
+	if !is && err == nil {
+		err = fmt.Errorf("there is no delayed exchange %q in the vhost %q: correct its name or --vhost", w.Delayed, w.Vhost)
+	}
 	if err != nil {
 		return err
 	}
-	defer amqpconn.HangUp(conn.Connection)
-	missing := 0
-	for round := range 2 {
-		for i := range w.Places {
-			p := &w.Places[i]
-			if p.Messages > 0 {
-				continue
-			}
-			count, err := transfer.Queue{Name: p.Queue}.CountOver(ctx, conn)
-			if errors.Is(err, transfer.ErrNoQueue) {
-				missing++
-			} else if err != nil {
-				return err
-			}
-			p.Messages, p.consumed = count.Ready, count.Consumers > 0 && p.IsLong()
+	empty := false
+	for i := range w.Places {
+		if err := w.Places[i].count(ctx, conn); err != nil && !errors.Is(err, transfer.ErrNoQueue) {
+			return err
 		}
-		if missing == len(w.Places) {
-			return fmt.Errorf("queue %q %w", w.Delayed.Inbox(), transfer.ErrNoQueue)
-		}
-		if round == 0 {
-			time.Sleep(recount)
-		}
+		empty = empty || w.Places[i].Messages == 0
+	}
+	if empty {
+		time.Sleep(recount)
 	}
 	return nil
 }

@@ -39,8 +39,10 @@ var (
 
 // Front is a look at the front of a queue.
 type Front struct {
-	// Ready is how many messages were ready, and Seen how many of them came. Left are the others, except messages that expired.
-	Ready, Seen, Left int
+	// Ready is how many messages were ready, and Seen how many of them came.
+	Ready, Seen int
+	// Cut says that the time was over before the messages had come.
+	Cut bool
 }
 
 // Front passes the first messages of a quorum queue with a TTL to visit, up to [topology.LookSize], and puts them back. For this
@@ -77,14 +79,12 @@ func (q Queue) Front(ctx context.Context, lock string, visit func(failed.Message
 	if err == nil {
 		f.Seen, err = q.take(ctx, conn, deliveries, min(topology.LookSize, f.Ready), end, visit)
 	}
-	if f.Left = max(0, f.Ready-topology.LookSize); time.Now().After(end) {
-		f.Left = f.Ready - f.Seen
-	}
+	f.Cut = time.Now().After(end)
 	if release, _ := conn.Connection.Properties["version"].(string); !CountsNacks(release) {
 		giveBack(channel, q.Name)
 	}
 	if !late.Stop() && ctx.Err() == nil {
-		err = nil // it was cut in time, and the messages are counted as left
+		err = nil // it was cut in time
 	}
 	return f, q.explain(err)
 }

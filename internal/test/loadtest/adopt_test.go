@@ -265,7 +265,7 @@ func (a *adoption) decide(t *testing.T) {
 	file := filepath.Join(a.folder, "decide.tf")
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
-	for suffix, value := range map[string]string{"max_attempts": "4", "delays": `["1s", "2s"]`, "max_delay": `"1m"`, "waits": "true"} {
+	for suffix, value := range map[string]string{"max_attempts": "4", "delays": `["1s", "2s"]`, "max_delay": `"1m"`, "waits": "true", "retries": "true"} {
 		text = regexp.MustCompile(suffix+` = FILL_IN`).ReplaceAll(text, []byte(suffix+" = "+value))
 	}
 	require.NotContains(t, string(text), "= FILL_IN")
