@@ -15,8 +15,8 @@ Messages: nothing changes. No message comes to the new objects yet.
 
 Before: replace each FILL_IN in decide.tf. Terraform refuses the file until then.
 
-The way back: have programs work as before, end the consumers of new queues, wait until these are empty, replay what is parked in new failed queues, and
-apply the folder %q.
+The way back: have programs work as before, end the consumers of new queues, wait until these are empty, replay what is parked
+in new failed queues, and apply the folder %q.
 
 After:
 * Give the sidecar's user the permissions of the output worker_permissions.

@@ -117,37 +117,42 @@ func (w *writer) findQueues(consumed map[string]bool) {
 
 // findRole tells waiting queues from queues whose role is not clear.
 func (w *writer) findRole(q *queue) {
-	if q.isOurs() || !q.deadLetters() {
-		return
+	switch {
+	case q.isOurs() || !q.deadLetters():
+	case slices.ContainsFunc(q.targets, (*queue).isOurs):
+		q.role = unclear
+	case q.consumed:
+	default:
+		if q.role = delaying; q.ttl() > 0 {
+			q.role = waiting
+		}
+		if why := w.doubt(q); why != "" {
+			q.role = unclear
+			w.leave("queue %q: %s", q, why)
+		}
 	}
-	expires, why := q.ttl() > 0, ""
+}
+
+// doubt says why a queue without consumers can be something else than a waiting queue, or "".
+func (w *writer) doubt(q *queue) string {
+	expires := q.role == waiting
 	worksOn := func(target *queue) bool {
 		return target.deadLetters() || w.hasOwnWay(target) || expires && len(target.sources) > 1
 	}
 	switch {
-	case slices.ContainsFunc(q.targets, (*queue).isOurs):
-		q.role = unclear
-	case q.consumed:
 	case !slices.ContainsFunc(q.targets, (*queue).isConsumed):
-		why = fmt.Sprintf("neither it nor %s has a consumer, so it is not clear which one is the work queue: "+
+		return fmt.Sprintf("neither it nor %s has a consumer, so it is not clear which one is the work queue: "+
 			"start the consumers, and run the command again", list(q.targets))
 	case slices.ContainsFunc(q.targets, (*queue).isIdle):
-		why = "it dead-letters to several queues, and not all of them have a consumer"
+		return "it dead-letters to several queues, and not all of them have a consumer"
 	case len(q.sources) > 0 && !slices.Contains(q.sources, q.targets[0]):
-		why = fmt.Sprintf("dead letters of %s wait there, and go on to %s", list(q.sources), list(q.targets))
+		return fmt.Sprintf("dead letters of %s wait there, and go on to %s", list(q.sources), list(q.targets))
 	case !expires && len(q.sources) > 0:
-		why = fmt.Sprintf("it has no TTL and no consumer, so dead letters of %s stay there", list(q.sources))
+		return fmt.Sprintf("it has no TTL and no consumer, so dead letters of %s stay there", list(q.sources))
 	case !expires && q.PolicyOf("dead-letter-exchange") != "", !slices.ContainsFunc(q.targets, worksOn):
-		why = "it has no consumer. It can be a work queue that is not in use"
-	case expires:
-		q.role = waiting
-	default:
-		q.role = delaying
+		return "it has no consumer. It can be a work queue that is not in use"
 	}
-	if why != "" {
-		q.role = unclear
-		w.leave("queue %q: %s", q, why)
-	}
+	return ""
 }
 
 // hasOwnWay reports whether messages come to a queue through an exchange that no waiting queue could dead-letter to.

@@ -221,7 +221,8 @@ func (w *writer) findStaying(candidates []object) {
 	}
 	for _, o := range candidates {
 		q, isQueue := w.queues[o.name]
-		if _, adopted := w.refs[o]; adopted && !w.goes[o] && !(o.kind == "queue" && isQueue && q.next == o.name) {
+		isWork := o.kind == "queue" && isQueue && q.next == o.name
+		if _, adopted := w.refs[o]; adopted && !w.goes[o] && !isWork {
 			w.stays = append(w.stays, fmt.Sprintf("%s %q", o.kind, o.name))
 		}
 	}

@@ -19,7 +19,6 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
@@ -58,9 +57,10 @@ func TestLooksAtWhatWaitsChangeNothing(t *testing.T) {
 		sides.Go(func() { w.publish(t, 0, messages, looksShortest, over) })
 	}
 	sides.Wait()
+	binary := terraformtest.BuildSidecar(t)
 	ctx, end := context.WithCancel(t.Context())
 	watching := looked.watch(ctx, t)
-	operators := looked.operate(ctx, t)
+	operators := looked.operate(ctx, binary)
 	pause(t, over/4)
 	for _, w := range []*waiting{looked, alone} {
 		w.process.Kill()
@@ -179,8 +179,13 @@ func (w *waiting) publish(t *testing.T, from, n int, shortest, longest time.Dura
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, uint64(from))) // both sides have the same delays
 	ch, err := w.Dial(t).Channel()
-	assert.NoError(t, err)
-	assert.NoError(t, ch.Confirm(false))
+	if err == nil {
+		err = ch.Confirm(false)
+	}
+	if err != nil {
+		t.Error(err)
+		return
+	}
 	var last *amqp.DeferredConfirmation
 	for i := range n {
 		delay := shortest + time.Duration(rng.Int64N(int64(longest-shortest)))
@@ -188,7 +193,10 @@ func (w *waiting) publish(t *testing.T, from, n int, shortest, longest time.Dura
 			MessageId: fmt.Sprint(from + i), DeliveryMode: amqp.Persistent, Body: []byte("body"),
 			Headers: amqp.Table{delaying.HeaderDelay: delay.Milliseconds(), "unit": w.exchange.Precision.Wait.String()},
 		})
-		assert.NoError(t, err)
+		if err != nil {
+			t.Error(err)
+			return
+		}
 		if i%1000 == 999 {
 			last.Wait()
 		}
@@ -204,9 +212,7 @@ func (w *waiting) publish(t *testing.T, from, n int, shortest, longest time.Dura
 }
 
 // operate starts two operators, which look again and again.
-func (w *waiting) operate(ctx context.Context, t *testing.T) *sync.WaitGroup {
-	t.Helper()
-	binary := terraformtest.BuildSidecar(t)
+func (w *waiting) operate(ctx context.Context, binary string) *sync.WaitGroup {
 	var operators sync.WaitGroup
 	for i := range w.operators {
 		operators.Go(func() {
