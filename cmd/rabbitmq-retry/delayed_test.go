@@ -190,14 +190,14 @@ func TestDelayedListWhileOthersLook(t *testing.T) {
 func TestDelayedListOnlyCounts(t *testing.T) {
 	t.Parallel()
 	o := newReminders(t)
+	o.PutPolicy(t, "operator-policies", "limit", topology.Policy{
+		Pattern: `\.19$`, ApplyTo: "queues", Definition: topology.Arguments{"delivery-limit": int64(5)},
+	})
 	for range 5 {
 		o.delay(t, "large", "key", 10*time.Hour, time.Now())
 	}
 	o.delay(t, "soon", "small", time.Minute, time.Now())
 	o.delay(t, "limited", "small", 20*time.Hour, time.Now())
-	o.PutPolicy(t, "operator-policies", "limit", topology.Policy{
-		Pattern: `\.19$`, ApplyTo: "queues", Definition: topology.Arguments{"delivery-limit": int64(5)},
-	})
 	list, errs := o.listsDelays(t, exitOK)
 	require.Equal(t, 1, list.Seen)
 	contains(t, errs, "only counted in events.delay.100ms.19: a policy sets a delivery limit")
