@@ -69,7 +69,6 @@ func TestTargetsAndFilesThatAreRefused(t *testing.T) {
 		"replay orders --all --yes --to orders.failed":          `"orders.failed" is the queue of the messages themselves`,
 		"replay orders --all --yes --to orders.inbox":           `"orders.inbox" is one of the pipeline's own queues`,
 		"replay --queue orders.failed --all --to orders.failed": `"orders.failed" is the queue of the messages themselves`,
-		"export orders --remove --yes --file -":                 "--remove: needs --file",
 		"delete orders --reason exhausted --yes --export -":     "--export: must be the name of a file, but is -",
 	} {
 		o.says(t, exitUsage, "failed "+args, want)

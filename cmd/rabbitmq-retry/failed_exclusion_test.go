@@ -117,7 +117,7 @@ func TestExcludedMessagesStay(t *testing.T) {
 		d, ok := o.Get(t, "orders.created")
 		assert.Truef(t, ok && d.MessageId == "e2", "replayed %+v", d)
 
-		o.says(t, exitOK, "failed export orders --remove --reason exhausted,expired --not-error stock --not-header tenant=c --file "+file+" --yes", "deleted 2 of 2")
+		o.says(t, exitOK, "failed delete orders --reason exhausted,expired --not-error stock --not-header tenant=c --export "+file+" --yes", "deleted 2 of 2")
 		assert.Equal(t, "e1 u1 x2", o.listed(t, ""))
 		exported, err := os.ReadFile(file)
 		require.NoError(t, err)

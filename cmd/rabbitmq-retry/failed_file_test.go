@@ -183,7 +183,7 @@ func TestImportReplaysEditedLines(t *testing.T) {
 		o.park(t, "exhausted", id)
 	}
 	file := filepath.Join(t.TempDir(), "failed.jsonl")
-	o.says(t, exitOK, "failed export orders --message-id order-2 --file "+file+" --remove --yes", "deleted 1 of 1")
+	o.says(t, exitOK, "failed delete orders --message-id order-2 --export "+file+" --yes", "deleted 1 of 1")
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	edited := strings.Replace(string(text), `"message_id":"order-2"`, `"message_id":"order-2","expiration":"1"`, 1)
@@ -215,7 +215,6 @@ func TestFileTexts(t *testing.T) {
 		"unasked":         {exitUsage, "failed delete orders --all --discard", "write --yes"},
 		"file is there":   {exitUsage, "failed delete orders --all --export " + there + " --yes", "exists already; choose another name"},
 		"export there":    {exitUsage, "failed export orders --file " + there, "exists already; choose another name"},
-		"remove":          {exitUsage, "failed export orders --remove", "--remove: needs --file"},
 		"no file":         {exitUsage, "failed import orders", "which file? Write its name, or - for stdin"},
 		"no exchange":     {exitError, "failed import orders " + exported(t, o) + " --yes --allow-duplicates", `exchange "orders.failed" does not exist: run terraform apply`},
 	} {

@@ -145,7 +145,7 @@ func TestReplayToWhatHasMoved(t *testing.T) {
 		// A pipeline with failed messages cannot be destroyed.
 		"to a pipeline of another name": func(t *testing.T, m movable) {
 			file := filepath.Join(t.TempDir(), "failed.jsonl")
-			m.run(t, exitOK, "failed export orders --remove --file "+file+" --yes")
+			m.run(t, exitOK, "failed delete orders --all --export "+file+" --yes")
 			m.detach(t, "orders")
 			for _, queue := range []string{"orders.inbox", "orders.retry.100ms", "orders.failed"} {
 				m.Call(t, http.MethodDelete, m.Path("queues", queue), nil, nil)

@@ -223,7 +223,7 @@ func TestIDsThatAreNotFound(t *testing.T) {
 		"export orders --message-id order-1 --message-id order-2",
 		"replay orders --ids " + ids + " --dry-run",
 		"delete orders --message-id order-2 --discard --yes",
-		"export orders --message-id order-2 --remove --file " + filepath.Join(dir, "a") + " --yes",
+		"delete orders --message-id order-2 --export " + filepath.Join(dir, "a") + " --yes",
 		"delete orders --ids " + ids + " --export " + filepath.Join(dir, "b") + " --yes",
 	} {
 		o.says(t, exitError, "failed "+args, `1 id not found in "orders.failed"`)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -159,14 +158,12 @@ func TestUnroutedThroughAFile(t *testing.T) {
 	o.tooLong(t, "next year", 365*24*time.Hour, time.Now())
 	o.Publish(t, "events.deliver", "nobody", amqp.Publishing{MessageId: "at once", Headers: amqp.Table{"x-delay": int64(-5)}})
 	o.holds(t, unrouted, 2)
-	for i, command := range []string{"export --remove --file ", "delete --all --export "} {
-		file := filepath.Join(t.TempDir(), fmt.Sprint(i))
-		o.says(t, exitOK, "failed "+command+file+" --yes --queue "+unrouted,
-			"deleted 2 of 2", "To undo: rabbitmq-retry failed import --queue "+unrouted)
-		o.holds(t, unrouted, 0)
-		o.run(t, exitOK, "failed import --queue "+unrouted+" "+file+" --yes")
-		o.holds(t, unrouted, 2)
-	}
+	deleted := filepath.Join(t.TempDir(), "deleted")
+	o.says(t, exitOK, "failed delete --all --export "+deleted+" --yes --queue "+unrouted,
+		"deleted 2 of 2", "To undo: rabbitmq-retry failed import --queue "+unrouted)
+	o.holds(t, unrouted, 0)
+	o.run(t, exitOK, "failed import --queue "+unrouted+" "+deleted+" --yes")
+	o.holds(t, unrouted, 2)
 	o.prints(t, exitOK, "failed list --queue "+unrouted+" --messages", "order.paid", "nobody")
 	o.prints(t, exitOK, "failed list --queue "+unrouted, "1      delay_too_long", "1      unroutable")
 	file := filepath.Join(t.TempDir(), "all")

@@ -16,7 +16,9 @@ import (
 
 type exportOptions struct {
 	options
-	removes, decode bool
+	// file is the file to write, "" for stdout.
+	file   string
+	decode bool
 }
 
 func newExport(target targetFlags) *cobra.Command {
@@ -25,9 +27,8 @@ func newExport(target targetFlags) *cobra.Command {
 		Use:   "export [PIPELINE]",
 		Short: "Write failed messages to a file",
 		Long: `Writes failed messages as JSON, one per line. The guide "Files and queues of other systems" describes the format.
-The messages stay in the queue. With --remove, each message is written to the disk, and then taken out. "failed
-import" puts the messages back unchanged. With --decode, you can edit bodies whose content_encoding is gzip or
-deflate: an import compresses them again.
+The messages stay in the queue; "failed delete --export" also takes them out. "failed import" puts them back unchanged.
+With --decode, you can edit bodies whose content_encoding is gzip or deflate: an import compresses them again.
 
 Needs: read on <pipeline>.failed. With --queue: read on the queue.`,
 		Example: `  rabbitmq-retry failed export orders --reason unrecoverable --file unrecoverable.jsonl
@@ -40,26 +41,17 @@ Needs: read on <pipeline>.failed. With --queue: read on the queue.`,
 	}
 	o.addFlags(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&o.keep, "file", "", "`file` to write, which must not exist (default: stdout)")
-	flags.BoolVar(&o.removes, "remove", false, "take the messages out of the queue; needs --file")
+	flags.StringVar(&o.file, "file", "", "`file` to write, which must not exist (default: stdout)")
 	flags.BoolVar(&o.decode, "decode", false, "write bodies without gzip or deflate, for editing")
-	o.addRunFlags(cmd, "a run with --remove")
-	cmd.MarkFlagsMutuallyExclusive("decode", "remove")
 	return cmd
 }
 
 func (o *exportOptions) run(cmd *cobra.Command, args []string) error {
-	if o.keep == "-" {
-		o.keep = "" // stdout, as in other tools
-	}
-	if o.removes && o.keep == "" {
-		return errors.New("--remove: needs --file, which keeps the removed messages")
+	if o.file == "-" {
+		o.file = "" // stdout, as in other tools
 	}
 	if err := o.read(cmd, args); err != nil {
 		return err
-	}
-	if o.removes {
-		return o.saving(cmd.Context(), "--file", o.remove)
 	}
 	return o.export(output{Context: cmd.Context(), To: cmd.OutOrStdout()})
 }
@@ -68,15 +60,15 @@ func (o *exportOptions) run(cmd *cobra.Command, args []string) error {
 func (o *exportOptions) export(stdout output) error {
 	var f *os.File
 	var err error
-	if o.keep != "" {
-		f, err = createFile("--file", o.keep)
+	if o.file != "" {
+		f, err = createFile("--file", o.file)
 	} else {
 		f, err = temporary() // its content then goes to stdout
 	}
 	if err != nil {
 		return err
 	}
-	to := operation.NewSink(f, o.keep)
+	to := operation.NewSink(f, o.file)
 	if o.decode {
 		to.Encode = file.EncodeDecoded
 	}
@@ -87,7 +79,7 @@ func (o *exportOptions) export(stdout output) error {
 		return false
 	})
 	// A slow reader of stdout would keep the messages from the queue, so the messages are written after the look.
-	if o.keep == "" && to.Keep() == nil {
+	if o.file == "" && to.Keep() == nil {
 		_, rewound := f.Seek(0, io.SeekStart)
 		_, copied := io.Copy(stdout, f)
 		err = errors.Join(err, rewound, copied)

@@ -69,7 +69,7 @@ Needs: read on <pipeline>.failed, write on <pipeline>.failed. With --replay: wri
 	flags.BoolVar(&o.dryRun, "dry-run", false, "only check the file, and count the messages that would be imported")
 	flags.BoolVar(&o.how.Replaces, "replace", false, "replace messages in the queue by messages of the file with the same id")
 	flags.BoolVar(&o.how.Duplicates, "allow-duplicates", false, "import messages even if the queue has them already")
-	o.addRunFlags(cmd, "the run")
+	o.addRunFlags(cmd)
 	o.addForce(cmd)
 	cmd.MarkFlagsMutuallyExclusive("replay", "replace", "allow-duplicates")
 	return cmd

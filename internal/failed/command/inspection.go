@@ -53,10 +53,10 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	o.addForce(cmd)
 }
 
-// addRunFlags adds the flags of commands that change something. The text runs says which runs have a record.
-func (o *options) addRunFlags(cmd *cobra.Command, runs string) {
+// addRunFlags adds the flags of commands that change something.
+func (o *options) addRunFlags(cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&o.terminal.yes, "yes", "y", false, "do not ask")
-	cmd.Flags().StringVar(&o.record, "record", "", "`file` for the record of "+runs+" (default: stderr, unless it is a terminal)")
+	cmd.Flags().StringVar(&o.record, "record", "", "`file` for the record of the run (default: stderr, unless it is a terminal)")
 }
 
 // addTakingFlags adds the flags of commands that take messages out of the queue. The texts say which messages a file keeps,
@@ -66,7 +66,7 @@ func (o *options) addTakingFlags(cmd *cobra.Command, kept, done string) {
 	flags.StringVar(&o.keep, "export", "", "`file` to keep the "+kept+" in, which must not exist")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "only count the messages that would be "+done)
 	flags.BoolVar(&o.all, "all", false, "act on all messages; without --all, a filter or --limit must choose messages")
-	o.addRunFlags(cmd, "the run")
+	o.addRunFlags(cmd)
 	cmd.MarkFlagsMutuallyExclusive("export", "dry-run")
 }
 
@@ -150,11 +150,11 @@ func (o *options) progress(line func(transfer.Progress) string) func(transfer.Pr
 	}
 }
 
-// saving runs do with the file that keeps messages, if one is named. If nothing was made durable, the file is removed.
-func (o *options) saving(ctx context.Context, flag string, do func(context.Context) error) (err error) {
+// saving runs do with the file of --export, if one is named. If nothing was made durable, the file is removed.
+func (o *options) saving(ctx context.Context, do func(context.Context) error) (err error) {
 	var messages *os.File
 	if o.keep != "" {
-		if messages, err = createFile(flag, o.keep); err != nil {
+		if messages, err = createFile("--export", o.keep); err != nil {
 			return err
 		}
 		o.saved = operation.NewSink(messages, o.keep)

@@ -78,7 +78,7 @@ Needs: read on <pipeline>.failed. With --queue: read on the queue.`,
 			if o.keep == "" && !discard && !o.dryRun {
 				return errors.New("what happens to the messages? Write --export FILE to keep them there, or --discard")
 			}
-			return o.saving(cmd.Context(), "--export", o.remove)
+			return o.saving(cmd.Context(), o.remove)
 		},
 	}
 	o.addFlags(cmd)

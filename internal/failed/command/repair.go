@@ -30,7 +30,7 @@ delayed exchange: read and write on that queue.`,
 		RunE:    o.repair,
 	}
 	o.targetFlags.addFlags(cmd)
-	o.addRunFlags(cmd, "the run")
+	o.addRunFlags(cmd)
 	return cmd
 }
 

@@ -118,7 +118,7 @@ func (o *replayOptions) run(cmd *cobra.Command, args []string) (err error) {
 	if o.wait, err = waitsFor(o.target, o.until); err != nil {
 		return err
 	}
-	return o.saving(cmd.Context(), "--export", o.replay)
+	return o.saving(cmd.Context(), o.replay)
 }
 
 func (o *replayOptions) replay(ctx context.Context) error {

@@ -184,7 +184,7 @@ func TestTableOfSkew(t *testing.T) {
 
 			t.Log("each reads the other's files of failed messages")
 			export := filepath.Join(t.TempDir(), "failed.jsonl")
-			run(first, "failed", "export", "orders", "--vhost", b.Vhost, "--remove", "--yes", "--file", export)
+			run(first, "failed", "delete", "orders", "--vhost", b.Vhost, "--all", "--yes", "--export", export)
 			run(then, "failed", "import", "orders", "--vhost", b.Vhost, "--yes", export)
 			again := filepath.Join(t.TempDir(), "failed.jsonl")
 			run(first, "failed", "export", "orders", "--vhost", b.Vhost, "--file", again)
