@@ -107,8 +107,6 @@ func TestWrongUsageExitsWithTwo(t *testing.T) {
 		"no excluded group":      {good, []string{"failed", "list", "a", "--not-group", "x"}, `"x" is not the id of a group`},
 		"no excluded header":     {good, []string{"failed", "list", "a", "--not-header", "x"}, `--not-header "x": must be name=value`},
 		"empty exclusion":        {good, []string{"failed", "delete", "a", "--discard", "--all", "--not-reason", ""}, "--not-reason: is empty"},
-		"page of all":            {nil, []string{"failed", "list", "-o", "html", "--file", "/none"}, "-o html: needs the name of a pipeline, or --queue; rabbitmq-retry status -o html"},
-		"page of all, no file":   {nil, []string{"failed", "list", "-o", "html"}, "-o html: needs the name of a pipeline, or --queue; rabbitmq-retry status -o html"},
 		"ids of all":             {good, []string{"failed", "list", "-o", "id"}, "which pipeline or delayed exchange? Write --queue, or its name: orders"},
 		"columns of all":         {good, []string{"failed", "list", "--group-by", "run"}, "which pipeline or delayed exchange?"},
 		"the rest of all":        {good, []string{"failed", "list", "--not-reason", "x"}, "which pipeline or delayed exchange?"},

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
@@ -33,7 +32,7 @@ func newList(target targetFlags) *cobra.Command {
 		Short: "Show what is in a failed queue",
 		Long: `Counts the failed messages by reason, work queue and error, or lists them. It puts all of them back. Errors that
 differ only in numbers, hexadecimal digits, UUIDs or times count as one error: <n>, <hex>, <uuid> and <time> stand for
-these. It cannot see messages that another consumer holds. Without a name, it writes the table or JSON of "status".
+these. It cannot see messages that another consumer holds. "rabbitmq-retry status" counts those of all pipelines.
 
 -o html writes a page for a browser: the groups, the first messages of each, and the commands that send them back. The
 page has no scripts and makes no requests, but it has what the messages hold. --mask leaves out the values of headers and
@@ -53,15 +52,7 @@ Needs: read on <pipeline>.failed. With --queue: read on the queue.`,
   # The error queue of another system.
   rabbitmq-retry failed list --queue billing_error --messages -o json`,
 		Args: cli.Arguments(0, 1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 && o.queue == "" && o.format == asHTML {
-				return errors.New("-o html: needs the name of a pipeline, or --queue; rabbitmq-retry status -o html --file FILE shows all")
-			}
-			if len(args) == 0 && o.queue == "" && o.fitsStatus(cmd) {
-				return (&statusOptions{targetFlags: o.targetFlags, format: o.format, file: o.page.file}).run(cmd, args)
-			}
-			return o.run(cmd, args)
-		},
+		RunE: o.run,
 	}
 	o.addFlags(cmd)
 	flags := cmd.Flags()
@@ -72,13 +63,6 @@ Needs: read on <pipeline>.failed. With --queue: read on the queue.`,
 	complete(cmd, "output", formats...)
 	complete(cmd, "group-by", failed.Columns()...)
 	return cmd
-}
-
-// fitsStatus reports whether the command "status" has all flags that the user gave, and writes the format.
-func (o *listOptions) fitsStatus(cmd *cobra.Command) bool {
-	fits, status := o.format == cli.Table || o.format == cli.JSON, NewStatus(o.source.Getenv).Flags()
-	cmd.Flags().Visit(func(f *pflag.Flag) { fits = fits && status.Lookup(f.Name) != nil })
-	return fits
 }
 
 func (o *listOptions) check() error {
