@@ -175,7 +175,7 @@ func (o orders) failedExchange(t *testing.T) {
 	require.NoError(t, ch.QueueBind("orders.failed", "", "orders.failed", false, nil))
 }
 
-func TestImportReplaysEditedLines(t *testing.T) {
+func TestEditedLinesAreReplayed(t *testing.T) {
 	t.Parallel()
 	o := newOrders(t, "quorum")
 	o.failedExchange(t)
@@ -189,7 +189,8 @@ func TestImportReplaysEditedLines(t *testing.T) {
 	edited := strings.Replace(string(text), `"message_id":"order-2"`, `"message_id":"order-2","expiration":"1"`, 1)
 	o.says(t, exitOK, "failed import orders "+write(t, edited)+" --dry-run",
 		"would import 1 of 1 message into orders.failed", "1 of them: expiration dropped")
-	o.run(t, exitOK, "failed import orders "+write(t, edited)+" --replay --yes")
+	o.run(t, exitOK, "failed import orders "+write(t, edited)+" --yes")
+	o.run(t, exitOK, "failed replay orders --message-id order-2 --yes")
 	d, ok := o.Get(t, "orders.created")
 	assert.Truef(t, ok && d.MessageId == "order-2" && d.RoutingKey == "order.created.eu" && d.Expiration == "" &&
 		d.Headers["retry-count"] == nil, "delivery %+v", d)

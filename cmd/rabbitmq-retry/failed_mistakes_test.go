@@ -101,25 +101,6 @@ func TestReplayNamesTheQueuesOfChosenMessages(t *testing.T) {
 	o.says(t, exitOK, "failed replay orders --limit 1 --yes", "replayed 1 of 2 to orders.created (replay-id ")
 }
 
-// An import with --replay publishes nothing if a work queue does not exist, since a worker would park the message again.
-func TestImportToAWorkQueueThatIsMissing(t *testing.T) {
-	t.Parallel()
-	o := newOrders(t, "quorum")
-	o.parkFor(t, "orders.created", "order-1")
-	o.parkFor(t, "orders.creatd", "order-2")
-	file := exported(t, o)
-	o.says(t, exitError, "failed import orders "+file+" --replay --yes",
-		`nothing was imported: there is no work queue "orders.creatd"; correct the file, or import without --replay`)
-	o.holds(t, "orders.created", 0)
-	o.holds(t, "orders.inbox", 0)
-	o.DeclareQueue(t, "orders.creatd", "quorum", nil)
-	o.says(t, exitOK, "failed import orders "+file+" --replay --yes", "imported 2 of 2 messages into their work queues\n")
-	if o.VersionAtLeast("4.3") { // otherwise, any user with access to the vhost can look
-		o.as(t, "^orders.return$", "^$").says(t, exitOK, "failed import orders "+file+" --replay --yes",
-			`imported 2 of 2 messages into their work queues, if these exist (this user cannot read the queue; needs: read on "orders.creatd"`)
-	}
-}
-
 // An import says that messages come from another pipeline, and that the file has a message more than once.
 func TestImportOfUnusualMessages(t *testing.T) {
 	t.Parallel()

@@ -51,7 +51,6 @@ func TestPermissions(t *testing.T) {
 		{"replay orders --all --yes --to orders.created", direct, failed, []string{"With --to: write on amq.default instead"}},
 		{"import orders FILE --yes", failed, failed, []string{readFailed + ", " + writeFailed}},
 		{"import orders FILE --yes --allow-duplicates", failed, nil, []string{"With --allow-duplicates: only write"}},
-		{"import orders FILE --replay --yes", returned, nil, []string{"With --replay: write on <pipeline>.return instead"}},
 		{"repair orders --yes", failed, failed, []string{readFailed + ", " + writeFailed}},
 		{"list --queue quorum", nil, []string{"quorum"}, []string{queue}},
 		{"show --queue quorum ID", nil, []string{"quorum"}, []string{queue}},

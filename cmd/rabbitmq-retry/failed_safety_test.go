@@ -183,9 +183,7 @@ func TestImportChecksWhatBrokersRefuse(t *testing.T) {
 		`"headers":{"BCC":["a",1]}`: "line 2: properties/headers/BCC: must be a list of texts",
 	} {
 		bad := strings.Replace(string(line), `"headers":{"n":1}`, edit, 1)
-		for _, args := range []string{" --yes", " --replay --yes"} {
-			o.says(t, exitUsage, "failed import orders "+write(t, string(line)+bad)+args, want)
-		}
+		o.says(t, exitUsage, "failed import orders "+write(t, string(line)+bad)+" --yes", want)
 	}
 	require.NoError(t, o.has(t, "orders.failed", 0))
 	good := strings.Replace(string(line), `"headers":{"n":1}`, `"headers":{"CC":["a"]},"delivery_mode":0`, 1)
@@ -202,8 +200,6 @@ func TestImportCountsBeforeItPublishes(t *testing.T) {
 	large := strings.Replace(string(line), `"n":1`, `"n":"`+strings.Repeat("x", 200<<10)+`"`, 1)
 	o.says(t, exitOK, "failed import orders "+write(t, string(line)+large)+" --dry-run",
 		"would import 1 of 2 messages into orders.failed", "1 of them: skipped: the headers do not fit a frame")
-	o.says(t, exitOK, "failed import orders "+write(t, string(line))+" --dry-run --replay",
-		"would import 0 of 1 message into their work queues", "import it without --replay, and replay it with --to")
 	require.NoError(t, o.has(t, "orders.failed", 0))
 }
 

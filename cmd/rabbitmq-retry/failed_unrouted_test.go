@@ -166,11 +166,8 @@ func TestUnroutedThroughAFile(t *testing.T) {
 	o.holds(t, unrouted, 2)
 	o.prints(t, exitOK, "failed list --queue "+unrouted+" --messages", "order.paid", "nobody")
 	o.prints(t, exitOK, "failed list --queue "+unrouted, "1      delay_too_long", "1      unroutable")
-	file := filepath.Join(t.TempDir(), "all")
-	o.run(t, exitOK, "failed export --queue "+unrouted+" --file "+file)
 	o.bind(t, "all", "#")
-	o.says(t, exitOK, "failed import --queue "+unrouted+" "+file+" --replay --yes",
-		"imported 2 of 2 messages into events and events.deliver")
+	o.run(t, exitOK, "failed replay --queue "+unrouted+" --all --yes")
 	o.holds(t, "all", 1)
 	o.holds(t, "events.delay.inbox", 1)
 }
@@ -244,7 +241,6 @@ func TestUnroutedPermissions(t *testing.T) {
 		{"replay --reason delay_too_long --yes", onward[1:], own, nil},
 		{"replay --all --yes --to paid", []string{"amq.default"}, own, nil},
 		{"import FILE --yes", own, own, nil},
-		{"import FILE --replay --yes", onward, own, nil},
 		{"repair --yes", own, own, nil},
 	} {
 		t.Run(n.args, func(t *testing.T) {
@@ -266,9 +262,7 @@ func TestUnroutedPermissions(t *testing.T) {
 				}
 			}
 			for i := range n.read {
-				if !strings.Contains(n.args, "FILE --replay") || o.VersionAtLeast("4.3") { // any user can see the exchange
-					o.as(t, only(n.write), without(n.read, i)).run(t, exitError, line)
-				}
+				o.as(t, only(n.write), without(n.read, i)).run(t, exitError, line)
 			}
 			o.as(t, only(n.write), only(n.read)).run(t, exitOK, line)
 		})

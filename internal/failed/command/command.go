@@ -25,7 +25,6 @@ cannot read the failed queue. The user needs, in the vhost:
   replay                       read on <pipeline>.failed, write on <pipeline>.return
   replay --to                  read on <pipeline>.failed, write on amq.default
   import                       read on <pipeline>.failed, write on <pipeline>.failed
-  import --replay              write on <pipeline>.return
   repair                       read on <pipeline>.failed, write on <pipeline>.failed
 
 With --queue:
@@ -39,7 +38,6 @@ With --queue <name>.delay.unrouted, the unrouted queue of a delayed exchange:
   list, show, export, delete   read on the queue
   replay                       read on the queue, write on <name>.deliver, and on <name> for messages not due
   import                       read on the queue, write on <name>.delay.unrouted
-  import --replay              as replay
   repair                       read on the queue, write on <name>.delay.unrouted
 
 With a pipeline's name and --queue, the queue is a failed queue that the pipeline declares for some of its work queues

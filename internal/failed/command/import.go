@@ -39,9 +39,8 @@ func newImport(target targetFlags) *cobra.Command {
 		Use:   "import [PIPELINE] FILE",
 		Short: "Put messages from a file back",
 		Long: `Puts messages from a file of "failed export" into the failed queue, unchanged and with their old ids. It drops only
-the parts that a queue cannot keep, such as an expiration, and lists them. With --replay, the messages go to their work
-queues instead, without a look at the failed queue. A message that is still there is then duplicated. If one of the work
-queues does not exist, it imports nothing. On RabbitMQ 4.3, it needs read on them to know that.
+the parts that a queue cannot keep, such as an expiration, and lists them. "failed replay --run RUN" then sends the
+messages to their work queues.
 
 It reads the whole file first, and publishes nothing from a damaged file. It skips a message that is in the queue
 already, with the same id and content. If the file was edited, a message in the queue can have the same id and other
@@ -49,29 +48,26 @@ content. In this case, it imports nothing. With --replace, it replaces the messa
 out only after the broker has confirmed the new one. "failed delete --run RUN" undoes an import. To undo an import with
 --replace, import the earlier file with --replace.
 
-Needs: read on <pipeline>.failed, write on <pipeline>.failed. With --replay: write on <pipeline>.return instead. With
---queue: read on the queue, write on amq.default instead. With --allow-duplicates: only write.`,
+Needs: read on <pipeline>.failed, write on <pipeline>.failed. With --queue: read on the queue, write on amq.default
+instead. With --allow-duplicates: only write.`,
 		Example: `  rabbitmq-retry failed import orders unrecoverable.jsonl
 
   # Correct messages, and replace them in the queue.
   rabbitmq-retry failed export orders --reason malformed --decode --file malformed.jsonl
   jq -c '.body |= (fromjson | .currency = "EUR" | tojson)' malformed.jsonl > corrected.jsonl
   rabbitmq-retry failed import orders corrected.jsonl --replace
-
-  # Edit messages on the way to their work queues.
-  jq -c '.properties.headers.tenant = "b"' unrecoverable.jsonl | rabbitmq-retry failed import orders - --replay --yes`,
+  rabbitmq-retry failed replay orders --ids corrected.jsonl`,
 		Args: cli.Arguments(1, 2),
 		RunE: o.run,
 	}
 	o.targetFlags.addFlags(cmd)
 	flags := cmd.Flags()
-	flags.BoolVar(&o.how.Replays, "replay", false, "send the messages to the work queues they failed in")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "only check the file, and count the messages that would be imported")
 	flags.BoolVar(&o.how.Replaces, "replace", false, "replace messages in the queue by messages of the file with the same id")
 	flags.BoolVar(&o.how.Duplicates, "allow-duplicates", false, "import messages even if the queue has them already")
 	o.addRunFlags(cmd)
 	o.addForce(cmd)
-	cmd.MarkFlagsMutuallyExclusive("replay", "replace", "allow-duplicates")
+	cmd.MarkFlagsMutuallyExclusive("replace", "allow-duplicates")
 	return cmd
 }
 
@@ -115,7 +111,7 @@ func (o *importOptions) open(stdin io.Reader) (err error) {
 
 // prepare reads the file and looks at the queue. It returns how many messages to import.
 func (o *importOptions) prepare(ctx context.Context) (meant int, err error) {
-	if err := o.guard(ctx, o.how.Looks()); err != nil {
+	if err := o.guard(ctx, !o.how.Duplicates); err != nil {
 		return 0, err
 	}
 	o.Import = o.guarded.NewImport(o.how, o.file)
@@ -133,43 +129,25 @@ func (o *importOptions) prepare(ctx context.Context) (meant int, err error) {
 	return meant - o.Present, o.failed(err)
 }
 
-// where names the messages' destination.
-func (o *importOptions) where() string {
-	switch n := o.target.Delayed; {
-	case o.Replays && n != "":
-		return n.Exchange() + " and " + n.DeliverExchange()
-	case o.Replays && o.Unseen != nil:
-		return fmt.Sprintf("their work queues, if these exist (%v)", o.Unseen)
-	case o.Replays:
-		return "their work queues"
-	}
-	return o.target.Name
-}
-
 func (o *importOptions) imports(ctx context.Context) error {
 	meant, err := o.prepare(ctx)
 	if err != nil {
 		return err
 	}
-	where := o.where()
 	nothing := meant+o.ToReplace == 0 && o.Present == o.Total
 	if nothing || o.dryRun { // no question is needed
 		done := "imported"
 		if o.dryRun {
 			done = "would import"
 		}
-		o.terminal.say("%s %d of %s into %s%s", done, meant, failed.Messages(o.Total), where, o.inPlace())
+		o.terminal.say("%s %d of %s into %s%s", done, meant, failed.Messages(o.Total), o.target.Name, o.inPlace())
 		err := o.Try()
 		o.say()
 		return err
 	}
-	filter := map[string]any{"file": o.name, "replay": o.Replays, "replace": o.Replaces}
+	filter := map[string]any{"file": o.name, "replace": o.Replaces}
 	record := operation.Record{Command: o.command, Filter: filter}
-	question := fmt.Sprintf("Import %d of %s into %s%s?", meant, failed.Messages(o.Total), where, o.inPlace())
-	if o.Replays {
-		record.ReplayID = o.ID
-		question = fmt.Sprintf("Replay %s of %s?", failed.Messages(meant), o.name)
-	}
+	question := fmt.Sprintf("Import %d of %s into %s%s?", meant, failed.Messages(o.Total), o.target.Name, o.inPlace())
 	if err := o.begin(ctx, question, record, meant); err != nil {
 		return err
 	}
@@ -180,7 +158,7 @@ func (o *importOptions) imports(ctx context.Context) error {
 		o.Progress = o.progress(seen)
 		removed, err = o.RemoveReplaced(ctx)
 	}
-	o.terminal.say("imported %d of %s into %s", result.Confirmed, failed.Messages(o.Total), where)
+	o.terminal.say("imported %d of %s into %s", result.Confirmed, failed.Messages(o.Total), o.target.Name)
 	o.say()
 	o.sayReplaced(removed)
 	o.sayOversized(result)
@@ -190,11 +168,7 @@ func (o *importOptions) imports(ctx context.Context) error {
 
 func (o *importOptions) say() {
 	for _, note := range slices.Sorted(maps.Keys(o.Notes)) {
-		advice := ""
-		if strings.HasSuffix(note, failed.ErrNoWorkQueue.Error()) {
-			advice = "; import it without --replay, and replay it with --to"
-		}
-		o.terminal.say("%d of them: %s%s", o.Notes[note], note, advice)
+		o.terminal.say("%d of them: %s", o.Notes[note], note)
 	}
 	if o.Present > 0 {
 		parts := []string{failed.Messages(o.Present) + " in the queue already"}
@@ -207,7 +181,7 @@ func (o *importOptions) say() {
 
 // sayHowToContinue tells how to import the rest without importing messages twice.
 func (o *importOptions) sayHowToContinue(p transfer.Result) {
-	if p.Confirmed+o.Present < o.Total && p.Confirmed+p.Uncertain > 0 && o.Looks() {
+	if p.Confirmed+o.Present < o.Total && p.Confirmed+p.Uncertain > 0 && !o.Duplicates {
 		o.terminal.say("To continue, run the same command again. It skips messages that are in %s.", o.target.Name)
 	}
 	if o.Fresh(p) > 0 {

@@ -1,17 +1,11 @@
 package operation
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
-	"strings"
-	"time"
 
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/file"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
@@ -19,16 +13,11 @@ import (
 
 // ImportOptions say how messages of a file are imported.
 type ImportOptions struct {
-	// Replays sends the messages to the work queues where they failed.
-	Replays bool
 	// Replaces replaces the messages in the queue that have the same ids.
 	Replaces bool
-	// Duplicates also imports messages that are in the queue already.
+	// Duplicates also imports messages that are in the queue already, and does without a look at it.
 	Duplicates bool
 }
-
-// Looks reports whether the import looks at the queue.
-func (o ImportOptions) Looks() bool { return !o.Replays && !o.Duplicates }
 
 // Import puts messages of a file into the queue.
 type Import struct {
@@ -41,8 +30,6 @@ type Import struct {
 	Notes map[string]int
 	// Runs count the file's messages that are in the queue already, by the run that imported them.
 	Runs map[string]int
-	// Unseen is why it is not known whether all work queues exist that the messages are replayed to, nil if they do.
-	Unseen error
 
 	file io.ReadSeeker
 	// size is how many bytes of the file were checked.
@@ -50,21 +37,18 @@ type Import struct {
 	// read is how many messages were read in the last pass over the file.
 	read int
 	how  failed.Import
-	back failed.Replay
 	// ids has the messages of the file and of the queue. It is empty if the import does not look at the queue.
 	ids map[string]*sameID
-	// kept is how many messages of the queue are kept to show them. queues are the work queues to replay to.
-	kept   int
-	queues map[string]bool
+	// kept is how many messages of the queue are kept to show them.
+	kept int
 }
 
 // NewImport prepares the import of a file, which is read again after [Import.Check].
 func (r *Run) NewImport(o ImportOptions, f io.ReadSeeker) *Import {
 	user := r.serving.Username()
 	return &Import{
-		Run: r, ImportOptions: o, file: f, ids: map[string]*sameID{}, queues: map[string]bool{}, Notes: map[string]int{}, Runs: map[string]int{},
-		how:  failed.Import{Exchange: r.Entrance(), Queue: r.Name, User: user, Run: r.ID, FrameMax: r.frameMax},
-		back: failed.Replay{Pipeline: r.Pipeline, Delayed: r.Delayed, ID: r.ID, FrameMax: r.frameMax},
+		Run: r, ImportOptions: o, file: f, ids: map[string]*sameID{}, Notes: map[string]int{}, Runs: map[string]int{},
+		how: failed.Import{Exchange: r.Entrance(), Queue: r.Name, User: user, Run: r.ID, FrameMax: r.frameMax},
 	}
 }
 
@@ -72,7 +56,7 @@ func (r *Run) NewImport(o ImportOptions, f io.ReadSeeker) *Import {
 // Lines that are appended afterwards do not belong to the import.
 func (i *Import) Check(from io.Reader) (meant int, err error) {
 	next := i.messages(from, func(id string, m failed.Message, line int) bool {
-		if i.Looks() {
+		if !i.Duplicates {
 			if i.ids[id] == nil {
 				i.ids[id] = &sameID{line: line}
 			}
@@ -94,9 +78,6 @@ func (i *Import) Check(from io.Reader) (meant int, err error) {
 // Compare finds out which messages of the file are in the queue already. It returns a [ConflictError] if the queue has
 // messages with the same ids and another content.
 func (i *Import) Compare(ctx context.Context) error {
-	if i.Replays {
-		return i.lookForWorkQueues(ctx)
-	}
 	if len(i.ids) == 0 {
 		return nil
 	}
@@ -112,27 +93,6 @@ func (i *Import) Compare(ctx context.Context) error {
 		i.Present += n.lines - n.missing
 	}
 	return i.conflicts()
-}
-
-// lookForWorkQueues returns an error if a work queue does not exist. A worker would park the queue's messages again.
-func (i *Import) lookForWorkQueues(ctx context.Context) error {
-	conn, err := i.queue().Open(ctx, "count")
-	if err != nil {
-		return err
-	}
-	defer amqpconn.HangUp(conn.Connection)
-	for _, name := range slices.Sorted(maps.Keys(i.queues)) {
-		queue := transfer.Queue{Name: name}
-		if err := refuseOwn(ctx, conn, name); err != nil {
-			return fmt.Errorf("nothing was imported: %w", err)
-		}
-		_, err := queue.CountOver(ctx, conn)
-		if errors.Is(err, transfer.ErrNoQueue) {
-			return fmt.Errorf("nothing was imported: there is no work queue %q; correct the file, or import without --replay", queue.Name)
-		}
-		i.Unseen = cmp.Or(i.Unseen, err)
-	}
-	return nil
 }
 
 // messages reads the file from the beginning. It leaves out messages that cannot be published, and messages that takes
@@ -174,14 +134,6 @@ func (i *Import) messages(
 
 // publishing builds the message to publish, and lists the changes.
 func (i *Import) publishing(m failed.Message, id string) (p failed.Publishing, changes []string, err error) {
-	if i.Replays {
-		e := failed.Read(m)
-		p, err = i.back.Publishing(&e, time.Now())
-		if err == nil && i.Delayed == "" {
-			i.queues[strings.Clone(e.WorkQueue)] = true
-		}
-		return p, nil, err
-	}
 	how := i.how
 	if s := i.ids[id]; i.Replaces && s != nil && s.count().queued > 0 {
 		how.Run = "" // otherwise "delete --run" could remove the only copy
@@ -243,9 +195,6 @@ func (i *Import) Try() error {
 // Fresh is how many of the imported messages can be deleted without a loss. A message that has replaced others is the only
 // copy.
 func (i *Import) Fresh(p transfer.Result) (n int) {
-	if i.Replays {
-		return 0
-	}
 	if !i.Replaces {
 		return p.Confirmed
 	}
