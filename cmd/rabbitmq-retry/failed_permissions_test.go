@@ -59,8 +59,8 @@ func TestPermissions(t *testing.T) {
 		{"list --queue classic", nil, []string{"classic"}, []string{queue}},
 		{"replay --queue quorum --all --yes --force", direct, []string{"quorum"}, []string{"With --queue:\nread on the queue, write on amq.default"}},
 		{"replay --queue classic --all --yes", direct, []string{"classic"}, []string{"With --queue:\nread on the queue, write on amq.default"}},
-		{"import --queue classic FILE --yes", direct, []string{"classic"}, []string{"--queue: read on the queue, write on amq.default instead"}},
-		{"import --queue quorum FILE --yes", direct, []string{"quorum"}, []string{"--queue: read on the queue, write on amq.default instead"}},
+		{"import --queue classic FILE --yes", direct, []string{"classic"}, []string{"With --queue: read on the queue, write on amq.default\ninstead"}},
+		{"import --queue quorum FILE --yes", direct, []string{"quorum"}, []string{"With --queue: read on the queue, write on amq.default\ninstead"}},
 		{"status orders", nil, []string{"orders.failed", "orders.inbox"}, []string{"read on each of these queues"}},
 	} {
 		t.Run(n.args, func(t *testing.T) {
