@@ -141,13 +141,12 @@ func (o *statusOptions) count(ctx context.Context, args []string) ([]operation.S
 			return countOf(ctx, client, vhost, queue)
 		}
 	}
-	subjects, err := o.subjects(ctx, &counting, args)
+	summaries, err := o.subjects(ctx, &counting, args)
 	if err != nil {
 		return nil, err
 	}
-	summaries, err := counting.Count(ctx, subjects, o.look)
-	if err != nil {
-		return nil, cli.RuntimeError{Err: o.advise(subjects[len(summaries)].Target, err)}
+	if at, err := counting.Count(ctx, summaries, o.look); err != nil {
+		return nil, cli.RuntimeError{Err: o.advise(at, err)}
 	}
 	return summaries, nil
 }
@@ -178,7 +177,7 @@ func (o *statusOptions) notShown() (lines []string) {
 
 // subjects are what the user named, or else all pipelines and delayed exchanges. These come from the management API, or else
 // from the configuration.
-func (o *statusOptions) subjects(ctx context.Context, c *operation.Counting, args []string) ([]operation.Subject, error) {
+func (o *statusOptions) subjects(ctx context.Context, c *operation.Counting, args []string) ([]operation.Summary, error) {
 	if len(args) > 0 || o.queue != "" {
 		return o.subjectsNamed(ctx, c, args)
 	}
@@ -213,7 +212,7 @@ func (o *statusOptions) subjects(ctx context.Context, c *operation.Counting, arg
 }
 
 // listed are the pipelines and delayed exchanges that the broker has in these vhosts.
-func (o *statusOptions) listed(ctx context.Context, vhosts ...string) (all []operation.Subject, err error) {
+func (o *statusOptions) listed(ctx context.Context, vhosts ...string) (all []operation.Summary, err error) {
 	client, err := o.connection.Management(o.endpoint)
 	if err != nil {
 		return nil, err
@@ -233,12 +232,12 @@ func (o *statusOptions) listed(ctx context.Context, vhosts ...string) (all []ope
 }
 
 // subjectsNamed are the pipeline and the delayed exchange with the name, or the queue that was named.
-func (o *statusOptions) subjectsNamed(ctx context.Context, c *operation.Counting, args []string) ([]operation.Subject, error) {
+func (o *statusOptions) subjectsNamed(ctx context.Context, c *operation.Counting, args []string) ([]operation.Summary, error) {
 	p, _, err := o.locate(args, 0)
 	if err != nil {
 		return nil, err
 	}
-	var named []operation.Subject
+	var named []operation.Summary
 	if p.Pipeline != "" && o.managed() {
 		all, err := o.listed(ctx, p.Vhost)
 		if err != nil {
@@ -248,13 +247,13 @@ func (o *statusOptions) subjectsNamed(ctx context.Context, c *operation.Counting
 		for _, s := range all {
 			names = append(names, s.Name)
 		}
-		named = slices.DeleteFunc(all, func(s operation.Subject) bool { return s.Name != string(p.Pipeline) })
+		named = slices.DeleteFunc(all, func(s operation.Summary) bool { return s.Name != string(p.Pipeline) })
 		if len(named) == 0 {
 			return nil, fmt.Errorf("there is no pipeline or delayed exchange %q%s in the vhost %q: correct its name or --vhost",
 				p.Pipeline, similar.Hint(string(p.Pipeline), slices.Values(names)), p.Vhost)
 		}
 	} else {
-		named = c.Subjects(ctx, p)
+		named = c.Named(ctx, p)
 	}
 	named[0].Parking(p.Name)
 	return named, nil

@@ -220,9 +220,9 @@ func TestCountingOverOneConnection(t *testing.T) {
 	}
 	var c operation.Counting
 	defer c.Close()
-	subjects := c.Subjects(t.Context(), &target)
-	require.Len(t, subjects, 1)
-	summaries, err := c.Count(t.Context(), subjects, true)
+	summaries := c.Named(t.Context(), &target)
+	require.Len(t, summaries, 1)
+	_, err := c.Count(t.Context(), summaries, true)
 	require.NoError(t, err)
 	assert.Equal(t, 3, opened)
 	require.NotNil(t, summaries[0].Failed)
@@ -242,7 +242,8 @@ func TestCountingOfAnUnreadableMessage(t *testing.T) {
 	b.has(t, 1)
 	var c operation.Counting
 	defer c.Close()
-	summaries, err := c.Count(t.Context(), c.Subjects(t.Context(), &b.Target), true)
+	summaries := c.Named(t.Context(), &b.Target)
+	_, err := c.Count(t.Context(), summaries, true)
 	require.NoError(t, err)
 	require.NotNil(t, summaries[0].Failed)
 	assert.Equal(t, 1, *summaries[0].Failed)

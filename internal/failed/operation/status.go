@@ -30,17 +30,14 @@ type QueueStatus struct {
 	// Note names a problem of the queue, or a fact that is not known.
 	Note string `json:"note,omitempty"`
 
-	// longest is how long a new message waits in this and all lower levels at most, 0 if the queue is not a level.
-	longest time.Duration
-	// kept says that the queue deletes no messages, however often they are read.
-	kept bool
 	// optional says that some engines do not have this queue, and that the pipeline's engine is not known.
 	optional bool
 	// unknown says that the name is a pattern, since it is not known which queues there are. That is no trouble.
 	unknown bool
 }
 
-// Summary has the facts about a pipeline or a delayed exchange. A number is nil if it is not known or does not exist.
+// Summary is a pipeline, a delayed exchange or a single queue, with its queues to count, and then has the facts about them. A number
+// is nil if it is not known or does not exist.
 type Summary struct {
 	Vhost     string    `json:"vhost"`
 	Name      string    `json:"name"`
@@ -52,10 +49,9 @@ type Summary struct {
 	Oldest    time.Time `json:"oldest,omitzero"`
 	Note      string    `json:"note,omitempty"`
 
-	// Queues are the queues of the pipeline or the delayed exchange.
+	// Target is its queue of failed messages.
+	Target *Target       `json:"-"`
 	Queues []QueueStatus `json:"-"`
-
-	notes []string
 }
 
 // Counting counts queues over one connection per vhost, which it keeps until Close. Its zero value is ready to use.
@@ -88,101 +84,105 @@ func (c *Counting) connection(ctx context.Context, t *Target) (amqpconn.Raw, err
 }
 
 // Count counts all queues, within a minute. If look is true, it also reads the first message of each queue that parks
-// messages. If there is an error, it is about the subject after the returned summaries.
-func (c *Counting) Count(ctx context.Context, subjects []Subject, look bool) ([]Summary, error) {
+// messages. If there is an error, it is about the returned target.
+func (c *Counting) Count(ctx context.Context, all []Summary, look bool) (*Target, error) {
 	const atMost = time.Minute
 	ctx, cancel := context.WithTimeout(ctx, atMost)
 	defer cancel()
-	summaries := []Summary{}
-	for _, s := range subjects {
-		summary := Summary{Vhost: s.Target.Vhost, Name: s.Name, Kind: s.Kind}
-		conn, err := c.connection(ctx, s.Target)
-		if refused, is := errors.AsType[*amqp.Error](err); is && refused.Code == amqp.NotAllowed && len(subjects) > 1 {
-			for _, queue := range s.queues {
-				queue.Note = "this user cannot look at it: does the vhost exist, and does the user have permissions in it?"
-				summary.add(queue)
+	for i := range all {
+		s := &all[i]
+		err := c.count(ctx, s, look)
+		refused, is := errors.AsType[*amqp.Error](err)
+		switch {
+		case is && refused.Code == amqp.NotAllowed && len(all) > 1:
+			for j := range s.Queues {
+				s.Queues[j].Note = "this user cannot look at it: does the vhost exist, and does the user have permissions in it?"
 			}
-			summary.Note = refused.Reason
-			summaries = append(summaries, summary)
-			continue
+			s.Note = refused.Reason
+		case err != nil:
+			return s.Target, err
+		default:
+			s.sum()
 		}
-		if err != nil {
-			return summaries, err
-		}
-		for _, queue := range s.queues {
-			status, err := c.status(ctx, s, conn, queue)
-			if err == nil && look && queue.Role == Parks {
-				err = status.look(ctx, s.Target.queue())
-			}
-			if err != nil {
-				return summaries, err
-			}
-			if status.Queue != "" {
-				summary.add(status)
-			}
-		}
-		summaries = append(summaries, summary)
 	}
-	return summaries, nil
+	return nil, nil
 }
 
-// status counts a queue. It is zero if the pipeline's engine has no queue with this role.
-func (c *Counting) status(ctx context.Context, s Subject, conn amqpconn.Raw, status QueueStatus) (QueueStatus, error) {
-	if status.unknown {
-		status.Note = "not counted: only --config or --endpoint names these queues"
-		return status, nil
+func (c *Counting) count(ctx context.Context, s *Summary, look bool) error {
+	conn, err := c.connection(ctx, s.Target)
+	if err != nil {
+		return err
 	}
-	count, err := transfer.Queue{Name: status.Queue}.CountOver(ctx, conn)
+	for i := range s.Queues {
+		q := &s.Queues[i]
+		if err := c.status(ctx, s, conn, q); err != nil {
+			return err
+		}
+		if look && q.Role == Parks {
+			if err := q.look(ctx, *s.Target); err != nil {
+				return err
+			}
+		}
+	}
+	s.Queues = slices.DeleteFunc(s.Queues, func(q QueueStatus) bool { return q.Queue == "" })
+	return nil
+}
+
+// status counts a queue. The queue has no name afterwards if the pipeline's engine has no queue with this role.
+func (c *Counting) status(ctx context.Context, s *Summary, conn amqpconn.Raw, q *QueueStatus) error {
+	if q.unknown {
+		q.Note = "not counted: only --config or --endpoint names these queues"
+		return nil
+	}
+	count, err := transfer.Queue{Name: q.Queue}.CountOver(ctx, conn)
 	if errors.Is(err, amqpconn.ErrNeedsConfigure) && c.Ask != nil {
-		count, err = c.Ask(ctx, s.Target.Vhost, status.Queue)
+		count, err = c.Ask(ctx, s.Vhost, q.Queue)
 	}
-	if errors.Is(err, transfer.ErrNoQueue) {
-		return s.missing(ctx, conn, status)
-	}
+	level, isLevel := s.Target.Delayed.LevelOf(q.Queue)
 	switch {
+	case errors.Is(err, transfer.ErrNoQueue):
+		return s.missing(ctx, conn, q)
 	case errors.Is(err, amqpconn.ErrNeedsConfigure):
-		status.Note = fmt.Sprintf("not counted: %v, or give the address of the management API", amqpconn.ErrNeedsConfigure)
-		return status, nil
+		q.Note = fmt.Sprintf("not counted: %v, or give the address of the management API", amqpconn.ErrNeedsConfigure)
+		return nil
 	case errors.Is(err, transfer.ErrMayNotRead):
-		status.Note = needsRead(status.Queue)
-		return status, nil
+		q.Note = needsRead(q.Queue)
+		return nil
 	case err != nil:
-		return status, err
+		return err
+	case q.Role == Receives && count.Consumers == 0:
+		q.Note = "no consumer: is a worker running?"
+	case isLevel && count.Ready > 0: // the last of its messages goes through all lower levels
+		q.DueBy = time.Now().Add(level.Longest() + time.Second).UTC().Truncate(time.Second)
 	}
-	status.Ready, status.Consumers = &count.Ready, &count.Consumers
-	switch {
-	case status.Role == Receives && count.Consumers == 0:
-		status.Note = "no consumer: is a worker running?"
-	case status.longest > 0 && count.Ready > 0:
-		status.DueBy = time.Now().Add(status.longest + time.Second).UTC().Truncate(time.Second)
-	}
-	return status, nil
+	q.Ready, q.Consumers = &count.Ready, &count.Consumers
+	return nil
 }
 
-// missing is the status of a queue that does not exist.
-func (s Subject) missing(ctx context.Context, conn amqpconn.Raw, status QueueStatus) (QueueStatus, error) {
-	if status.Note = "does not exist: are name and vhost right?"; !status.optional {
-		return status, nil
+// missing notes that a queue does not exist.
+func (s *Summary) missing(ctx context.Context, conn amqpconn.Raw, q *QueueStatus) error {
+	if q.Note = "does not exist: are name and vhost right?"; !q.optional {
+		return nil
 	}
 	exchange := s.Target.Pipeline.DeadLetterExchange()
 	has, err := transfer.HasExchange(ctx, conn, exchange)
 	switch {
 	case errors.Is(err, transfer.ErrMayNotRead):
-		status.Note += fmt.Sprintf("; it is not known whether this pipeline has one; needs: read on %q", exchange)
-		return status, nil
+		q.Note += fmt.Sprintf("; it is not known whether this pipeline has one; needs: read on %q", exchange)
+		return nil
 	case err == nil && !has:
-		return QueueStatus{}, nil
+		*q = QueueStatus{}
 	}
-	return status, err
+	return err
 }
 
 // look finds out when the first message failed. It skips queues that could delete a message after too many looks.
-func (q *QueueStatus) look(ctx context.Context, queue transfer.Queue) error {
-	if q.Ready == nil || *q.Ready == 0 || !q.kept {
+func (q *QueueStatus) look(ctx context.Context, t Target) error {
+	t.Name = q.Queue
+	if q.Ready == nil || *q.Ready == 0 || !t.isKept() {
 		return nil
 	}
-	queue.Name = q.Queue
-	_, err := transfer.Run(ctx, queue, transfer.Job{Scan: 1, Decide: func(e *failed.Entry) transfer.Choice {
+	_, err := transfer.Run(ctx, t.queue(), transfer.Job{Scan: 1, Decide: func(e *failed.Entry) transfer.Choice {
 		q.Oldest = e.FailedAt
 		return transfer.Choice{Last: true}
 	}})
@@ -202,36 +202,42 @@ func needsRead(queue string) string {
 	return fmt.Sprintf("this user cannot look at it; needs: read on %q", queue)
 }
 
-func (s *Summary) add(q QueueStatus) {
-	first := !slices.ContainsFunc(s.Queues, func(other QueueStatus) bool { return other.Role == q.Role })
-	sum := func(total **int, n *int) {
-		switch {
-		case first || n == nil:
-			*total = n
-		case *total != nil:
-			*total = new(**total + *n)
+// sum sums up the counts and the notes of the queues.
+func (s *Summary) sum() {
+	s.Inbox, s.Waiting, s.Failed = s.ready(Receives), s.ready(Waits), s.ready(Parks)
+	var notes []string
+	for _, q := range s.Queues {
+		if q.Role == Receives {
+			s.Consumers = q.Consumers
 		}
-	}
-	switch q.Role {
-	case Receives:
-		s.Inbox, s.Consumers = q.Ready, q.Consumers
-	case Waits:
-		sum(&s.Waiting, q.Ready)
-	case Parks:
-		sum(&s.Failed, q.Ready)
 		if s.Oldest.IsZero() || !q.Oldest.IsZero() && q.Oldest.Before(s.Oldest) {
 			s.Oldest = q.Oldest
 		}
-	}
-	if q.Note != "" {
-		const shown = 2
-		s.notes = append(s.notes, q.Queue+": "+q.Note)
-		s.Note = strings.Join(s.notes[:min(shown, len(s.notes))], "; ")
-		if more := len(s.notes) - shown; more > 0 {
-			s.Note += fmt.Sprintf("; and %d more", more)
+		if q.Note != "" {
+			notes = append(notes, q.Queue+": "+q.Note)
 		}
 	}
-	s.Queues = append(s.Queues, q)
+	const shown = 2
+	s.Note = strings.Join(notes[:min(shown, len(notes))], "; ")
+	if more := len(notes) - shown; more > 0 {
+		s.Note += fmt.Sprintf("; and %d more", more)
+	}
+}
+
+// ready is the number of ready messages in all queues with the role.
+func (s *Summary) ready(role Role) (total *int) {
+	for _, q := range s.Queues {
+		switch {
+		case q.Role != role:
+		case q.Ready == nil:
+			return nil
+		case total == nil:
+			total = new(*q.Ready)
+		default:
+			*total += *q.Ready
+		}
+	}
+	return total
 }
 
 // WithoutLevels are the queues, with one line for all levels of a delayed exchange.

@@ -27,163 +27,137 @@ const (
 	Parks
 )
 
-// Subject is a pipeline or a delayed exchange whose queues are counted, or a single queue.
-type Subject struct {
-	Target     *Target
-	Name, Kind string
-	queues     []QueueStatus
-}
-
-// Kinds of subjects.
+// Kinds of summaries.
 const (
 	KindPipeline = "pipeline"
 	KindDelayed  = "delayed exchange"
 )
 
 // Configured are all pipelines and delayed exchanges of a configuration, or those in one vhost unless vhost is "".
-func Configured(b amqpconn.Brokers, config workerconfig.Config, vhost string) (all []Subject) {
+func Configured(b amqpconn.Brokers, config workerconfig.Config, vhost string) (all []Summary) {
 	for i := range config.Pipelines {
 		if w := &config.Pipelines[i]; vhost == "" || vhost == w.Vhost {
-			all = append(all, subject(b, w.Vhost, w.Name, KindPipeline, queuesOfPipeline(pipeline.Names(w.Name), w)))
+			all = append(all, ofPipeline(Target{Brokers: b, Vhost: w.Vhost, Worker: w}, w.Name, configured(w)))
 		}
 	}
-	for i := range config.DelayedExchanges {
-		if w := &config.DelayedExchanges[i]; vhost == "" || vhost == w.Vhost {
-			all = append(all, subject(b, w.Vhost, w.Name, KindDelayed, queuesOfDelayed(delayed.Names(w.Name), w)))
+	for _, w := range config.DelayedExchanges {
+		if vhost == "" || vhost == w.Vhost {
+			all = append(all, ofDelayed(Target{Brokers: b, Vhost: w.Vhost}, w.Name, w.Levels()))
 		}
 	}
 	return all
 }
 
 // Live are all pipelines and delayed exchanges in a vhost.
-func Live(b amqpconn.Brokers, live topology.Topology, vhost string) (all []Subject) {
+func Live(b amqpconn.Brokers, live topology.Topology, vhost string) (all []Summary) {
+	t := Target{Brokers: b, Vhost: vhost}
 	for _, name := range pipeline.Pipelines(live) {
-		all = append(all, subject(b, vhost, name, KindPipeline, livePipeline(pipeline.Names(name), live)))
+		all = append(all, livePipeline(t, name, live))
 	}
 	for _, name := range delayed.Found(live) {
-		all = append(all, subject(b, vhost, name, KindDelayed, liveDelayed(delayed.Names(name), live)))
+		all = append(all, ofDelayed(t, name, delayed.Names(name).LevelsIn(live)))
 	}
 	return all
 }
 
-func subject(b amqpconn.Brokers, vhost, name, kind string, queues []QueueStatus) Subject {
-	t := &Target{Brokers: b, Vhost: vhost}
-	if kind == KindPipeline {
-		t.Pipeline = pipeline.Names(name)
-		t.Name = t.Pipeline.FailedQueue()
-	} else {
-		t.Delayed = delayed.Names(name)
-		t.Name = t.Delayed.UnroutedQueue()
-	}
-	return Subject{t, name, kind, queues}
+func ofPipeline(t Target, name string, queues []QueueStatus) Summary {
+	t.Pipeline = pipeline.Names(name)
+	t.Name = t.Pipeline.FailedQueue()
+	return Summary{Vhost: t.Vhost, Name: name, Kind: KindPipeline, Target: &t, Queues: queues}
 }
 
-// livePipeline are the queues of a pipeline, found in the vhost.
-func livePipeline(n pipeline.Names, live topology.Topology) []QueueStatus {
-	p, err := pipeline.Recover(string(n), "", live)
-	for _, queue := range pipeline.Attached(n, live) {
-		if a, err := pipeline.RecoverAttachment(string(n), "", queue, live); err == nil {
-			p.WorkQueues[queue] = a.WorkQueue
-		}
+// ofDelayed is a delayed exchange with these levels. If there are none, they are not known.
+func ofDelayed(t Target, name string, levels []delayed.Level) Summary {
+	n := delayed.Names(name)
+	t.Delayed, t.Pipeline, t.Name = n, "", n.UnroutedQueue()
+	queues := inRole(Receives, n.Inbox())
+	for _, l := range levels {
+		queues = append(queues, inRole(Waits, n.Level(l))...)
 	}
-	var queues []QueueStatus
-	if err != nil || p.HasWorker() {
-		queues = append(queues, QueueStatus{Queue: n.Inbox(), Role: Receives})
+	if len(levels) == 0 {
+		queues = append(queues, QueueStatus{Queue: name + ".delay.*", Role: Waits, unknown: true})
+	} else {
+		queues = append(queues, inRole(Waits, n.Refused())...)
 	}
-	for _, queue := range slices.Sorted(maps.Keys(live.Queues)) {
-		if n.OwnsQueue(queue) && queue != n.Inbox() && queue != n.FailedQueue() {
-			queues = append(queues, QueueStatus{Queue: queue, Role: Waits})
-		}
-	}
-	queues = append(queues, QueueStatus{Queue: n.FailedQueue(), Role: Parks, kept: true})
-	for _, queue := range p.FailedQueues() {
-		queues = append(queues, QueueStatus{Queue: queue, Role: Parks, kept: slices.Contains(p.DeclaredFailedQueues(), queue)})
+	queues = append(queues, inRole(Parks, n.UnroutedQueue())...)
+	return Summary{Vhost: t.Vhost, Name: name, Kind: KindDelayed, Target: &t, Queues: queues}
+}
+
+func inRole(role Role, names ...string) (queues []QueueStatus) {
+	for _, name := range names {
+		queues = append(queues, QueueStatus{Queue: name, Role: role})
 	}
 	return queues
 }
 
-// liveDelayed are the queues of a delayed exchange, found in the vhost.
-func liveDelayed(n delayed.Names, live topology.Topology) []QueueStatus {
-	queues := []QueueStatus{{Queue: n.Inbox(), Role: Receives}}
-	for _, l := range n.LevelsIn(live) {
-		queues = append(queues, QueueStatus{Queue: n.Level(l), Role: Waits, longest: l.Longest()})
-	}
-	return append(queues, QueueStatus{Queue: n.Refused(), Role: Waits},
-		QueueStatus{Queue: n.UnroutedQueue(), Role: Parks, kept: true})
-}
-
-// queuesOfPipeline are a pipeline's queues by its configuration. If the configuration is nil, names that are not known are
-// patterns.
-func queuesOfPipeline(n pipeline.Names, worker *pipeline.Worker) []QueueStatus {
-	if worker == nil {
-		return []QueueStatus{
-			{Queue: n.Inbox(), Role: Receives, optional: true},
-			{Queue: n.RetryExchange() + ".*", Role: Waits, unknown: true},
-			{Queue: n.FailedQueue(), Role: Parks, kept: true},
+// livePipeline has the queues that are found in the vhost.
+func livePipeline(t Target, name string, live topology.Topology) Summary {
+	n := pipeline.Names(name)
+	p, err := pipeline.Recover(name, "", live)
+	for _, queue := range pipeline.Attached(n, live) {
+		if a, err := pipeline.RecoverAttachment(name, "", queue, live); err == nil {
+			p.WorkQueues[queue] = a.WorkQueue
 		}
 	}
-	return inOrder(worker.Queues(), func(q QueueStatus) QueueStatus {
-		q.kept = q.Queue == n.FailedQueue() || worker.DeclaresFailedQueue(q.Queue)
-		return q
-	})
-}
-
-// inOrder sorts the queues: first inboxes, then waiting queues, then queues of failed messages.
-func inOrder(queues []pipeline.Queue, with func(QueueStatus) QueueStatus) []QueueStatus {
-	roles := map[pipeline.Role]Role{pipeline.RoleInbox: Receives, pipeline.RoleFailed: Parks, pipeline.RoleUnrouted: Parks}
-	ordered := make([]QueueStatus, len(queues))
-	for i, q := range queues {
-		ordered[i] = with(QueueStatus{Queue: q.Name, Role: cmp.Or(roles[q.Role], Waits)})
+	var inbox, waits []string
+	if err != nil || p.HasWorker() {
+		inbox = []string{n.Inbox()}
 	}
-	slices.SortStableFunc(ordered, func(a, b QueueStatus) int { return cmp.Compare(a.Role, b.Role) })
-	return ordered
-}
-
-// queuesOfDelayed are a delayed exchange's queues by its configuration. If the configuration is nil, the levels are a
-// pattern.
-func queuesOfDelayed(n delayed.Names, worker *delayed.Worker) []QueueStatus {
-	if worker == nil {
-		return []QueueStatus{
-			{Queue: n.Inbox(), Role: Receives},
-			{Queue: string(n) + ".delay.*", Role: Waits, unknown: true},
-			{Queue: n.UnroutedQueue(), Role: Parks, kept: true},
+	for _, queue := range slices.Sorted(maps.Keys(live.Queues)) {
+		if n.OwnsQueue(queue) && queue != n.Inbox() && queue != n.FailedQueue() {
+			waits = append(waits, queue)
 		}
 	}
-	return inOrder(worker.Queues(), func(q QueueStatus) QueueStatus {
-		if level, is := n.LevelOf(q.Queue); is {
-			q.longest = level.Longest()
-		}
-		q.kept = q.Role == Parks
-		return q
-	})
+	worker := p.Worker()
+	t.Worker = &worker
+	failedQueues := append([]string{n.FailedQueue()}, p.FailedQueues()...)
+	return ofPipeline(t, name, slices.Concat(inRole(Receives, inbox...), inRole(Waits, waits...), inRole(Parks, failedQueues...)))
+}
+
+// configured are the queues of a pipeline by its configuration: first the inbox, then waiting queues, then queues of failed messages.
+func configured(w *pipeline.Worker) (queues []QueueStatus) {
+	roles := map[pipeline.Role]Role{pipeline.RoleInbox: Receives, pipeline.RoleFailed: Parks}
+	for _, q := range w.Queues() {
+		queues = append(queues, QueueStatus{Queue: q.Name, Role: cmp.Or(roles[q.Role], Waits)})
+	}
+	slices.SortStableFunc(queues, func(a, b QueueStatus) int { return cmp.Compare(a.Role, b.Role) })
+	return queues
 }
 
 // Parking adds a queue of failed messages to a pipeline's queues, unless it is among them.
-func (s *Subject) Parking(queue string) {
-	if s.Kind == KindPipeline && !slices.ContainsFunc(s.queues, func(q QueueStatus) bool { return q.Queue == queue }) {
-		s.queues = append(s.queues, QueueStatus{Queue: queue, Role: Parks})
+func (s *Summary) Parking(queue string) {
+	if s.Kind == KindPipeline && !slices.ContainsFunc(s.Queues, func(q QueueStatus) bool { return q.Queue == queue }) {
+		s.Queues = append(s.Queues, inRole(Parks, queue)...)
 	}
 }
 
-// Subjects are the pipeline and the delayed exchange with the name of the target's pipeline. The configuration tells which
-// ones exist, or else the exchanges that the user can see. Without a pipeline, the target's queue is the subject.
-func (c *Counting) Subjects(ctx context.Context, t *Target) (all []Subject) {
+// Named are the pipeline and the delayed exchange with the name of the target's pipeline. The configuration tells which
+// ones exist, or else the exchanges that the user can see. Without a pipeline, it is the target's queue.
+func (c *Counting) Named(ctx context.Context, t *Target) (all []Summary) {
 	if t.Pipeline == "" {
 		if conn, err := c.connection(ctx, t); err == nil {
 			_ = t.recognize(ctx, conn) // after an error, looks count as harmful
 		}
-		return []Subject{{Target: t, Name: t.Name, queues: []QueueStatus{{Queue: t.Name, Role: Parks, kept: t.Delayed != ""}}}}
+		return []Summary{{Vhost: t.Vhost, Name: t.Name, Target: t, Queues: inRole(Parks, t.Name)}}
 	}
-	n, isPipeline, isDelayed := delayed.Names(t.Pipeline), t.Worker != nil, t.Delaying != nil
-	if !isPipeline && !isDelayed {
-		isDelayed = c.exists(ctx, t, n.UnroutedExchange())
-		isPipeline = !isDelayed || c.exists(ctx, t, t.Pipeline.ReturnExchange())
+	name := string(t.Pipeline)
+	isDelayed := t.Delaying != nil || t.Worker == nil && c.exists(ctx, t, delayed.Names(name).UnroutedExchange())
+	switch {
+	case t.Worker != nil:
+		all = append(all, ofPipeline(*t, name, configured(t.Worker)))
+	case !isDelayed, t.Delaying == nil && c.exists(ctx, t, t.Pipeline.ReturnExchange()):
+		all = append(all, ofPipeline(*t, name, []QueueStatus{
+			{Queue: t.Pipeline.Inbox(), Role: Receives, optional: true},
+			{Queue: t.Pipeline.RetryExchange() + ".*", Role: Waits, unknown: true},
+			{Queue: t.Pipeline.FailedQueue(), Role: Parks},
+		}))
 	}
-	if isPipeline {
-		all = append(all, Subject{t, string(n), KindPipeline, queuesOfPipeline(t.Pipeline, t.Worker)})
+	var levels []delayed.Level
+	if t.Delaying != nil {
+		levels = t.Delaying.Levels()
 	}
 	if isDelayed {
-		all = append(all, Subject{t, string(n), KindDelayed, queuesOfDelayed(n, t.Delaying)})
+		all = append(all, ofDelayed(*t, name, levels))
 	}
 	return all
 }
