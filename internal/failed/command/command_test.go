@@ -74,7 +74,7 @@ func TestDuplicatesInSummaryAndRecord(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			options, said := running()
-			r := &replayOptions{options: options, Replay: options.guarded.NewReplay("", 0, nil)}
+			r := &replayOptions{options: options, Replay: options.guarded.NewReplay("", 0)}
 			r.Meant["orders.created"], r.Found = total, total
 			r.report(c.result)
 			require.Error(t, r.recordEnd(operation.Record{}, r.Counts(c.result), c.result, nil, r.Unfinished(c.result)))

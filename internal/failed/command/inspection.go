@@ -123,7 +123,7 @@ func (o *options) guard(ctx context.Context, looks bool) (err error) {
 			o.terminal.say("If it is the failed queue of pipeline %q, looks do no harm: write the pipeline's name instead of --queue.", p)
 		}
 	}
-	o.guarded.Progress = o.progress(seen)
+	o.guarded.Progress, o.guarded.Saved = o.progress(seen), o.saved
 	return nil
 }
 

@@ -41,7 +41,7 @@ func (o *options) remove(ctx context.Context) error {
 		return err
 	}
 	o.guarded.Progress = o.progress(func(p transfer.Progress) string { return fmt.Sprintf("%d/%d  %s", p.Dropped, meant, p.Phase) })
-	p, err := o.guarded.Remove(ctx, chosen, o.saved)
+	p, err := o.guarded.Remove(ctx, chosen)
 	if p.Interrupted && p.Dropped < meant {
 		o.terminal.say("stopped: %d deleted, %d left", p.Dropped, max(0, meant-p.Dropped-p.Vanished))
 	} else {

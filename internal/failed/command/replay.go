@@ -125,7 +125,7 @@ func (o *replayOptions) replay(ctx context.Context) error {
 	if err := o.guard(ctx, true); err != nil {
 		return err
 	}
-	o.Replay = o.guarded.NewReplay(o.to, o.perSecond, o.saved)
+	o.Replay = o.guarded.NewReplay(o.to, o.perSecond)
 	o.StopIfBack = o.stopIfBack
 	look, err := o.Look(ctx, o.filter)
 	if err != nil {

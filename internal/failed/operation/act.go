@@ -17,8 +17,13 @@ import (
 )
 
 // act goes over the queue until it has found all chosen messages, since messages that were put back can lie behind others. It
-// stops at a message that was put back too often.
+// stops at a message that was put back too often. Before it takes a message out, all chosen ones are durable in the sink.
 func (r *Run) act(ctx context.Context, job transfer.Job, chosen Chosen, do func(*failed.Entry) transfer.Choice) (transfer.Result, error) {
+	if r.Saved != nil {
+		if err := r.Saved.Keep(); err != nil {
+			return job.Before, err
+		}
+	}
 	job.Limit = cmp.Or(job.Limit, chosen.Total())
 	job.Decide = func(e *failed.Entry) transfer.Choice {
 		if chosen.take(e) {
@@ -29,15 +34,9 @@ func (r *Run) act(ctx context.Context, job transfer.Job, chosen Chosen, do func(
 	return r.goOver(ctx, job)
 }
 
-// Remove takes the chosen messages out of the queue. The sink, if it is not nil, makes each message durable first.
-func (r *Run) Remove(ctx context.Context, chosen Chosen, to *Sink) (transfer.Result, error) {
-	job := transfer.Job{Drops: true}
-	if to != nil {
-		job.Keep = to.Keep
-	}
-	return r.act(ctx, job, chosen, func(e *failed.Entry) transfer.Choice {
-		return transfer.Choice{Drop: to == nil || to.Write(e)}
-	})
+// Remove takes the chosen messages out of the queue.
+func (r *Run) Remove(ctx context.Context, chosen Chosen) (transfer.Result, error) {
+	return r.act(ctx, transfer.Job{Drops: true}, chosen, func(*failed.Entry) transfer.Choice { return transfer.Choice{Drop: true} })
 }
 
 // Unremoved is an error unless all chosen messages were removed for good.

@@ -5,7 +5,8 @@
 //   - [Target.Guard] begins a [Run]. It connects to the broker, and finds out whether the queue can delete messages after too many looks.
 //   - [Run.Look] shows the messages that a filter selects, and puts all back. [Run.Find] searches one message.
 //   - The caller chooses among the shown messages: [Chosen] has their identities. A run acts only on these, and applies no filter again.
-//   - [Run.Remove] takes the chosen messages out of the queue, into a [Sink] or for good.
+//     A [Sink] keeps them before.
+//   - [Run.Remove] takes the chosen messages out of the queue.
 //   - [Run.NewReplay] sends the chosen messages back to work with [Replay.Look], [Replay.Survey] and [Replay.Publish], and stops if
 //     too many come back. [Replay.Back] later counts the messages that failed again.
 //   - [Run.NewImport] puts messages of a file into the queue: [Import.Check], [Import.Compare],

@@ -89,7 +89,7 @@ func TestChosenMessagesAlone(t *testing.T) {
 		t.Parallel()
 		b := newBench(t)
 		b.park(t, "first", "equal", "equal")
-		r := b.guard(t, operation.Options{Limit: 2}).NewReplay("work", 0, nil)
+		r := b.guard(t, operation.Options{Limit: 2}).NewReplay("work", 0)
 		look, err := r.Look(t.Context(), exhausted)
 		require.NoError(t, err)
 		assert.Equal(t, []int{3, 3, 2}, []int{look.Selected, r.Found, r.Total()})
@@ -112,7 +112,7 @@ func TestChosenMessagesAlone(t *testing.T) {
 		require.NoError(t, err)
 		b.park(t, "later")
 		b.has(t, 3)
-		result, err := r.Remove(t.Context(), chosen, nil)
+		result, err := r.Remove(t.Context(), chosen)
 		require.NoError(t, err)
 		assert.Equal(t, 2, result.Dropped)
 		require.NoError(t, operation.Unremoved(result, 2))
@@ -200,7 +200,7 @@ func TestChosenMessagesThatLieBehindOthers(t *testing.T) {
 	require.NoError(t, ch.Cancel(b.Name, false))
 	require.NoError(t, ch.Nack(2, true, true))
 	b.has(t, 9)
-	result, err := r.Remove(t.Context(), chosen, nil)
+	result, err := r.Remove(t.Context(), chosen)
 	require.NoError(t, err)
 	assert.Equal(t, 2, result.Dropped)
 	assert.ElementsMatch(t, []string{"2", "3", "4", "5", "6", "7", "8"}, b.left(t))
@@ -265,7 +265,7 @@ func (b *bench) replayTo(t *testing.T, queue string, messages int, awaiting func
 			awaiting()
 		}
 	}
-	return run.NewReplay(queue, 0, nil)
+	return run.NewReplay(queue, 0)
 }
 
 // If a replay is stopped while it waits for refused messages, it says that it does not know them, and leaves the rest.
@@ -304,7 +304,7 @@ func TestReplayToAStream(t *testing.T) {
 	b := newBench(t)
 	b.DeclareQueue(t, "log", "stream", nil)
 	b.park(t, "first")
-	r := b.guard(t, operation.Options{}).NewReplay("log", 0, nil)
+	r := b.guard(t, operation.Options{}).NewReplay("log", 0)
 	_, err := r.Look(t.Context(), exhausted)
 	require.NoError(t, err)
 	result, err := r.Publish(t.Context())
@@ -324,7 +324,7 @@ func TestReplayStopsOnTheWay(t *testing.T) {
 		for i := range total {
 			b.park(t, fmt.Sprint(i))
 		}
-		r := b.guard(t, operation.Options{}).NewReplay("small", 100, nil)
+		r := b.guard(t, operation.Options{}).NewReplay("small", 100)
 		r.StopIfBack = 10
 		_, err := r.Look(t.Context(), exhausted)
 		require.NoError(t, err)

@@ -26,13 +26,10 @@ const (
 // ErrUnknown says that a wait for messages that come back was cut short.
 var ErrUnknown = errors.New("stopped while waiting: it is not known whether messages came back")
 
-// Publish replays the chosen messages, after the sink has made them durable. It sends a first batch, and waits until what the
+// Publish replays the chosen messages. It sends a first batch, and waits until what the
 // destinations refuse would be back. Then it sends the rest, unless too many are back; see [Replay.StopIfBack].
 func (r *Replay) Publish(ctx context.Context) (result transfer.Result, err error) {
-	if r.saved != nil {
-		err = r.saved.Keep()
-	}
-	if err := cmp.Or(err, r.Survey(ctx)); err != nil {
+	if err := r.Survey(ctx); err != nil {
 		return result, err
 	}
 	r.began = time.Now().Truncate(time.Second) // as precise as the times that brokers write

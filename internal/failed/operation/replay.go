@@ -43,15 +43,14 @@ type Replay struct {
 	looked, absent int
 	rate           float64
 	how            failed.Replay
-	saved          *Sink
 	chosen         Chosen
 }
 
 // NewReplay prepares a replay to the queue named to, or to the queues where the messages failed if that is "". The rate is in
-// messages per second, 0 for no limit. The sink, if it is not nil, keeps the original messages.
-func (r *Run) NewReplay(to string, rate float64, saved *Sink) *Replay {
+// messages per second, 0 for no limit.
+func (r *Run) NewReplay(to string, rate float64) *Replay {
 	return &Replay{
-		Run: r, Meant: map[string]int{}, Skipped: map[string]int{}, rate: rate, saved: saved, chosen: Chosen{}, ids: map[string]string{},
+		Run: r, Meant: map[string]int{}, Skipped: map[string]int{}, rate: rate, chosen: Chosen{}, ids: map[string]string{},
 		how: failed.Replay{Pipeline: r.Pipeline, Delayed: r.Delayed, To: to, ID: r.ID, FrameMax: r.frameMax},
 	}
 }
@@ -70,8 +69,8 @@ func (r *Replay) Look(ctx context.Context, filter failed.Filter) (Look, error) {
 			r.Skipped[failed.ErrNoWorkQueue.Error()]++
 			return false
 		}
-		if r.Found++; (r.Limit == 0 || r.Found <= r.Limit) && (r.saved == nil || r.saved.Write(e)) {
-			r.chosen.Add(e)
+		if r.Found++; r.Limit == 0 || r.Found <= r.Limit {
+			r.choose(r.chosen, e)
 			if r.Limit > 0 {
 				r.IDs, r.ids[e.Digest] = append(r.IDs, e.ID), e.ID
 			}

@@ -49,6 +49,8 @@ type Run struct {
 	takes int
 	// Progress is called every second; it can be nil.
 	Progress func(transfer.Progress)
+	// Saved keeps the chosen messages before they are taken out, nil for no copy.
+	Saved *Sink
 
 	// serving is the connected broker, frameMax its largest frame in bytes, and release its version.
 	serving  amqpconn.URI
@@ -192,12 +194,20 @@ func (c Chosen) Total() (n int) {
 	return n
 }
 
+// choose chooses a message, and saves it.
+func (r *Run) choose(chosen Chosen, e *failed.Entry) {
+	chosen.Add(e)
+	if r.Saved != nil {
+		r.Saved.Write(e)
+	}
+}
+
 // Choose looks at the queue, and chooses the messages that the filter selects, up to the limit.
 func (r *Run) Choose(ctx context.Context, filter failed.Filter) (Look, Chosen, error) {
 	chosen, n := Chosen{}, 0
 	look, err := r.Look(ctx, filter, func(e *failed.Entry) (enough bool) {
 		if n++; r.Limit == 0 || n <= r.Limit {
-			chosen.Add(e)
+			r.choose(chosen, e)
 		}
 		return false
 	})

@@ -22,16 +22,15 @@ type Sink struct {
 	Lines int
 	// Encode encodes a message as a line.
 	Encode func(m failed.Message, id string) ([]byte, error)
-	// kept is the size in bytes of the lines that are durable on the disk, written the size of all lines.
-	kept, written int64
-	err           error
+	// kept says that the lines are durable on the disk.
+	kept bool
+	err  error
 }
 
 // File has the methods of [os.File] that a sink uses.
 type File interface {
 	io.WriteCloser
 	Sync() error
-	Truncate(size int64) error
 }
 
 // NewSink writes to a file. The name is "" if the file has none.
@@ -39,55 +38,49 @@ func NewSink(f File, name string) *Sink {
 	return &Sink{buffer: bufio.NewWriterSize(f, 1<<20), file: f, name: name, Encode: file.Encode}
 }
 
-// Write returns false if it could not write the message.
-func (s *Sink) Write(e *failed.Entry) bool {
+// Write writes a message. [Sink.Keep] returns the error if it could not.
+func (s *Sink) Write(e *failed.Entry) {
 	if s.err != nil {
-		return false
+		return
 	}
 	line, err := s.Encode(e.Message, e.ID)
 	if err != nil {
 		s.err = fmt.Errorf("message %s: %w", e.ID, err)
-		return false
+		return
 	}
-	if _, s.err = s.buffer.Write(append(line, '\n')); s.err != nil {
-		return false
+	if _, s.err = s.buffer.Write(append(line, '\n')); s.err == nil {
+		s.Lines++
 	}
-	s.written += int64(len(line)) + 1
-	s.Lines++
-	return true
 }
 
-// Keep makes the written lines durable.
+// Keep makes the lines durable, once all are written.
 func (s *Sink) Keep() error {
 	if s.err == nil {
 		s.err = cmp.Or(s.buffer.Flush(), s.file.Sync())
 	}
-	if s.err == nil {
-		s.kept = s.written
-	}
+	s.kept = s.err == nil
 	return s.err
 }
 
-// CloseKept removes lines that are not durable, and removes the file if it is empty.
+// CloseKept closes the file, and removes it unless it was kept.
 func (s *Sink) CloseKept() {
-	_, _ = s.file.Truncate(s.kept), s.file.Close()
-	s.removeIfEmpty()
+	_ = s.file.Close()
+	s.removeUnlessKept()
 }
 
-// CloseAfter closes the file. If there was an error, it removes an empty file, since the next run could not create it.
+// CloseAfter keeps the lines and closes the file. If there was an error, it removes an empty file, since the next run could not
+// create it.
 func (s *Sink) CloseAfter(err error) error {
-	kept := s.Keep()
-	if kept != nil { // messages of removed lines are still in the queue, and a partial line would make the file unreadable
-		kept = errors.Join(kept, s.file.Truncate(s.kept))
-	}
-	if err = errors.Join(err, kept, s.file.Close()); err != nil {
-		s.removeIfEmpty()
+	if err = errors.Join(err, s.Keep(), s.file.Close()); err != nil {
+		s.removeUnlessKept()
 	}
 	return err
 }
 
-func (s *Sink) removeIfEmpty() {
-	if s.kept == 0 && s.name != "" {
+// removeUnlessKept removes a file without durable lines. Their messages are still in the queue, and a partial line would make the file
+// unreadable.
+func (s *Sink) removeUnlessKept() {
+	if s.name != "" && (!s.kept || s.Lines == 0) {
 		_ = os.Remove(s.name)
 	}
 }

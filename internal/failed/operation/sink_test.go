@@ -42,18 +42,34 @@ func sinkOf(t *testing.T, room int) (s *operation.Sink, name string) {
 // A partial line would make a file unreadable, which can have the only copies of removed messages.
 func TestSinkOfAFullDisk(t *testing.T) {
 	t.Parallel()
-	s, name := sinkOf(t, 500)
-	e := failed.Read(failed.Message{Queue: "q", Properties: []byte{0, 0}, Body: []byte(strings.Repeat("x", 100))})
-	require.True(t, s.Write(&e) && s.Keep() == nil, "the first message has room")
-	for range 3 {
-		s.Write(&e)
+	for name, end := range map[string]func(*operation.Sink) error{
+		"export": func(s *operation.Sink) error { return s.CloseAfter(nil) },
+		"removal": func(s *operation.Sink) error {
+			defer s.CloseKept()
+			return s.Keep()
+		},
+	} {
+		s, file := sinkOf(t, 500)
+		e := failed.Read(failed.Message{Queue: "q", Properties: []byte{0, 0}, Body: []byte(strings.Repeat("x", 100))})
+		for range 4 {
+			s.Write(&e)
+		}
+		require.ErrorContains(t, end(s), "no space left on device", name)
+		assert.NoFileExists(t, file, name)
 	}
-	require.Error(t, s.Keep(), "what had no room was kept")
-	assert.False(t, s.Write(&e), "a message after an error was written")
-	require.Error(t, s.CloseAfter(nil), "the end has no error")
+}
+
+// A file that was kept has whole lines.
+func TestSinkWithRoom(t *testing.T) {
+	t.Parallel()
+	s, name := sinkOf(t, 1000)
+	e := failed.Read(failed.Message{Queue: "q", Properties: []byte{0, 0}, Body: []byte("x")})
+	s.Write(&e)
+	s.Write(&e)
+	require.NoError(t, s.Keep())
+	s.CloseKept()
 	text, err := os.ReadFile(name)
-	lines := strings.Split(string(text), "\n")
-	assert.Truef(t, err == nil && len(lines) == 2 && lines[1] == "", "error %v, file:\n%s", err, text)
+	assert.Truef(t, err == nil && strings.Count(string(text), "\n") == 2 && strings.HasSuffix(string(text), "\n"), "error %v, file:\n%s", err, text)
 }
 
 // An empty file would prevent the same command from running again.

@@ -57,7 +57,7 @@ func TestReplayAfterHandMadeRetries(t *testing.T) {
 					b.Call(t, "DELETE", b.Path("queues", wait), nil, nil)
 				}
 
-				r := b.guard(t, operation.Options{}).NewReplay("", 0, nil)
+				r := b.guard(t, operation.Options{}).NewReplay("", 0)
 				_, err := r.Look(t.Context(), failed.Filter{Reasons: []string{"rejected"}, FromQueues: []string{"work"}})
 				require.NoError(t, err)
 				result, err := r.Publish(t.Context())
@@ -89,7 +89,7 @@ func TestReplayAfterTwoQueuesRejected(t *testing.T) {
 		require.NoError(t, d.Nack(false, false))
 	}
 	b.has(t, 1)
-	r := b.guard(t, operation.Options{}).NewReplay("", 0, nil)
+	r := b.guard(t, operation.Options{}).NewReplay("", 0)
 	_, err := r.Look(t.Context(), failed.Filter{Reasons: []string{"rejected"}})
 	require.NoError(t, err)
 	if b.VersionAtLeast("4.0") {

@@ -36,8 +36,6 @@ type Job struct {
 	Publishes bool
 	// Drops allows Decide to drop.
 	Drops bool
-	// Keep makes the dropped messages durable before they are acknowledged; it can be nil.
-	Keep func() error
 	// Before is the result of an earlier run over the queue, which this run continues.
 	Before Result
 	// Scan is how many messages are read, Limit how many are published or dropped in all runs. 0 means all.

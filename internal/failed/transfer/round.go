@@ -52,8 +52,6 @@ type round struct {
 	// older is how many messages were in the queue at the beginning, without those that had arrived. asked is what seen was at the
 	// last question for the count.
 	older, asked int
-	// dropped are messages to acknowledge once [Job.Keep] has made them durable.
-	dropped []selected
 	// again says that another round follows.
 	again bool
 	// lost is the broker's error that ended the round.

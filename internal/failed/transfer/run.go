@@ -97,7 +97,7 @@ func (r *run) consume(ctx context.Context) error {
 		var err error
 		select {
 		case a := <-arriving:
-			err = r.take(ctx, a)
+			r.take(ctx, a)
 		case l := <-r.in.opened:
 			r.in.add(l)
 		case reason := <-r.in.broken:
@@ -132,7 +132,7 @@ func (r *run) over() bool {
 func (r *run) mayTake() bool { return !r.out.full() && !time.Now().Before(r.next) }
 
 // take carries out the job's choice on a message.
-func (r *run) take(ctx context.Context, a arrival) error {
+func (r *run) take(ctx context.Context, a arrival) {
 	entry := failed.Read(a.Message)
 	r.in.conn.Release(a.size())
 	r.last, r.empty, r.zeros = time.Now(), false, 0
@@ -142,21 +142,19 @@ func (r *run) take(ctx context.Context, a arrival) error {
 	r.ended = choice.Last
 	if choice.Publish == nil && !choice.Drop {
 		r.hold(ctx)
-		return nil
+		return
 	}
 	r.result.Selected++
 	s.Body, s.Properties = nil, nil // otherwise they would stay in memory
 	switch {
 	case choice.Publish == nil:
-		if r.dropped = append(r.dropped, s); len(r.dropped) >= Window {
-			return r.drop()
-		}
+		r.result.Dropped++
+		s.acknowledge()
 	case r.out.publish(*choice.Publish, s):
 		r.pace()
 	default:
 		r.hold(ctx)
 	}
-	return nil
 }
 
 // hold keeps a message until the round ends.
@@ -192,25 +190,6 @@ func (r *run) confirm(ctx context.Context, ok bool) error {
 	return err
 }
 
-// drop makes the dropped messages durable and then acknowledges them.
-func (r *run) drop() error {
-	if len(r.dropped) == 0 {
-		return nil
-	}
-	if r.job.Keep != nil {
-		if err := r.job.Keep(); err != nil {
-			r.dropped = nil // they stay in the queue
-			return err
-		}
-	}
-	for _, s := range r.dropped {
-		r.result.Dropped++
-		s.acknowledge()
-	}
-	r.dropped = r.dropped[:0]
-	return nil
-}
-
 // tick checks whether messages still come, and reports progress.
 func (r *run) tick(ctx context.Context) error {
 	if !r.mayTake() || len(r.out.outstanding) > 0 {
@@ -230,8 +209,6 @@ func (r *run) tick(ctx context.Context) error {
 		return errStuck
 	case r.job.Rate > 0 && r.in.held.Load() > 0 && time.Since(r.began) > cmp.Or(r.job.Interval, defaultInterval):
 		r.again = true
-	case quiet > idle:
-		return r.drop()
 	}
 	return nil
 }
@@ -256,9 +233,6 @@ func (r *run) finish(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	r.show(Finishing)
 	err := r.takeConfirms(ctx)
-	if r.lost == nil {
-		err = errors.Join(err, r.drop())
-	}
 	ended := r.end(ctx)
 	r.result.Unverified = (ended != nil || r.result.Uncounted) && r.acknowledged() > 0
 	return errors.Join(err, ended)
