@@ -15,7 +15,6 @@ import (
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/file"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/operation"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
@@ -189,52 +188,17 @@ func (o *importOptions) sayHowToContinue(p transfer.Result) {
 	}
 }
 
-// sayConflicts shows the conflicting messages, and returns an error with advice.
+// sayConflicts names the first conflicting messages, and returns an error with advice.
 func (o *importOptions) sayConflicts(conflicts *operation.ConflictError) error {
-	for _, c := range conflicts.First {
+	const shown = 3
+	for _, c := range conflicts.Conflicts[:min(shown, len(conflicts.Conflicts))] {
 		o.terminal.say("line %d: %s has %s with id %s, and the file has %d.", c.Line, o.target.Name, failed.Messages(c.InQueue), c.ID, c.InFile)
-		if c.Queue == nil {
-			continue
-		}
-		before, after := differing(lineText(*c.Queue, c.ID), lineText(c.File, c.ID))
-		o.terminal.say("  in the queue:  %s", before)
-		o.terminal.say("  in the file:   %s", after)
 	}
 	advice := "--replace puts the file's messages in their place"
 	if o.Replaces {
 		advice = "--replace needs all of them in the file, or some would be lost"
 	}
 	return cli.RuntimeError{Err: fmt.Errorf("%w; %s", conflicts, advice)}
-}
-
-func lineText(m failed.Message, id string) []rune {
-	text, err := file.Encode(m, id)
-	if err != nil {
-		return []rune(err.Error())
-	}
-	return []rune(string(text))
-}
-
-// differing cuts two texts, from shortly before their first difference.
-func differing(a, b []rune) (from, to string) {
-	const before, most = 30, 100
-	at := 0
-	for at < min(len(a), len(b)) && a[at] == b[at] {
-		at++
-	}
-	at = max(0, at-before)
-	cut := func(text []rune) string {
-		end := min(len(text), at+most)
-		part := string(text[at:end])
-		if at > 0 {
-			part = "…" + part
-		}
-		if end < len(text) {
-			part += "…"
-		}
-		return part
-	}
-	return cut(a), cut(b)
 }
 
 // inPlace tells how many messages of the queue are replaced.

@@ -39,8 +39,6 @@ type Import struct {
 	how  failed.Import
 	// ids has the messages of the file and of the queue. It is empty if the import does not look at the queue.
 	ids map[string]*sameID
-	// kept is how many messages of the queue are kept to show them.
-	kept int
 }
 
 // NewImport prepares the import of a file, which is read again after [Import.Check].

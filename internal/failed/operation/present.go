@@ -5,13 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"slices"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/file"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
@@ -19,9 +16,8 @@ import (
 type sameID struct {
 	// contents are these messages, by their content. Most ids have one, so a map would take more memory.
 	contents []sameContent
-	// line is the first line with this id. queue is a message whose content no line of the file has.
-	line  int
-	queue *failed.Message
+	// line is the first line with this id.
+	line int
 	// confirmed is how many messages the broker has confirmed. old is how many messages of the queue are replaced.
 	confirmed, old int
 }
@@ -90,14 +86,9 @@ func (i *Import) count(ctx context.Context) error {
 		if s == nil {
 			return false
 		}
-		m := i.how.Content(e.Message)
-		c := s.of(failed.Digest(m))
-		if e.Run != "" && c.lines > 0 {
+		c := s.of(failed.Digest(i.how.Content(e.Message)))
+		if c.queued++; e.Run != "" && c.lines > 0 {
 			i.Runs[e.Run]++
-		}
-		if c.queued++; c.lines == 0 && s.queue == nil && i.kept < shownConflicts {
-			s.queue = &m
-			i.kept++
 		}
 		return false
 	})
@@ -116,73 +107,40 @@ var ErrHeld = errors.New("another consumer of")
 // ErrUncounted says that the broker told no counts, so it is not known whether the file's messages are in the queue.
 var ErrUncounted = errors.New("it is not known whether")
 
-const shownConflicts = 3
-
 // Conflict describes an id whose messages differ between the queue and the file.
 type Conflict struct {
 	ID string
 	// Line is the first line with the id. InFile and InQueue are the numbers of messages.
 	Line, InFile, InQueue int
-	// Queue is a message that only the queue has; it can be nil. File is the file's first message.
-	Queue *failed.Message
-	File  failed.Message
 }
 
 // ConflictError says that messages in the queue have the file's ids and another content.
 type ConflictError struct {
-	// IDs is how many ids conflict, and First are the first ones.
-	IDs   int
-	First []Conflict
 	Queue string
+	// Conflicts are in the order of the file.
+	Conflicts []Conflict
 }
 
 // Error names the number of ids and the queue.
 func (e *ConflictError) Error() string {
-	return fmt.Sprintf("nothing was imported: messages with %s of the file have other content in %s", failed.Count(e.IDs, "id"), e.Queue)
+	return fmt.Sprintf("nothing was imported: messages with %s of the file have other content in %s",
+		failed.Count(len(e.Conflicts), "id"), e.Queue)
 }
 
 // conflicts returns a [ConflictError] if the queue has messages with the file's ids and another content.
 func (i *Import) conflicts() error {
-	ids := slices.Collect(maps.Keys(i.ids))
-	ids = slices.DeleteFunc(ids, func(id string) bool { return !i.ids[id].conflicts(i.Replaces) })
-	if len(ids) == 0 {
+	found := &ConflictError{Queue: i.Name}
+	for id, s := range i.ids {
+		if s.conflicts(i.Replaces) {
+			n := s.count()
+			found.Conflicts = append(found.Conflicts, Conflict{ID: id, Line: s.line, InFile: n.lines, InQueue: n.queued})
+		}
+	}
+	if len(found.Conflicts) == 0 {
 		return nil
 	}
-	// Only a few messages of the queue are kept, in its order. Ids that have one come first.
-	lacksMessage := func(id string) int {
-		if i.ids[id].queue == nil {
-			return 1
-		}
-		return 0
-	}
-	slices.SortFunc(ids, func(a, b string) int {
-		return cmp.Or(cmp.Compare(lacksMessage(a), lacksMessage(b)), cmp.Compare(i.ids[a].line, i.ids[b].line))
-	})
-	found := &ConflictError{IDs: len(ids), Queue: i.Name}
-	for _, id := range ids[:min(shownConflicts, len(ids))] {
-		s := i.ids[id]
-		n := s.count()
-		conflict := Conflict{ID: id, Line: s.line, InFile: n.lines, InQueue: n.queued, Queue: s.queue}
-		var err error
-		if conflict.File, err = i.lineOf(s.line); err != nil {
-			conflict.Queue = nil
-		}
-		found.First = append(found.First, conflict)
-	}
+	slices.SortFunc(found.Conflicts, func(a, b Conflict) int { return cmp.Compare(a.Line, b.Line) })
 	return found
-}
-
-// lineOf is the content of a line in the file.
-func (i *Import) lineOf(line int) (m failed.Message, err error) {
-	if _, err := i.file.Seek(0, io.SeekStart); err != nil {
-		return m, err
-	}
-	for reader := file.NewReader(i.file); reader.Line < line; {
-		if m, err = reader.Next(); err != nil {
-			return m, err
-		}
-	}
-	return i.how.Content(m), nil
 }
 
 // RemoveReplaced removes the old messages of each id whose lines are all confirmed.
