@@ -22,7 +22,7 @@ import (
 // importOptions are the options of "import", and its run.
 type importOptions struct {
 	options
-	how operation.ImportOptions
+	replaces, duplicates bool
 
 	// The messages are first read from the field from, and then again from file. name is the file's name on the command line.
 	file *os.File
@@ -62,8 +62,8 @@ instead. With --allow-duplicates: only write.`,
 	o.targetFlags.addFlags(cmd)
 	flags := cmd.Flags()
 	flags.BoolVar(&o.dryRun, "dry-run", false, "only check the file, and count the messages that would be imported")
-	flags.BoolVar(&o.how.Replaces, "replace", false, "replace messages in the queue by messages of the file with the same id")
-	flags.BoolVar(&o.how.Duplicates, "allow-duplicates", false, "import messages even if the queue has them already")
+	flags.BoolVar(&o.replaces, "replace", false, "replace messages in the queue by messages of the file with the same id")
+	flags.BoolVar(&o.duplicates, "allow-duplicates", false, "import messages even if the queue has them already")
 	o.addRunFlags(cmd)
 	o.addForce(cmd)
 	cmd.MarkFlagsMutuallyExclusive("replace", "allow-duplicates")
@@ -110,10 +110,11 @@ func (o *importOptions) open(stdin io.Reader) (err error) {
 
 // prepare reads the file and looks at the queue. It returns how many messages to import.
 func (o *importOptions) prepare(ctx context.Context) (meant int, err error) {
-	if err := o.guard(ctx, !o.how.Duplicates); err != nil {
+	if err := o.guard(ctx, !o.duplicates); err != nil {
 		return 0, err
 	}
-	o.Import = o.guarded.NewImport(o.how, o.file)
+	o.Import = o.guarded.NewImport(o.file)
+	o.Replaces, o.Duplicates = o.replaces, o.duplicates
 	meant, err = o.Check(o.from)
 	if copied, is := errors.AsType[*os.PathError](err); is && copied.Path == o.file.Name() && o.name == "-" {
 		return 0, cli.RuntimeError{Err: fmt.Errorf("copy stdin: %w; set TMPDIR to a folder with room for it", copied)}
@@ -183,7 +184,7 @@ func (o *importOptions) sayHowToContinue(p transfer.Result) {
 	if p.Confirmed+o.Present < o.Total && p.Confirmed+p.Uncertain > 0 && !o.Duplicates {
 		o.terminal.say("To continue, run the same command again. It skips messages that are in %s.", o.target.Name)
 	}
-	if o.Fresh(p) > 0 {
+	if p.Confirmed > 0 && !o.Replaces { // a message that has replaced others is the only copy
 		o.terminal.say("To undo this run: rabbitmq-retry failed delete %s --run %s --discard", o.argument(o.target), o.ID)
 	}
 }

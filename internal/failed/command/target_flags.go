@@ -208,15 +208,6 @@ func (t *targetFlags) advise(of *operation.Target, err error) error {
 			"and otherwise give the user permissions in it", err, of.Vhost)
 	case errors.Is(err, transfer.ErrNoQueue):
 		return fmt.Errorf("%w %q%s", err, of.Vhost, t.adviseName(string(of.Pipeline)))
-	case errors.Is(err, operation.ErrTooOften) && of.OfWorkQueues():
-		return fmt.Errorf("%w, and write --force. If pipeline %q declares the queue, --force is enough; "+
-			"its configuration (--config) would show that", err, of.Pipeline)
-	case errors.Is(err, operation.ErrTooOften):
-		return fmt.Errorf("%w, and write --force", err)
-	case errors.Is(err, operation.ErrHeld):
-		return fmt.Errorf("%w; stop it, or write --allow-duplicates", err)
-	case errors.Is(err, operation.ErrUncounted):
-		return fmt.Errorf("%w; --allow-duplicates imports without a look", err)
 	case errors.Is(err, operation.ErrNoRun):
 		return fmt.Errorf("%w; rabbitmq-retry failed list %s --group-by run lists the runs", err, t.argument(of))
 	case !errors.As(err, &unreadable):

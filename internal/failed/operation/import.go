@@ -11,18 +11,13 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
-// ImportOptions say how messages of a file are imported.
-type ImportOptions struct {
+// Import puts messages of a file into the queue.
+type Import struct {
+	*Run
 	// Replaces replaces the messages in the queue that have the same ids.
 	Replaces bool
 	// Duplicates also imports messages that are in the queue already, and does without a look at it.
 	Duplicates bool
-}
-
-// Import puts messages of a file into the queue.
-type Import struct {
-	*Run
-	ImportOptions
 	// Total is how many messages the file has, and Present how many are in the queue already. ToReplace is how many messages
 	// of the queue are replaced.
 	Total, Present, ToReplace int
@@ -42,11 +37,10 @@ type Import struct {
 }
 
 // NewImport prepares the import of a file, which is read again after [Import.Check].
-func (r *Run) NewImport(o ImportOptions, f io.ReadSeeker) *Import {
-	user := r.serving.Username()
+func (r *Run) NewImport(f io.ReadSeeker) *Import {
 	return &Import{
-		Run: r, ImportOptions: o, file: f, ids: map[string]*sameID{}, Notes: map[string]int{}, Runs: map[string]int{},
-		how: failed.Import{Exchange: r.Entrance(), Queue: r.Name, User: user, Run: r.ID, FrameMax: r.frameMax},
+		Run: r, file: f, ids: map[string]*sameID{}, Notes: map[string]int{}, Runs: map[string]int{},
+		how: failed.Import{Exchange: r.Entrance(), Queue: r.Name, User: r.serving.Username(), Run: r.ID, FrameMax: r.frameMax},
 	}
 }
 
@@ -113,7 +107,11 @@ func (i *Import) messages(
 			if err := failed.Publishable(m.Properties); err != nil {
 				return p, false, fmt.Errorf("line %d: %w", reader.Line, err)
 			}
-			p, changes, err := i.publishing(m, reader.ID)
+			how := i.how
+			if s := i.ids[reader.ID]; i.Replaces && s != nil && s.count().queued > 0 {
+				how.Run = "" // otherwise "delete --run" could remove the only copy
+			}
+			p, changes, err := how.Publishing(m, reader.ID)
 			if err != nil {
 				i.Notes["skipped: "+err.Error()]++
 				continue
@@ -128,15 +126,6 @@ func (i *Import) messages(
 			return p, true, nil
 		}
 	}
-}
-
-// publishing builds the message to publish, and lists the changes.
-func (i *Import) publishing(m failed.Message, id string) (p failed.Publishing, changes []string, err error) {
-	how := i.how
-	if s := i.ids[id]; i.Replaces && s != nil && s.count().queued > 0 {
-		how.Run = "" // otherwise "delete --run" could remove the only copy
-	}
-	return how.Publishing(m, id)
 }
 
 // rest reads the file again, leaves out messages that are in the queue already, and starts new notes.
@@ -188,20 +177,6 @@ func (i *Import) Try() error {
 		_, more, err = next()
 	}
 	return err
-}
-
-// Fresh is how many of the imported messages can be deleted without a loss. A message that has replaced others is the only
-// copy.
-func (i *Import) Fresh(p transfer.Result) (n int) {
-	if !i.Replaces {
-		return p.Confirmed
-	}
-	for _, s := range i.ids {
-		if s.count().queued == 0 {
-			n += s.confirmed
-		}
-	}
-	return n
 }
 
 // Counts are the record's counts.

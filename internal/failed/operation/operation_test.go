@@ -161,7 +161,7 @@ func TestImportsCheckedLinesAlone(t *testing.T) {
 	require.NoError(t, err)
 	_, err = f.Seek(0, io.SeekStart)
 	require.NoError(t, err)
-	i := b.guard(t, operation.Options{}).NewImport(operation.ImportOptions{}, f)
+	i := b.guard(t, operation.Options{}).NewImport(f)
 	meant, err := i.Check(f)
 	require.NoError(t, err)
 	require.Equal(t, 1, meant)

@@ -3,7 +3,6 @@ package operation
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -93,19 +92,14 @@ func (i *Import) count(ctx context.Context) error {
 		return false
 	})
 	if err == nil && look.Uncounted {
-		err = fmt.Errorf("%w %q has more of the file's messages (%w)", ErrUncounted, i.Name, amqpconn.ErrNeedsConfigure)
+		err = fmt.Errorf("it is not known whether %q has more of the file's messages (%w); --allow-duplicates imports without a look",
+			i.Name, amqpconn.ErrNeedsConfigure)
 	}
 	if err == nil && look.Consumers > 0 {
-		err = fmt.Errorf("%w %q can hold messages that cannot be seen", ErrHeld, i.Name)
+		err = fmt.Errorf("another consumer of %q can hold messages that cannot be seen; stop it, or write --allow-duplicates", i.Name)
 	}
 	return err
 }
-
-// ErrHeld says that another consumer holds messages, so it is not known whether the file's messages are in the queue.
-var ErrHeld = errors.New("another consumer of")
-
-// ErrUncounted says that the broker told no counts, so it is not known whether the file's messages are in the queue.
-var ErrUncounted = errors.New("it is not known whether")
 
 // Conflict describes an id whose messages differ between the queue and the file.
 type Conflict struct {

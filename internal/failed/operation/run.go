@@ -110,9 +110,6 @@ type Look struct {
 	Selected int
 }
 
-// ErrTooOften says that a message was put back so often that a delivery limit can delete it next time.
-var ErrTooOften = errors.New("the next look can delete it")
-
 // Look passes the messages that the filter selects to visit, until visit has enough. It puts all messages back.
 func (r *Run) Look(ctx context.Context, filter failed.Filter, visit func(*failed.Entry) (enough bool)) (Look, error) {
 	selector := filter.Selector()
@@ -120,12 +117,7 @@ func (r *Run) Look(ctx context.Context, filter failed.Filter, visit func(*failed
 	var refused error
 	job := transfer.Job{Scan: r.Scan, OneFirst: r.Limited, Decide: func(e *failed.Entry) transfer.Choice {
 		if r.Limited && e.DeliveryCount >= mostLooks+r.looks { // if it is the first message, no other one was delivered
-			refused = fmt.Errorf("a message of %q was put back %d times already, and %w. AMQP does not tell the delivery limit; "+
-				"%d, the default of RabbitMQ 4, leaves %d looks. Set delivery-limit to -1 in a policy (RabbitMQ 4)",
-				r.Name, e.DeliveryCount, ErrTooOften, usualLimit, max(0, usualLimit-e.DeliveryCount-1))
-			if p := pipeline.Names(e.Pipeline); r.Pipeline == "" && p != "" && p.FailedQueue() == r.Name {
-				refused = fmt.Errorf("%q seems to be the failed queue of pipeline %q: write the pipeline's name instead of --queue", r.Name, p)
-			}
+			refused = r.tooOften(e)
 			return transfer.Choice{Last: true}
 		}
 		if !selector.Selects(e) {
@@ -147,6 +139,20 @@ func (r *Run) Look(ctx context.Context, filter failed.Filter, visit func(*failed
 	}
 	look.Result, look.Timeless, look.Missing, look.Absent = result, selector.Timeless, selector.Missing(), selector.Absent()
 	return look, err
+}
+
+// tooOften says that a message was put back so often that a delivery limit can delete it next time, and what to do.
+func (r *Run) tooOften(e *failed.Entry) error {
+	if p := pipeline.Names(e.Pipeline); r.Pipeline == "" && p != "" && p.FailedQueue() == r.Name {
+		return fmt.Errorf("%q seems to be the failed queue of pipeline %q: write the pipeline's name instead of --queue", r.Name, p)
+	}
+	declared := ""
+	if r.OfWorkQueues() {
+		declared = fmt.Sprintf(". If pipeline %q declares the queue, --force is enough; its configuration (--config) would show that", r.Pipeline)
+	}
+	return fmt.Errorf("a message of %q was put back %d times already, and the next look can delete it. AMQP does not tell the delivery limit; "+
+		"%d, the default of RabbitMQ 4, leaves %d looks. Set delivery-limit to -1 in a policy (RabbitMQ 4), and write --force%s",
+		r.Name, e.DeliveryCount, usualLimit, max(0, usualLimit-e.DeliveryCount-1), declared)
 }
 
 func (r *Run) goOver(ctx context.Context, job transfer.Job) (transfer.Result, error) {
