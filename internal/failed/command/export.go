@@ -46,20 +46,15 @@ Needs: read on <pipeline>.failed. With --queue: read on the queue.`,
 	return cmd
 }
 
-func (o *exportOptions) run(cmd *cobra.Command, args []string) error {
+// run writes messages that stay in the queue.
+func (o *exportOptions) run(cmd *cobra.Command, args []string) (err error) {
 	if o.file == "-" {
 		o.file = "" // stdout, as in other tools
 	}
 	if err := o.read(cmd, args); err != nil {
 		return err
 	}
-	return o.export(output{Context: cmd.Context(), To: cmd.OutOrStdout()})
-}
-
-// export writes messages that stay in the queue.
-func (o *exportOptions) export(stdout output) error {
 	var f *os.File
-	var err error
 	if o.file != "" {
 		f, err = createFile("--file", o.file)
 	} else {
@@ -72,7 +67,7 @@ func (o *exportOptions) export(stdout output) error {
 	if o.decode {
 		to.Encode = file.EncodeDecoded
 	}
-	look, err := o.look(stdout.Context, func(e *failed.Entry) (enough bool) {
+	look, err := o.look(cmd.Context(), func(e *failed.Entry) (enough bool) {
 		if o.Limit == 0 || to.Lines < o.Limit {
 			to.Write(e)
 		}
@@ -81,7 +76,7 @@ func (o *exportOptions) export(stdout output) error {
 	// A slow reader of stdout would keep the messages from the queue, so the messages are written after the look.
 	if o.file == "" && to.Keep() == nil {
 		_, rewound := f.Seek(0, io.SeekStart)
-		_, copied := io.Copy(stdout, f)
+		_, copied := io.Copy(output{Context: cmd.Context(), To: cmd.OutOrStdout()}, f)
 		err = errors.Join(err, rewound, copied)
 	}
 	if err = to.CloseAfter(err); err != nil {

@@ -78,25 +78,20 @@ func (r *run) begin(ctx context.Context) (err error) {
 		}
 	}()
 	count, err := r.queue.settled(ctx, conn)
-	r.result.Uncounted = errors.Is(err, amqpconn.ErrNeedsConfigure)
-	if r.result.Uncounted {
-		return r.consumeFrom(ctx, conn, Count{Ready: mostHeld})
+	if r.result.Uncounted = errors.Is(err, amqpconn.ErrNeedsConfigure); r.result.Uncounted {
+		count, err = Count{Ready: mostHeld}, nil
+	} else {
+		r.result.Ready, r.result.Consumers = max(r.result.Ready, count.Ready), max(r.result.Consumers, count.Consumers)
 	}
-	r.result.Ready, r.result.Consumers = max(r.result.Ready, count.Ready), max(r.result.Consumers, count.Consumers)
 	if err != nil || count.Ready == 0 {
 		return err
 	}
-	return r.consumeFrom(ctx, conn, count)
-}
-
-func (r *run) consumeFrom(ctx context.Context, conn amqpconn.Raw, count Count) error {
-	atMost := min(count.Ready, cmp.Or(r.job.Scan, count.Ready))
 	in, err := openReceiver(ctx, r.queue, conn, r.job.prefetch(count.Ready), r.job.OneFirst)
 	if err != nil {
 		return err
 	}
 	in.uncounted = r.result.Uncounted
-	now := time.Now()
+	atMost, now := min(count.Ready, cmp.Or(r.job.Scan, count.Ready)), time.Now()
 	r.round = &round{in: in, atMost: atMost, older: count.Ready - r.result.Arrived, counts: make(chan Count, 1), last: now, began: now}
 	return nil
 }
