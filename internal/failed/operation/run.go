@@ -150,8 +150,8 @@ func (r *Run) tooOften(e *failed.Entry) error {
 	if r.OfWorkQueues() {
 		declared = fmt.Sprintf(". If pipeline %q declares the queue, --force is enough; its configuration (--config) would show that", r.Pipeline)
 	}
-	return fmt.Errorf("a message of %q was put back %d times already, and the next look can delete it. AMQP does not tell the delivery limit; "+
-		"%d, the default of RabbitMQ 4, leaves %d looks. Set delivery-limit to -1 in a policy (RabbitMQ 4), and write --force%s",
+	return fmt.Errorf("a message of %q was put back %d times already, and the next look can delete it. AMQP does not tell the delivery "+
+		"limit; %d, the default of RabbitMQ 4, leaves %d looks. Set delivery-limit to -1 in a policy (RabbitMQ 4), and write --force%s",
 		r.Name, e.DeliveryCount, usualLimit, max(0, usualLimit-e.DeliveryCount-1), declared)
 }
 
