@@ -55,7 +55,8 @@ func Live(b amqpconn.Brokers, live topology.Topology, vhost string) (all []Summa
 		all = append(all, livePipeline(t, name, live))
 	}
 	for _, name := range delayed.Found(live) {
-		all = append(all, ofDelayed(t, name, delayed.Names(name).LevelsIn(live)))
+		levels := append([]delayed.Level{}, delayed.Names(name).LevelsIn(live)...)
+		all = append(all, ofDelayed(t, name, levels))
 	}
 	return all
 }
@@ -66,7 +67,7 @@ func ofPipeline(t Target, name string, queues []QueueStatus) Summary {
 	return Summary{Vhost: t.Vhost, Name: name, Kind: KindPipeline, Target: &t, Queues: queues}
 }
 
-// ofDelayed is a delayed exchange with these levels. If there are none, they are not known.
+// ofDelayed is a delayed exchange with these levels, nil if they are not known.
 func ofDelayed(t Target, name string, levels []delayed.Level) Summary {
 	n := delayed.Names(name)
 	t.Delayed, t.Pipeline, t.Name = n, "", n.UnroutedQueue()
@@ -74,7 +75,7 @@ func ofDelayed(t Target, name string, levels []delayed.Level) Summary {
 	for _, l := range levels {
 		queues = append(queues, inRole(Waits, n.Level(l))...)
 	}
-	if len(levels) == 0 {
+	if levels == nil {
 		queues = append(queues, QueueStatus{Queue: name + ".delay.*", Role: Waits, unknown: true})
 	} else {
 		queues = append(queues, inRole(Waits, n.Refused())...)
