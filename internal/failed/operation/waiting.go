@@ -115,7 +115,10 @@ func (w *Waiting) Look(ctx context.Context, visit func(m *failed.Waiting) (enoug
 	for i := range w.Places {
 		p := &w.Places[i]
 		// Meanwhile, messages of higher levels can have come, which look empty no more.
-		if err := p.count(ctx, conn); err != nil || p.Messages == 0 && !p.consumed || enough {
+		if err := p.count(ctx, conn); err != nil && !errors.Is(err, transfer.ErrNoQueue) {
+			return err
+		}
+		if p.Messages == 0 && !p.consumed || enough {
 			continue
 		}
 		if p.Unseen, p.UnseenFrom, p.Note = p.Messages, time.Now(), p.only(); p.Note != "" {
