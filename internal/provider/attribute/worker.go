@@ -80,7 +80,7 @@ func Permissions(description, read string) schema.Attribute {
 // OperatorPermissions describes the permissions by command.
 func OperatorPermissions() schema.Attribute {
 	return PermissionsByName("Minimal permissions of an operator's user in the vhost, by command: " +
-		"`list`, `show`, `export`, `delete`, `replay`, `import`, `repair` and `status`; for a delayed exchange, also `delayed list` and " +
+		"`list`, `show`, `export`, `delete`, `replay`, `import`, `repair` and `status`. A delayed exchange also has `delayed list` and " +
 		"`delayed show`.")
 }
 
