@@ -53,7 +53,7 @@ type Front struct {
 // same number with one consumer, and ends by cutting the connection (rabbit_fifo; measured on 3.10.8, 4.0.5, 4.3.6).
 //
 // On RabbitMQ 4.3, a cut counts as a failed delivery, also against the limit of the quorum queue where a delayed message ends. One
-// basic.nack for all does not count, and keeps the order there.
+// basic.nack for all does not count, and keeps the order there. If the messages do not come in time, a cut is the only quick end.
 func (q Queue) Front(ctx context.Context, lock string, visit func(failed.Message)) (f Front, err error) {
 	conn, err := q.Open(ctx, "look")
 	if err != nil {
@@ -80,7 +80,8 @@ func (q Queue) Front(ctx context.Context, lock string, visit func(failed.Message
 		f.Seen, err = q.take(ctx, conn, deliveries, min(topology.LookSize, f.Ready), end, visit)
 	}
 	f.Cut = time.Now().After(end)
-	if release, _ := conn.Connection.Properties["version"].(string); !CountsNacks(release) {
+	// A cut between the two would free the lock while the queue counts no consumer and still lacks the messages.
+	if release, _ := conn.Connection.Properties["version"].(string); !f.Cut && !CountsNacks(release) && late.Reset(returning) {
 		giveBack(channel, q.Name)
 	}
 	if !late.Stop() && ctx.Err() == nil {
