@@ -80,7 +80,8 @@ func Permissions(description, read string) schema.Attribute {
 // OperatorPermissions describes the permissions by command.
 func OperatorPermissions() schema.Attribute {
 	return PermissionsByName("An operator's minimal permissions, by command: " +
-		"`list`, `show`, `export`, `delete`, `replay`, `import`, `repair` and `status`, and for delayed exchanges `delayed list` and `delayed show`.")
+		"`list`, `show`, `export`, `delete`, `replay`, `import`, `repair` and `status`, and for delayed exchanges " +
+		"`delayed list` and `delayed show`.")
 }
 
 // PermissionsByName describes the permissions of an operator.
