@@ -205,7 +205,7 @@ func TestDelayedListOnlyCounts(t *testing.T) {
 	contains(t, errs, "Not complete: others can be due at any time.")
 }
 
-// Commands about failed messages refuse the queues from which messages go on by themselves, and take queues of others with such names.
+// Commands about failed messages refuse inboxes, retry queues, levels and refused queues. Queues of others can have such names.
 func TestQueuesOfOursAreRefused(t *testing.T) {
 	t.Parallel()
 	o := newReminders(t)

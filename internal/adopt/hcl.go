@@ -108,7 +108,7 @@ func (c *configuration) add(kind, name string, needs ...object) *resource {
 // Decisions is the file that people complete.
 const Decisions = "decide.tf"
 
-// fileOf says which file a resource is written to, if it is none of the retries.
+// fileOf has the file for a type of resource. Other types are in the file of the retries.
 var fileOf = map[string]string{
 	"exchange": "exchanges.tf", "queue": "queues.tf", "binding": "bindings.tf", "policy": "policies.tf", "operator_policy": "policies.tf",
 }

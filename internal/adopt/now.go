@@ -77,7 +77,7 @@ type writer struct {
 	retries, delays []retry
 	// stays are what the retries used and the last stage has.
 	stays []string
-	// names are those of queues and exchanges. given are those of new objects.
+	// names has all queues and exchanges, and given the new objects.
 	names []string
 	given map[string]bool
 	// refs has the expressions for the names of objects that the configuration has.

@@ -37,7 +37,7 @@ type QueueInfo struct {
 	Consumers   *int64   `json:"consumers"`
 	// Bytes is the size of the messages' bodies.
 	Bytes *int64 `json:"message_bytes"`
-	// Policies are the merged policies: an object, or an empty list if there are none.
+	// Policies are the merged policies: an object, or an empty list without any.
 	Policies any `json:"effective_policy_definition"`
 	// Holder is the connection that declared an exclusive queue.
 	Holder struct {

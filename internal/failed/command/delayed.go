@@ -24,8 +24,8 @@ import (
 const delayedHelp = `Shows the messages that wait in a delayed exchange. The messages in its unrouted queue are shown by "failed --queue".
 
 A look takes up to 5000 messages from the front of each level, for less than a second, and puts them back. It loses no
-message and makes none early. It makes a message late by up to a second in each level in which it meets the message as it
-falls due, and by about 3 seconds if its process is frozen. Levels that wait for less than 10 s, the inbox and the refused
+message and makes none early. In each level where a message is due meanwhile, it makes that message late by up to a
+second, or by about 3 seconds if its process is frozen. Levels that wait for less than 10 s, the inbox and the refused
 queue are only counted. One look goes on at a time: the queue <name>.delay.lock is the lock.
 
 Look at levels with these commands only. "Get messages" in the management UI, or a consumer of your own, makes messages
@@ -97,7 +97,7 @@ func (o *delayedOptions) find(cmd *cobra.Command, name string) error {
 	}
 	o.waiting.Places = operation.NewPlaces(t.Delayed, t.Delaying.Levels())
 	o.terminal.say("Without the management API (--endpoint), levels of an earlier precision or max_delay are not seen. " +
-		"The size of the messages is not known, nor is a policy with a delivery limit, by which looks make messages early.")
+		"The size of the messages is not known. If a policy sets a delivery limit, looks can make messages early.")
 	return o.terminal.ask(cmd.Context(), fmt.Sprintf("Read up to %d messages of each level, of any size?", topology.LookSize))
 }
 
@@ -124,8 +124,7 @@ func (o *delayedOptions) listLevels(ctx context.Context) error {
 		}
 	}
 	if len(levels) == 0 {
-		err := fmt.Errorf("there is no delayed exchange %q in the vhost %q: correct its name or --vhost", n, o.waiting.Vhost)
-		return cli.RuntimeError{Err: err}
+		return cli.RuntimeError{Err: o.waiting.Missing()}
 	}
 	o.waiting.Places = operation.NewPlaces(n, levels)
 	for i := range o.waiting.Places {
@@ -164,14 +163,21 @@ func (o *delayedOptions) look(ctx context.Context, visit func(*failed.Waiting) (
 
 // holder says who looks, if the management API tells.
 func (o *delayedOptions) holder(ctx context.Context) string {
-	if o.managed() {
-		if client, err := o.connection.Management(o.endpoint); err == nil {
-			if lock, err := client.Queue(ctx, o.waiting.Vhost, o.waiting.Delayed.Lock()); err == nil && lock.Holder.Name != "" {
-				return ", from " + lock.Holder.Name
-			} else if err == nil && !lock.Exclusive {
-				return fmt.Sprintf(": queue %q is no lock of ours, so delete it", lock.Name)
-			}
-		}
+	if !o.managed() {
+		return ""
+	}
+	client, err := o.connection.Management(o.endpoint)
+	if err != nil {
+		return ""
+	}
+	lock, err := client.Queue(ctx, o.waiting.Vhost, o.waiting.Delayed.Lock())
+	switch {
+	case err != nil:
+		return ""
+	case lock.Holder.Name != "":
+		return ", from " + lock.Holder.Name
+	case !lock.Exclusive:
+		return fmt.Sprintf(": queue %q is no lock of ours, so delete it", lock.Name)
 	}
 	return ""
 }
@@ -189,9 +195,7 @@ func (o *delayedOptions) sayPlaces() {
 		o.terminal.say("%s only counted in %s: %s.", failed.Messages(counted[note]), strings.Join(queues[note], ", "), note)
 	}
 	for _, p := range o.waiting.Places {
-		switch {
-		case p.Note != "":
-		case p.Unseen > 0:
+		if p.Note == "" && p.Unseen > 0 {
 			o.terminal.say("%d of %s in %s not seen, due from %s on.", p.Unseen, failed.Messages(p.Messages), p.Queue, view.Time(p.UnseenFrom))
 		}
 		if p.Pending > 0 {

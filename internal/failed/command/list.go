@@ -32,7 +32,7 @@ func newList(target targetFlags) *cobra.Command {
 		Short: "Show what is in a failed queue",
 		Long: `Counts the failed messages by reason, work queue and error, or lists them. It puts all of them back. Errors that
 differ only in numbers, hexadecimal digits, UUIDs or times count as one error: <n>, <hex>, <uuid> and <time> stand for
-these. It cannot see messages that another consumer holds. "rabbitmq-retry status" counts those of all pipelines.
+these. It cannot see messages that another consumer holds. "rabbitmq-retry status" counts all pipelines.
 
 -o html writes a page for a browser: the groups, the first messages of each, and the commands that send them back. The
 page has no scripts and makes no requests, but it has what the messages hold. --mask leaves out the values of headers and

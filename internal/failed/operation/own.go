@@ -12,8 +12,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 )
 
-// refuseOwn refuses a queue of a pipeline or a delayed exchange from which messages go on by themselves. Its name says which queue
-// it is, if the owner's exchange exists. If the user cannot see that exchange, the queue counts as somebody else's.
+// refuseOwn refuses inboxes, retry queues, levels and refused queues, whose messages move by themselves. If the owner's exchange
+// exists, the name says which queue it is. If the user cannot see that exchange, the queue counts as somebody else's.
 func refuseOwn(ctx context.Context, conn amqpconn.Raw, queue string) error {
 	for _, own := range ownQueues(queue) {
 		is, err := transfer.HasExchange(ctx, conn, own.beside)

@@ -197,7 +197,7 @@ func (p *Place) count(ctx context.Context, conn amqpconn.Raw) error {
 func (w *Waiting) countAll(ctx context.Context, conn amqpconn.Raw) error {
 	is, err := transfer.HasExchange(ctx, conn, w.Delayed.UnroutedExchange())
 	if !is && err == nil {
-		err = fmt.Errorf("there is no delayed exchange %q in the vhost %q: correct its name or --vhost", w.Delayed, w.Vhost)
+		err = w.Missing()
 	}
 	if err != nil {
 		return err
@@ -213,6 +213,11 @@ func (w *Waiting) countAll(ctx context.Context, conn amqpconn.Raw) error {
 		time.Sleep(recount)
 	}
 	return nil
+}
+
+// Missing is the error about a delayed exchange that does not exist.
+func (w *Waiting) Missing() error {
+	return fmt.Errorf("there is no delayed exchange %q in the vhost %q: correct its name or --vhost", w.Delayed, w.Vhost)
 }
 
 // CompleteUntil is the due time until which all messages were seen, zero if all were seen. It leaves aside the places that are

@@ -23,7 +23,7 @@ const (
 	// freed is how long a queue can still count the consumer of a look that has ended, or of one that the broker ends because its
 	// process is frozen.
 	freed = 5 * time.Second
-	// relocking is how long the broker can take to delete the lock of an ended connection, such as that of this run's last look.
+	// relocking is how long the broker can take to delete the lock of an ended connection. The last look of this run can be one.
 	relocking = time.Second
 )
 
@@ -117,10 +117,7 @@ func (q Queue) take(
 			if !open {
 				return seen, closedError(<-closed)
 			}
-			m := failed.Message{
-				Queue: q.Name, Exchange: d.Exchange, RoutingKey: d.RoutingKey, Redelivered: d.Redelivered,
-				Properties: conn.Properties(d.Headers), Body: d.Body,
-			}
+			m := q.message(conn, d)
 			conn.Release(len(m.Properties) + len(m.Body))
 			visit(m)
 			seen++

@@ -184,6 +184,14 @@ func (i *receiver) add(l *lane) {
 	}
 }
 
+// message is a delivery with its properties as on the wire. It must be called only once for each.
+func (q Queue) message(conn amqpconn.Raw, d amqp.Delivery) failed.Message {
+	return failed.Message{
+		Queue: q.Name, Exchange: d.Exchange, RoutingKey: d.RoutingKey, Redelivered: d.Redelivered,
+		Properties: conn.Properties(d.Headers), Body: d.Body,
+	}
+}
+
 // forward hands over the messages of a lane's consumers in the order of delivery.
 func (i *receiver) forward(l *lane) {
 	early := map[uint64]amqp.Delivery{}
@@ -202,12 +210,8 @@ func (i *receiver) forward(l *lane) {
 			delete(early, next)
 			next++
 			l.received.Add(1)
-			message := failed.Message{
-				Queue: i.queue.Name, Exchange: d.Exchange, RoutingKey: d.RoutingKey, Redelivered: d.Redelivered,
-				Properties: i.conn.Properties(d.Headers), Body: d.Body,
-			}
 			select {
-			case i.arriving <- arrival{lane: l, tag: d.DeliveryTag, Message: message}:
+			case i.arriving <- arrival{lane: l, tag: d.DeliveryTag, Message: i.queue.message(i.conn, d)}:
 			case <-i.quit:
 				return
 			}

@@ -43,7 +43,7 @@ const (
 )
 
 // Two operators look at what waits, and are killed and frozen. The sidecar is killed, and precision and max_delay change. No message is
-// lost, doubled or early, and none is later than beside it in a vhost without looks, but for the looks that met it.
+// lost, doubled or early. Beside it is a vhost without looks. Only the looks that met a message can make it later than there.
 func TestLooksAtWhatWaitsChangeNothing(t *testing.T) {
 	t.Parallel()
 	messages, over := *looksMessages, *looksOver
