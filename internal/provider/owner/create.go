@@ -32,11 +32,13 @@ func (o owned[M, S, P]) Create(ctx context.Context, plan *M) diag.Diagnostics {
 		return diags
 	}
 	change := o.change(nil, &next, all)
+	// If a queue that a killed creation left takes no messages, people delete it, and its bindings go, too: the definition can be one of them.
+	if diags.Append(entity.Unstarted(ctx, o.run, change.Vhost, leftovers(change, topology.New(), next.Expand())...)...); diags.HasError() {
+		return diags
+	}
 	if err := o.run.Applier.Create(ctx, change); err != nil {
 		diags.Append(o.cannotCreate((*plan).Identity(), next, err))
 		diags.Append(o.leftBehind(ctx, *plan, err)...)
-	} else if unstarted := entity.Unstarted(ctx, o.run, change.Vhost, leftovers(change, topology.New(), next.Expand())...); unstarted != nil {
-		diags.Append(unstarted...)
 	} else if o.Advise != nil && !o.run.Told(o.Advise(next).Summary) {
 		diags.Append(report.Warnings([]problem.Problem{o.Advise(next)})...)
 	}

@@ -3,6 +3,7 @@ package plain_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -12,9 +13,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/provider/acctest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/test/brokertest"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/test/terraformtest"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
 // cutDeclaration declares a queue and cuts the connection, as a killed apply does, until the broker has left the queue without a leader.
@@ -101,4 +104,35 @@ resource "rabbitmq_retry_pipeline" "orders" {
 			require.ErrorContains(t, unstarted(t, b, queue), "was started")
 		})
 	}
+}
+
+// A killed creation can leave the failed queue like that. The next apply says so before it makes anything, since people who delete the
+// queue delete its bindings, too, and the pipeline's definition would be one of them.
+func TestAccEveryRelease_CreationWhoseFailedQueueWasCut(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	cli := acctest.NewCLI(t, acctest.Times())
+	cli.Write(t, "main.tf", terraformtest.Required+fmt.Sprintf(`
+resource "rabbitmq_retry_pipeline" "orders" {
+  name   = "orders"
+  vhost  = %q
+  delays = ["5s"]
+}
+`, b.Vhost))
+	wanted := pipeline.Pipeline{
+		Name: "orders", Vhost: b.Vhost, Delays: []pipeline.Delay{{Wait: 5 * time.Second, Spelling: "5s"}}, MaxAttempts: 2,
+		RetryOn: []string{"rejected"}, QueueType: "quorum", PolicyPriority: pipeline.DefaultPolicyPriority,
+	}.Expand()
+	b.Create(t, topology.Topology{Exchanges: map[string]topology.Exchange{"orders.failed": wanted.Exchanges["orders.failed"]}})
+	cutDeclaration(t, b, "orders.failed", maps.Clone(wanted.Queues["orders.failed"].Arguments))
+	printed, code := cli.Exit(t, "apply", "-no-color", "-auto-approve")
+	require.NotZero(t, code)
+	require.Contains(t, printed, "Queues take no messages")
+	var queues []struct{ Name string }
+	b.Call(t, http.MethodGet, b.Path("queues"), nil, &queues)
+	require.Len(t, queues, 1)
+	status, _ := b.Request(t, http.MethodDelete, b.Path("queues", "orders.failed"), nil)
+	require.Equal(t, http.StatusNoContent, status)
+	cli.Run(t, "apply", "-auto-approve")
+	cli.Run(t, "plan", "-detailed-exitcode")
 }
