@@ -11,9 +11,10 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 )
 
-// Unstarted lists the queues for which the broker reports no count of messages within Times.Stale. If the request
+// Unstarted lists the queues for which the broker reports no count of consumers within Times.Stale. If the request
 // that declares a quorum queue is cut off, the queue can exist without a leader: it takes no message until it is deleted and
-// declared again, or its node restarts. Listings and a repeated declaration show no difference (3.10.8, 4.0.5, 4.3.6).
+// declared again, or its node restarts. Listings and a repeated declaration show no difference, and a count of messages can be
+// from a deleted queue of the same name (3.10.8, 4.0.5, 4.3.6).
 func (a *Applier) Unstarted(ctx context.Context, vhost string, queues ...string) ([]string, error) {
 	var mutex sync.Mutex
 	var unstarted []string
@@ -34,14 +35,14 @@ func (a *Applier) Unstarted(ctx context.Context, vhost string, queues ...string)
 	return unstarted, err
 }
 
-// reports waits until the broker reports how many messages a queue has. A queue that does not exist counts as reported.
+// reports waits until the broker reports how many consumers a queue has. A queue that does not exist counts as reported.
 func (a *Applier) reports(ctx context.Context, vhost, queue string) (bool, error) {
 	for deadline := time.Now().Add(a.times.Stale); ; {
 		info, err := a.client.Queue(ctx, vhost, queue)
 		switch {
 		case broker.IsNotFound(err):
 			return true, nil
-		case err != nil || info.Messages != nil:
+		case err != nil || info.Consumers != nil:
 			return err == nil, err
 		case time.Now().After(deadline):
 			return false, nil

@@ -127,7 +127,7 @@ func Unstarted(ctx context.Context, run *configured.Provider, vhost string, queu
 		return nil
 	}
 	return diag.Diagnostics{diag.NewErrorDiagnostic("Queues take no messages", fmt.Sprintf(
-		"The broker does not report how many messages these queues in vhost %q have:\n  - %s\n\n"+
+		"The broker reports no statistics for these queues in vhost %q:\n  - %s\n\n"+
 			"If their nodes run, the request that declared them was cut off, for example because Terraform was killed. "+
 			"Such a queue has never taken a message, and takes none. Delete it by hand, in the management UI or with rabbitmqctl delete_queue. "+
 			"Then import again, or apply.", vhost, strings.Join(unstarted, "\n  - ")))}

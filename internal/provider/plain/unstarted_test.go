@@ -48,13 +48,13 @@ func cutDeclaration(t *testing.T, b *brokertest.Broker, queue string, arguments 
 func unstarted(t *testing.T, b *brokertest.Broker, queue string) error {
 	t.Helper()
 	for end := time.Now().Add(3 * brokertest.Statistics()); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-		var live struct{ Messages *int }
+		var live struct{ Consumers *int } // its count of messages can be one of a deleted queue of this name
 		status, response := b.Request(t, http.MethodGet, b.Path("queues", queue), nil)
 		if status != http.StatusOK {
 			return fmt.Errorf("%d", status)
 		}
 		require.NoError(t, json.Unmarshal(response, &live))
-		if live.Messages != nil {
+		if live.Consumers != nil {
 			return fmt.Errorf("%q was started", queue)
 		}
 	}
@@ -88,6 +88,7 @@ resource "rabbitmq_retry_pipeline" "orders" {
 			t.Parallel()
 			var live struct{ Arguments map[string]any }
 			b.Call(t, http.MethodGet, b.Path("queues", queue), nil, &live)
+			require.ErrorContains(t, unstarted(t, b, queue), "was started") // its statistics outlive it
 			cutDeclaration(t, b, queue, live.Arguments)
 			again, id := tf(t), b.Vhost+"/"+strings.TrimSuffix(queue, ".retry.5s")
 			printed, code := again.Exit(t, "import", "-no-color", address, id)
