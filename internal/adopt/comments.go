@@ -2,7 +2,6 @@ package adopt
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -54,79 +53,36 @@ Before: no program publishes to these or consumes them, and the queues are empty
 }
 
 // explain says what a step changes for messages, what people do before and after it, and the way back.
-func (w *writer) explain(number int, steps []stage) string {
-	before := "now"
-	if number > 1 {
-		before = fmt.Sprintf("step-%d", number-1)
-	}
-	text := fmt.Sprintf(texts[steps[number]], number, len(steps)-1, before)
-	text = strings.Join(append([]string{text}, w.points(steps[number])...), "\n* ")
-	if number == len(steps)-1 && len(w.stays) > 0 {
-		text += "\n\nThese stay:\n* " + strings.Join(w.stays, "\n* ")
+func (w *writer) explain(at stage, number, last int, before string) string {
+	text := fmt.Sprintf(texts[at], number, last, before) + w.points[at]
+	if number == last && w.stays != "" {
+		text += "\n\nThese stay:" + w.stays
 	}
 	text += "\n\nIf the apply is killed, apply again. If it then says that an object exists already, import it, as the error says."
+	return comment("#", text) + "\n" + w.outputs()
+}
+
+// comment writes paragraphs and their lists as lines that begin with a sign.
+func comment(sign, text string) string {
 	var out strings.Builder
 	for paragraph := range strings.SplitSeq(text, "\n\n") {
-		head, points, listed := strings.Cut(paragraph, "\n* ")
-		out.WriteString(comment(head, "#", "#"))
-		for point := range strings.SplitSeq(points, "\n* ") {
-			if listed {
-				out.WriteString(comment(point, "#   *", "#    "))
+		line, indent := sign, sign
+		for i, part := range strings.Split(paragraph, "\n* ") {
+			if i > 0 {
+				out.WriteString(line + "\n")
+				line, indent = sign+"   *", sign+"    "
+			}
+			for word := range strings.FieldsSeq(part) {
+				if len(line)+len(word) > 110 {
+					out.WriteString(line + "\n")
+					line = indent
+				}
+				line += " " + word
 			}
 		}
-		out.WriteString("#\n")
+		out.WriteString(line + "\n" + sign + "\n")
 	}
-	return strings.TrimSuffix(out.String(), "#\n") + "\n" + w.outputs()
-}
-
-// points are what a step says of the vhost.
-func (w *writer) points(at stage) (points []string) {
-	point := func(format string, arguments ...any) {
-		points = append(points, fmt.Sprintf(format, arguments...))
-	}
-	switch at {
-	case now:
-	case created:
-		for _, old := range w.replaced() {
-			point("Consumers of %q also read %q. Their users need read permission on it.", old, old.next)
-		}
-		for _, d := range w.delays {
-			point("%s", w.publishers(d))
-		}
-	case attached:
-		for _, r := range w.retries {
-			point("Consumers of %s: reject what fails (basic.nack or basic.reject, requeue=false). Do not publish it to other queues, and do "+
-				"not count. It comes back after the delays of the pipeline, and is parked in %q in the end.", list(r.next), r.name+".failed")
-			point("Programs that read what is parked: read %q too.", r.name+".failed")
-		}
-		for _, old := range w.replaced() {
-			point("In %q, consumers work as before.", old)
-		}
-	case switched:
-		for _, old := range w.replaced() {
-			point("Programs that publish to the queue %q by its name (default exchange): publish to %q.", old, old.next)
-		}
-		point("Wait until the old queues and their waiting queues are empty. If messages fail there again and again, move them: "+
-			"'rabbitmq-retry failed replay --vhost %q --queue OLD --to NEW --all --scan 1000000'. If that command is killed, a message can "+
-			"come twice.", w.vhost.Name)
-	case removed:
-		for o := range w.goes {
-			point("%s %q", o.kind, o.name)
-		}
-		slices.Sort(points)
-	}
-	return points
-}
-
-// publishers says what changes for programs that publish messages to wait.
-func (w *writer) publishers(d retry) string {
-	old, key := d.waiting[0], "the same routing key"
-	if replaced, is := old.Text("dead-letter-routing-key"); is {
-		key = fmt.Sprintf("the routing key %q", replaced)
-	}
-	return fmt.Sprintf("Programs that publish to %s: publish to the exchange %q instead, with %s. In place of expiration, set the header "+
-		"x-delay to the same number of milliseconds. The users need write permission on %q.",
-		list(append([]string{old.name}, w.exchangesTo(old)...)), d.name, key, d.name)
+	return strings.TrimSuffix(out.String(), sign+"\n")
 }
 
 // serve notes what the sidecar needs for a pipeline or delayed exchange.
@@ -142,6 +98,6 @@ func (w *writer) outputs() string {
 	if len(w.permissions) > 1 {
 		permissions = "provider::rabbitmq::merge_permissions(" + permissions + ")"
 	}
-	config := "output \"worker_config\" {\nvalue = jsonencode(" + written(w.served) + ")\n}\n\n"
+	config := "output \"worker_config\" {\nvalue = jsonencode(" + w.written(w.served) + ")\n}\n\n"
 	return formatted(config + "output \"worker_permissions\" {\nvalue = " + permissions + "\n}\n")
 }

@@ -4,18 +4,22 @@ import (
 	"cmp"
 	"fmt"
 	"net/url"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/registry"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// object is what a resource stands for, by the resource's type without its prefix.
+// object is what a resource stands for, by the resource's type without its prefix. As a value, it is a reference if the configuration
+// has it, and its name if not.
 type object struct{ kind, name string }
+
+func (o object) String() string { return fmt.Sprintf("%s %q", o.kind, o.name) }
 
 // resource is a resource of Terraform. It has the same label at all stages.
 type resource struct {
@@ -28,46 +32,32 @@ type resource struct {
 	needs []object
 }
 
-// line is an attribute, from one stage to another.
+// line is an attribute or block, from one stage to another.
 type line struct {
-	text     string
+	name     string
+	value    any
 	from, to stage
 }
 
-// expression is an expression of Terraform's language.
-type expression string
+// expression is an expression of Terraform's language, and encoded a table that an attribute takes as JSON.
+type (
+	expression string
+	encoded    map[string]any
+)
 
 func (r *resource) address() string { return "rabbitmq_" + r.kind + "." + r.label }
 
-// set adds an attribute, unless its value is the default, or there are no arguments.
+// set adds an attribute, unless its value is the default, or an empty list or table.
 func (r *resource) set(name string, value any, byDefault ...any) {
-	arguments, are := value.(topology.Arguments)
-	if are && len(arguments) == 0 || slices.Contains(byDefault, value) {
-		return
-	}
-	r.setBetween(now, removed, name, value)
-}
-
-// setJSON adds an attribute that takes its table as JSON.
-func (r *resource) setJSON(name string, table topology.Arguments) {
-	if len(table) > 0 {
-		r.set(name, expression("jsonencode("+written(table)+")"))
+	v := reflect.ValueOf(value)
+	empty := (v.Kind() == reflect.Map || v.Kind() == reflect.Slice) && v.Len() == 0
+	if !empty && !slices.Contains(byDefault, value) {
+		r.setBetween(now, removed, name, value)
 	}
 }
 
 func (r *resource) setBetween(from, to stage, name string, value any) {
-	r.lines = append(r.lines, line{attribute(name, value), from, to})
-}
-
-// body has the attributes of a stage.
-func (r *resource) body(at stage) string {
-	var lines strings.Builder
-	for _, l := range r.lines {
-		if l.from <= at && at <= l.to {
-			lines.WriteString(l.text)
-		}
-	}
-	return braces(lines.String())
+	r.lines = append(r.lines, line{name, value, from, to})
 }
 
 // importID joins the parts of an import id.
@@ -78,30 +68,20 @@ func importID(parts ...string) string {
 	return strings.Join(parts, "/")
 }
 
-// configuration collects resources, and finds a label for each.
-type configuration struct {
-	resources []*resource
-	labels    map[string]bool
-	// decisions are the lines that people complete.
-	decisions []string
-	// goes are the objects that the last stage does not have.
-	goes map[object]bool
-}
-
 var notInLabels = regexp.MustCompile(`[^A-Za-z0-9_]+`)
 
 // add adds a resource of this kind. Its label is made from a name.
-func (c *configuration) add(kind, name string, needs ...object) *resource {
+func (w *writer) add(kind, name string, needs ...object) *resource {
 	label := strings.Trim(notInLabels.ReplaceAllString(name, "_"), "_")
 	if label == "" || label[0] <= '9' { // a label begins with a letter or an underscore
 		label = "_" + label
 	}
 	r := &resource{kind: kind, label: label, needs: needs}
-	for i := 2; c.labels[r.address()]; i++ {
+	for i := 2; w.labels[r.address()]; i++ {
 		r.label = fmt.Sprintf("%s_%d", label, i)
 	}
-	c.labels[r.address()] = true
-	c.resources = append(c.resources, r)
+	w.labels[r.address()] = true
+	w.resources = append(w.resources, r)
 	return r
 }
 
@@ -114,23 +94,23 @@ var fileOf = map[string]string{
 }
 
 // files returns the texts of the files by name. All stages have the same files, so that each can be copied over another.
-func (c *configuration) files(at stage) map[string]string {
+func (w *writer) files(at stage) map[string]string {
 	blocks := map[string][]string{"versions.tf": {versions}, "imports.tf": nil}
-	for _, r := range c.resources {
+	for _, r := range w.resources {
 		file := cmp.Or(fileOf[r.kind], "retries.tf")
 		blocks[file] = slices.Grow(blocks[file], 1) // also without a block at this stage
-		goes := at == removed && slices.ContainsFunc(r.needs, func(o object) bool { return c.goes[o] })
+		goes := at == removed && slices.ContainsFunc(r.needs, func(o object) bool { return w.goes[o] })
 		if at >= r.from && !goes {
-			block := fmt.Sprintf("resource %q %q %s\n", "rabbitmq_"+r.kind, r.label, r.body(at))
-			blocks[file] = append(blocks[file], formatted(block))
+			text := fmt.Sprintf("resource %q %q %s\n", "rabbitmq_"+r.kind, r.label, w.body(r, at))
+			blocks[file] = append(blocks[file], formatted(text))
 		}
 		if at == now && r.from == now {
-			imported := fmt.Sprintf("import {\n  to = %s\n  id = %s\n}\n", r.address(), quoted(r.id))
-			blocks["imports.tf"] = append(blocks["imports.tf"], imported)
+			text := fmt.Sprintf("import {\n  to = %s\n  id = %s\n}\n", r.address(), quoted(r.id))
+			blocks["imports.tf"] = append(blocks["imports.tf"], text)
 		}
 	}
 	if at > now {
-		blocks[Decisions] = []string{"locals {\n" + strings.Join(c.decisions, "\n") + "}\n"}
+		blocks[Decisions] = []string{"locals {\n" + strings.Join(w.decisions, "\n") + "}\n"}
 	}
 	files := map[string]string{}
 	for file, texts := range blocks {
@@ -153,46 +133,60 @@ const versions = `terraform {
 provider "rabbitmq" {}
 `
 
+// body has the attributes of a stage.
+func (w *writer) body(r *resource, at stage) string {
+	var lines strings.Builder
+	for _, l := range r.lines {
+		if l.from <= at && at <= l.to {
+			lines.WriteString(w.attribute(l.name, l.value))
+		}
+	}
+	return braces(lines.String())
+}
+
 // written is a value in Terraform's language. Tables take a line for each key.
-func written(value any) string {
+func (w *writer) written(value any) string {
 	switch v := value.(type) {
 	case expression:
 		return string(v)
-	case topology.Arguments:
-		return written(map[string]any(v))
+	case object:
+		return cmp.Or(w.refs[v], quoted(v.name))
+	case encoded:
+		return "jsonencode(" + w.written(map[string]any(v)) + ")"
 	case map[string]any:
 		var lines strings.Builder
 		for _, key := range sorted(v) {
-			lines.WriteString(attribute(tableKey(key), v[key]))
+			lines.WriteString(w.attribute(tableKey(key), v[key]))
 		}
 		return braces(lines.String())
-	case []any:
-		return elements(v)
-	case []string:
-		return elements(v)
+	case map[string]pipeline.WorkQueue:
+		return w.workQueues(v)
 	case string:
 		return quoted(v)
 	case nil:
 		return "null"
 	}
-	return fmt.Sprint(value)
-}
-
-func elements[T any](list []T) string {
-	texts := make([]string, len(list))
-	for i, element := range list {
-		texts[i] = written(element)
+	list := reflect.ValueOf(value)
+	if list.Kind() != reflect.Slice {
+		return fmt.Sprint(value)
 	}
-	return "[" + strings.Join(texts, ", ") + "]"
+	var elements []string
+	for _, element := range list.Seq2() {
+		elements = append(elements, w.written(element.Interface()))
+	}
+	return "[" + strings.Join(elements, ", ") + "]"
 }
 
-// attribute is an attribute or an element of a table. A tab marks an equals sign that [formatted] aligns.
-func attribute(name string, value any) string {
-	text := written(value)
-	if strings.Contains(text, "\n") {
+// attribute is an attribute or an element of a table, or a block, which has no name. A tab marks an equals sign that [formatted] aligns.
+func (w *writer) attribute(name string, value any) string {
+	switch text := w.written(value); {
+	case name == "":
+		return text + "\n"
+	case strings.Contains(text, "\n"):
 		return name + " = " + text + "\n"
+	default:
+		return name + "\t= " + text + "\n"
 	}
-	return name + "\t= " + text + "\n"
 }
 
 func braces(lines string) string {
@@ -233,18 +227,4 @@ func formatted(text string) string {
 	}
 	_ = aligned.Flush() // to memory
 	return out.String()
-}
-
-// comment writes a text as lines that begin with a sign, the first one with another.
-func comment(text, first, rest string) string {
-	var out strings.Builder
-	line := first
-	for word := range strings.FieldsSeq(text) {
-		if len(line)+len(word) > 110 {
-			out.WriteString(line + "\n")
-			line = rest
-		}
-		line += " " + word
-	}
-	return out.String() + line + "\n"
 }

@@ -33,6 +33,8 @@ type queue struct {
 	// near are queues of the same retry. grouped says that all of these have been collected.
 	near    []*queue
 	grouped bool
+	// exchanges lead to it, except the default exchange.
+	exchanges []string
 	// next is the queue that a pipeline gets: itself, or a new one if its arguments make it dead-letter.
 	next string
 }
@@ -97,8 +99,14 @@ func (w *writer) findQueues(consumed map[string]bool) {
 		w.queues[name] = q
 	}
 	for _, b := range w.vhost.Bindings {
-		if q, exists := w.queues[b.Destination]; exists && pipeline.AttachedBy(b) != "" {
+		q, exists := w.queues[b.Destination]
+		switch {
+		case !exists || b.ToExchange || b.Source == "":
+		case pipeline.AttachedBy(b) != "":
 			q.role = ours
+			fallthrough
+		default:
+			q.exchanges = append(q.exchanges, b.Source)
 		}
 	}
 	targets := audit.DeadLetterTargets(w.vhost)
@@ -137,7 +145,7 @@ func (w *writer) findRole(q *queue) {
 func (w *writer) doubt(q *queue) string {
 	expires := q.role == waiting
 	worksOn := func(target *queue) bool {
-		return target.deadLetters() || w.hasOwnWay(target) || expires && len(target.sources) > 1
+		return target.deadLetters() || target.hasOwnWay() || expires && len(target.sources) > 1
 	}
 	switch {
 	case !slices.ContainsFunc(q.targets, (*queue).isConsumed):
@@ -156,10 +164,9 @@ func (w *writer) doubt(q *queue) string {
 }
 
 // hasOwnWay reports whether messages come to a queue through an exchange that no waiting queue could dead-letter to.
-func (w *writer) hasOwnWay(q *queue) bool {
-	return slices.ContainsFunc(w.vhost.Bindings, func(b topology.Binding) bool {
-		through := func(source *queue) bool { return source.deadLetterExchange() == b.Source }
-		return b.Source != "" && !b.ToExchange && b.Destination == q.name && !slices.ContainsFunc(q.sources, through)
+func (q *queue) hasOwnWay() bool {
+	return slices.ContainsFunc(q.exchanges, func(exchange string) bool {
+		return !slices.ContainsFunc(q.sources, func(source *queue) bool { return source.deadLetterExchange() == exchange })
 	})
 }
 

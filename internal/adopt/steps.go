@@ -30,21 +30,9 @@ const (
 
 // stages are the stages that differ from the one before.
 func (w *writer) stages() []stage {
-	found := []stage{now, created, attached, switched, removed}
-	return slices.DeleteFunc(found, func(at stage) bool {
-		return at > now && len(w.retries)+len(w.delays) == 0 || at == attached && len(w.retries) == 0 ||
-			at == switched && len(w.replaced()) == 0 || at == removed && len(w.goes) == 0
+	return slices.DeleteFunc([]stage{now, created, attached, switched, removed}, func(at stage) bool {
+		return at == created && len(w.decisions) == 0 || at > created && w.points[at] == ""
 	})
-}
-
-// replaced are the work queues that get a successor.
-func (w *writer) replaced() (queues []*queue) {
-	for _, name := range sorted(w.queues) {
-		if q := w.queues[name]; q.next != "" && q.next != name {
-			queues = append(queues, q)
-		}
-	}
-	return queues
 }
 
 // afterSwitch is where a binding leads in the end.
@@ -55,20 +43,46 @@ func (w *writer) afterSwitch(o object) object {
 	return o
 }
 
-// addSuccessors adds the queues that take the place of work queues with dead-letter arguments.
-func (w *writer) addSuccessors() {
-	for _, old := range w.replaced() {
-		q := old.Queue
-		q.Arguments = maps.Clone(q.Arguments)
-		maps.DeleteFunc(q.Arguments, func(key string, _ any) bool { return deadLetters(key) })
-		w.addQueue(old.next, q).from = created
+// addReplacements adds what takes the place of retries by hand, and says how.
+func (w *writer) addReplacements() {
+	for _, each := range w.retries {
+		w.addRetryPipeline(each)
 	}
+	for _, name := range sorted(w.queues) {
+		if q := w.queues[name]; q.next != "" && q.next != name {
+			w.addSuccessor(q)
+		}
+	}
+	if w.points[switched] != "" {
+		w.point(switched, "Wait until the old queues and their waiting queues are empty. If messages fail there again and again, move "+
+			"them: 'rabbitmq-retry failed replay --vhost %q --queue OLD --to NEW --all --scan 1000000'. If that command is killed, a "+
+			"message can come twice.", w.vhost.Name)
+	}
+	for _, each := range w.delays {
+		w.addDelay(each)
+	}
+	for _, each := range slices.Concat(w.retries, w.delays) {
+		for _, q := range each.waiting {
+			w.order(q)
+		}
+	}
+}
+
+// addSuccessor adds the queue that takes the place of a work queue with dead-letter arguments.
+func (w *writer) addSuccessor(old *queue) {
+	q := old.Queue
+	q.Arguments = maps.Clone(q.Arguments)
+	maps.DeleteFunc(q.Arguments, func(key string, _ any) bool { return deadLetters(key) })
+	w.addQueue(old.next, q).from = created
+	w.point(created, "Consumers of %q also read %q. Their users need read permission on it.", old, old.next)
+	w.point(attached, "In %q, consumers work as before.", old)
+	w.point(switched, "Programs that publish to the queue %q by its name (default exchange): publish to %q.", old, old.next)
 }
 
 // decide adds a line for what only people know, and returns the expression for its value. Terraform refuses FILL_IN.
 func (w *writer) decide(r *resource, what, question string, queues []*queue) expression {
 	name := r.label + "_" + what
-	w.decisions = append(w.decisions, comment(fmt.Sprintf(question, list(queues)), "  #", "  #")+"  "+name+" = FILL_IN\n")
+	w.decisions = append(w.decisions, comment("  #", fmt.Sprintf(question, list(queues)))+"  "+name+" = FILL_IN\n")
 	return expression("local." + name)
 }
 
@@ -92,9 +106,13 @@ func (w *writer) addRetryPipeline(each retry) {
 			p.PolicyPriority = max(p.PolicyPriority, q.Policies[0].Priority+1)
 		}
 	}
+	w.point(attached, "Consumers of %s: reject what fails (basic.nack or basic.reject, requeue=false). Do not publish it to other queues, "+
+		"and do not count. It comes back after the delays of the pipeline, and is parked in %q in the end.",
+		list(each.next), p.Names().FailedQueue())
+	w.point(attached, "Programs that read what is parked: read %q too.", p.Names().FailedQueue())
 	r := w.addPipeline(p)
 	r.from = created
-	r.setBetween(attached, removed, "work_queues", w.workQueues(queues))
+	r.setBetween(attached, removed, "work_queues", queues)
 	if len(each.waiting) == 0 {
 		r.set("delays", w.decide(r, "delays",
 			"The waits before messages of %s are delivered again, such as [\"5s\", \"1m\"].", each.work))
@@ -138,12 +156,13 @@ func (w *writer) addDelay(each retry) {
 		Name: each.name, Vhost: w.vhost.Name, Type: "direct", PolicyPriority: delayed.DefaultPolicyPriority,
 		Precision: pipeline.Delay{Spelling: delayed.DefaultPrecision},
 	}
+	old, key := each.waiting[0], "the same routing key"
 	var routes []topology.Binding
-	if through := each.waiting[0].deadLetterExchange(); through != "" {
+	if through := old.deadLetterExchange(); through != "" {
 		e.Type = w.vhost.Exchanges[through].Type
 		routes = slices.DeleteFunc(slices.Clone(w.vhost.Bindings), func(b topology.Binding) bool { return b.Source != through })
 	} else {
-		for _, q := range each.waiting[0].targets {
+		for _, q := range old.targets {
 			routes = append(routes, topology.Binding{Destination: q.name, RoutingKey: q.name})
 		}
 	}
@@ -155,93 +174,98 @@ func (w *writer) addDelay(each retry) {
 		route.Source = e.Names().DeliverExchange()
 		w.addBinding(route).from = created
 	}
+	if replaced, is := old.Text("dead-letter-routing-key"); is {
+		key = fmt.Sprintf("the routing key %q", replaced)
+	}
+	w.point(created, "Programs that publish to %s: publish to the exchange %q instead, with %s. In place of expiration, set the header "+
+		"x-delay to the same number of milliseconds. The users need write permission on %q.",
+		list(append([]string{old.name}, topology.Distinct(old.exchanges)...)), e.Name, key, e.Name)
 }
 
 // order makes the last step delete a waiting queue before everything that its messages need on their way back. If Terraform refuses to
 // delete it, all of that stays.
 func (w *writer) order(q *queue) {
-	through := object{"exchange", q.deadLetterExchange()}
-	needed := map[object]bool{through: true}
+	leadBack := map[object]bool{{"exchange", q.deadLetterExchange()}: true}
 	for _, p := range q.Policies {
-		needed[object{"policy", p.Name}] = true
+		leadBack[object{"policy", p.Name}] = true
 	}
 	for _, target := range q.targets {
-		needed[object{"queue", target.name}] = true
-		needed[w.afterSwitch(object{"queue", target.name})] = true
+		old := object{"queue", target.name}
+		leadBack[old], leadBack[w.afterSwitch(old)] = true, true
 	}
 	var on []any
 	for _, r := range w.resources {
-		leadsBack := r.kind != "binding" || r.needs[0] == through && needed[r.needs[1]]
-		if r.from == now && len(r.needs) > 0 && needed[r.needs[0]] && leadsBack {
+		if r.from == now && !slices.ContainsFunc(r.needs, func(o object) bool { return !leadBack[o] }) {
 			on = append(on, expression(r.address()))
 		}
 	}
 	for _, r := range w.resources {
-		if r.kind == "queue" && r.needs[0].name == q.name && len(on) > 0 {
+		if r.needs[0] == (object{"queue", q.name}) && len(on) > 0 {
 			r.setBetween(now, switched, "depends_on", on)
 		}
 	}
 }
 
-// findRemoved finds what the last stage does not have: the objects of the retries that nothing else needs.
+// findRemoved finds what the last stage does not have: the objects of the retries that nothing else needs. The others stay.
 func (w *writer) findRemoved() {
-	for _, each := range slices.Concat(w.retries, w.delays) {
-		for _, q := range slices.Concat(each.waiting, each.work) {
-			w.goes[object{"queue", q.name}] = q.next != q.name
-			for _, p := range q.Policies {
-				w.goes[object{"policy", p.Name}] = p.Definition["dead-letter-exchange"] != nil && p.Definition["alternate-exchange"] == nil
-			}
-		}
-		for _, q := range each.waiting {
-			for _, exchange := range w.exchangesTo(q) {
-				w.goes[object{"exchange", exchange}] = true
-			}
-		}
-	}
-	candidates, needed := slices.Collect(maps.Keys(w.goes)), w.needers()
-	for before := -1; before != len(w.goes); {
-		before = len(w.goes)
-		maps.DeleteFunc(w.goes, func(o object, goes bool) bool {
-			_, adopted := w.refs[o]
-			return !goes || !adopted || slices.ContainsFunc(needed[o], func(by object) bool { return !w.goes[by] })
-		})
-	}
-	w.findStaying(candidates)
-}
-
-// findStaying names what the retries used and the last stage has, besides work queues.
-func (w *writer) findStaying(candidates []object) {
 	for _, each := range w.retries {
 		for _, q := range each.work {
-			candidates = append(candidates, object{"exchange", q.deadLetterExchange()})
+			w.goes[object{"exchange", q.deadLetterExchange()}] = false
 			for _, target := range q.targets {
-				candidates = append(candidates, object{"queue", target.name})
+				w.goes[object{"queue", target.name}] = false
 			}
 		}
 	}
-	for _, o := range candidates {
-		q, isQueue := w.queues[o.name]
-		isWork := o.kind == "queue" && isQueue && q.next == o.name
-		if _, adopted := w.refs[o]; adopted && !w.goes[o] && !isWork {
-			w.stays = append(w.stays, fmt.Sprintf("%s %q", o.kind, o.name))
+	for _, each := range slices.Concat(w.retries, w.delays) {
+		for _, q := range slices.Concat(each.waiting, each.work) {
+			w.addCandidates(q)
 		}
 	}
-	w.stays = topology.Distinct(w.stays)
+	w.keepNeeded()
+	objects := slices.Collect(maps.Keys(w.goes))
+	topology.SortByText(objects)
+	for _, o := range objects {
+		if w.goes[o] {
+			w.point(removed, "%s", o)
+		} else if w.refs[o] != "" {
+			w.stays += "\n* " + o.String()
+		}
+	}
+}
+
+// addCandidates notes the objects of a queue in a retry that can go.
+func (w *writer) addCandidates(q *queue) {
+	for _, p := range q.Policies {
+		w.goes[object{"policy", p.Name}] = p.Definition["dead-letter-exchange"] != nil && p.Definition["alternate-exchange"] == nil
+	}
+	if q.isWaiting() {
+		for _, exchange := range q.exchanges {
+			w.goes[object{"exchange", exchange}] = true
+		}
+	}
+	if o := (object{"queue", q.name}); q.next != q.name {
+		w.goes[o] = true
+	} else {
+		delete(w.goes, o) // it goes on, with a pipeline
+	}
+}
+
+// keepNeeded leaves only what goes with all that needs it.
+func (w *writer) keepNeeded() {
+	needed := w.needers()
+	for changed := true; changed; {
+		changed = false
+		for o, goes := range w.goes {
+			if goes && (w.refs[o] == "" || slices.ContainsFunc(needed[o], func(by object) bool { return !w.goes[by] })) {
+				w.goes[o], changed = false, true
+			}
+		}
+	}
 }
 
 func covers(p topology.Policy, queue string) bool {
 	matches, err := topology.MatchesPattern(p.Pattern, queue)
 	return matches || err != nil // what cannot be evaluated can match
-}
-
-// exchangesTo are the exchanges that lead to a queue.
-func (w *writer) exchangesTo(q *queue) (names []string) {
-	for _, b := range w.vhost.Bindings {
-		if b.Source != "" && destinationOf(b) == (object{"queue", q.name}) {
-			names = append(names, b.Source)
-		}
-	}
-	return topology.Distinct(names)
 }
 
 // needers has, for each object, those that need it in the last stage.
@@ -287,7 +311,8 @@ func (w *writer) needers() needers {
 		}
 	}
 	for _, b := range w.vhost.Bindings {
-		found.add("exchange", b.Source, w.afterSwitch(destinationOf(b)))
+		ends := endsOf(b)
+		found.add("exchange", b.Source, w.afterSwitch(ends[1]))
 		if b.ToExchange {
 			found.add("exchange", b.Destination, object{"exchange", b.Source})
 		}
