@@ -108,10 +108,21 @@ func (o adoptOptions) run(cmd *cobra.Command, client *broker.Client, only *regex
 	return o.write(cmd.OutOrStdout(), adopted)
 }
 
+// write writes the folders. All steps share the file with decisions, so that people complete it once.
 func (o adoptOptions) write(out io.Writer, adopted adopt.Adopted) error {
 	for _, folder := range adopted.Folders {
-		if err := writeFolder(filepath.Join(o.to, folder.Name), folder.Files); err != nil {
+		path := filepath.Join(o.to, folder.Name)
+		if err := os.MkdirAll(path, 0o750); err != nil {
 			return err
+		}
+		for name, text := range folder.Files {
+			file := filepath.Join(path, name)
+			if name == adopt.Decisions {
+				_ = os.Symlink(filepath.Join("..", name), file) // Windows can refuse links: then each step has its own file
+			}
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				return err
+			}
 		}
 	}
 	_, _ = fmt.Fprintf(out, "wrote %s\n", filepath.Join(o.to, "now"))
@@ -124,23 +135,6 @@ func (o adoptOptions) write(out io.Writer, adopted adopt.Adopted) error {
 	}
 	for _, left := range adopted.Left {
 		_, _ = fmt.Fprintln(out, failed.Printable("left out: "+left))
-	}
-	return nil
-}
-
-// writeFolder writes files. All steps share the file with decisions, so that people complete it once.
-func writeFolder(folder string, files map[string]string) error {
-	if err := os.MkdirAll(folder, 0o750); err != nil {
-		return err
-	}
-	for name, text := range files {
-		path := filepath.Join(folder, name)
-		if name == adopt.Decisions {
-			_ = os.Symlink(filepath.Join("..", name), path) // Windows can refuse links: then each step has its own file
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			return err
-		}
 	}
 	return nil
 }

@@ -62,27 +62,27 @@ func (w *writer) explain(at stage, number, last int, before string) string {
 	return comment("#", text) + "\n" + w.outputs()
 }
 
-// comment writes paragraphs and their lists as lines that begin with a sign.
+// comment writes paragraphs and points as lines that begin with a sign.
 func comment(sign, text string) string {
 	var out strings.Builder
-	for paragraph := range strings.SplitSeq(text, "\n\n") {
+	for i, part := range strings.Split(strings.ReplaceAll(text, "\n* ", "\n\n* "), "\n\n") {
 		line, indent := sign, sign
-		for i, part := range strings.Split(paragraph, "\n* ") {
-			if i > 0 {
-				out.WriteString(line + "\n")
-				line, indent = sign+"   *", sign+"    "
-			}
-			for word := range strings.FieldsSeq(part) {
-				if len(line)+len(word) > 110 {
-					out.WriteString(line + "\n")
-					line = indent
-				}
-				line += " " + word
-			}
+		words, isPoint := strings.CutPrefix(part, "* ")
+		if isPoint {
+			line, indent = sign+"   *", sign+"    "
+		} else if i > 0 {
+			out.WriteString(sign + "\n")
 		}
-		out.WriteString(line + "\n" + sign + "\n")
+		for word := range strings.FieldsSeq(words) {
+			if len(line)+len(word) > 110 {
+				out.WriteString(line + "\n")
+				line = indent
+			}
+			line += " " + word
+		}
+		out.WriteString(line + "\n")
 	}
-	return strings.TrimSuffix(out.String(), sign+"\n")
+	return out.String()
 }
 
 // serve notes what the sidecar needs for a pipeline or delayed exchange.

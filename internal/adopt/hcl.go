@@ -141,7 +141,10 @@ func (w *writer) body(r *resource, at stage) string {
 			lines.WriteString(w.attribute(l.name, l.value))
 		}
 	}
-	return braces(lines.String())
+	if lines.Len() == 0 {
+		return "{}"
+	}
+	return "{\n" + lines.String() + "}"
 }
 
 // written is a value in Terraform's language. Tables take a line for each key.
@@ -154,13 +157,15 @@ func (w *writer) written(value any) string {
 	case encoded:
 		return "jsonencode(" + w.written(map[string]any(v)) + ")"
 	case map[string]any:
-		var lines strings.Builder
+		table := new(resource)
 		for _, key := range sorted(v) {
-			lines.WriteString(w.attribute(tableKey(key), v[key]))
+			table.setBetween(now, removed, tableKey(key), v[key])
 		}
-		return braces(lines.String())
+		return w.body(table, now)
 	case map[string]pipeline.WorkQueue:
-		return w.workQueues(v)
+		return w.body(w.workQueues(v), now)
+	case *resource:
+		return w.body(v, now)
 	case string:
 		return quoted(v)
 	case nil:
@@ -187,13 +192,6 @@ func (w *writer) attribute(name string, value any) string {
 	default:
 		return name + "\t= " + text + "\n"
 	}
-}
-
-func braces(lines string) string {
-	if lines == "" {
-		return "{}"
-	}
-	return "{\n" + lines + "}"
 }
 
 var bareKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)

@@ -37,7 +37,7 @@ type Folder struct {
 // bindings from or to a name that matches. Queues that are consumed have a consumer.
 func Vhost(vhost topology.Vhost, only *regexp.Regexp, consumed map[string]bool) Adopted {
 	w := &writer{
-		vhost: vhost, only: only, owned: topology.New(), queues: map[string]*queue{}, given: map[string]bool{}, labels: map[string]bool{},
+		vhost: vhost, only: only, owned: topology.New(), queues: map[string]*queue{}, labels: map[string]bool{},
 		refs: map[object]string{}, goes: map[object]bool{}, served: map[string]any{}, points: map[stage]string{},
 	}
 	w.addOwners()
@@ -77,16 +77,16 @@ type writer struct {
 	// refs has references to the names of objects that the configuration has.
 	refs   map[object]string
 	queues map[string]*queue
-	// A pipeline takes the place of each retry, and a delayed exchange the place of each delay.
-	retries, delays []retry
-	// names has all queues and exchanges, and given the new objects.
-	names []string
-	given map[string]bool
+	// names has all queues and exchanges.
+	names   []string
+	retries []retry
 	// decisions are the lines that people complete, and points are what the steps say of the vhost.
 	decisions []string
 	points    map[stage]string
-	// goes says of the objects of the retries whether the last stage does not have them. stays is the list of those that it has.
+	// goes says of the objects of the retries whether the last stage does not have them, and stays is the list of those that it has.
+	// kept says that one more was found to stay.
 	goes  map[object]bool
+	kept  bool
 	stays string
 	// served and permissions are expressions for the sidecar's configuration and permissions.
 	served      map[string]any
@@ -284,18 +284,17 @@ func (w *writer) addPipeline(p pipeline.Pipeline) *resource {
 }
 
 // workQueues is a table of work queues. Its keys are references, if the configuration has the queues.
-func (w *writer) workQueues(queues map[string]pipeline.WorkQueue) string {
-	var lines strings.Builder
+func (w *writer) workQueues(queues map[string]pipeline.WorkQueue) *resource {
+	table := new(resource)
 	for _, name := range sorted(queues) {
-		key := w.written(object{"queue", name})
+		key, queue := w.written(object{"queue", name}), new(resource)
 		if key[0] != '"' {
 			key = "(" + key + ")"
 		}
-		queue := new(resource)
 		queue.describe(queues[name])
-		lines.WriteString(w.attribute(key, expression(w.body(queue, now))))
+		table.set(key, queue)
 	}
-	return braces(lines.String())
+	return table
 }
 
 func (w *writer) addAttachment(a pipeline.Attachment) {
@@ -330,7 +329,7 @@ func (w *writer) addDelayed(e delayed.Exchange) *resource {
 	r := w.inVhost("delayed_exchange", e.Name)
 	r.set("type", e.Type, delayed.Types()[0])
 	r.set("max_delay", e.MaxDelay.Spelling, "")
-	r.set("precision", e.Precision.Spelling, delayed.DefaultPrecision)
+	r.set("precision", e.Precision.Spelling, delayed.DefaultPrecision, "")
 	r.set("policy_priority", e.PolicyPriority, delayed.DefaultPolicyPriority)
 	w.refs[object{"exchange", e.Name}] = r.address() + ".name"
 	w.refs[object{"exchange", e.Names().DeliverExchange()}] = r.address() + ".deliver_exchange"

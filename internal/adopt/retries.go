@@ -14,12 +14,11 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// retry has the work queues and the waiting queues of a retry by hand. A delay has one waiting queue. What takes its place has this name.
+// retry has the work queues and the waiting queues of a retry by hand, and the name of the pipeline that takes its place. A delay has
+// a single waiting queue, and a delayed exchange takes its place.
 type retry struct {
 	name          string
 	work, waiting []*queue
-	// next are the queues that the pipeline gets.
-	next []string
 }
 
 // queue is a queue, and its part in the retries.
@@ -60,7 +59,6 @@ func (q *queue) String() string { return q.name }
 
 func (q *queue) isOurs() bool      { return q.role == ours }
 func (q *queue) isConsumed() bool  { return q.consumed }
-func (q *queue) isIdle() bool      { return !q.consumed }
 func (q *queue) isWaiting() bool   { return q.role == waiting || q.role == delaying }
 func (q *queue) deadLetters() bool { return len(q.targets) > 0 }
 
@@ -100,13 +98,12 @@ func (w *writer) findQueues(consumed map[string]bool) {
 	}
 	for _, b := range w.vhost.Bindings {
 		q, exists := w.queues[b.Destination]
-		switch {
-		case !exists || b.ToExchange || b.Source == "":
-		case pipeline.AttachedBy(b) != "":
+		if !exists || b.ToExchange || b.Source == "" {
+			continue
+		}
+		q.exchanges = append(q.exchanges, b.Source)
+		if pipeline.AttachedBy(b) != "" {
 			q.role = ours
-			fallthrough
-		default:
-			q.exchanges = append(q.exchanges, b.Source)
 		}
 	}
 	targets := audit.DeadLetterTargets(w.vhost)
@@ -129,12 +126,11 @@ func (w *writer) findRole(q *queue) {
 	case q.isOurs() || !q.deadLetters():
 	case slices.ContainsFunc(q.targets, (*queue).isOurs):
 		q.role = unclear
-	case q.consumed:
-	default:
+	case !q.consumed:
 		if q.role = delaying; q.ttl() > 0 {
 			q.role = waiting
 		}
-		if why := w.doubt(q); why != "" {
+		if why := q.doubt(); why != "" {
 			q.role = unclear
 			w.leave("queue %q: %s", q, why)
 		}
@@ -142,17 +138,16 @@ func (w *writer) findRole(q *queue) {
 }
 
 // doubt says why a queue without consumers can be something else than a waiting queue, or "".
-func (w *writer) doubt(q *queue) string {
+func (q *queue) doubt() string {
 	expires := q.role == waiting
 	worksOn := func(target *queue) bool {
 		return target.deadLetters() || target.hasOwnWay() || expires && len(target.sources) > 1
 	}
+	idle := slices.DeleteFunc(slices.Clone(q.targets), (*queue).isConsumed)
 	switch {
-	case !slices.ContainsFunc(q.targets, (*queue).isConsumed):
+	case len(idle) > 0:
 		return fmt.Sprintf("neither it nor %s has a consumer, so it is not clear which one is the work queue: "+
-			"start the consumers, and run the command again", list(q.targets))
-	case slices.ContainsFunc(q.targets, (*queue).isIdle):
-		return "it dead-letters to several queues, and not all of them have a consumer"
+			"start the consumers, and run the command again", list(idle))
 	case len(q.sources) > 0 && !slices.Contains(q.sources, q.targets[0]):
 		return fmt.Sprintf("dead letters of %s wait there, and go on to %s", list(q.sources), list(q.targets))
 	case !expires && len(q.sources) > 0:
@@ -217,16 +212,12 @@ func (w *writer) replace(q *queue) {
 			return
 		}
 	}
-	if q.role == delaying {
-		w.delays = append(w.delays, retry{name: w.free(ofDelayedExchange, plain(q.name)+".delayed"), waiting: group})
-	} else {
-		w.addRetry(group)
-	}
+	w.addRetry(group)
 }
 
 // refuses says why a queue gets no steps, or "".
 func (w *writer) refuses(q *queue) string {
-	inFront := first(q.sources, func(source *queue) bool { return source.role == unclear && source.ttl() > 0 })
+	inFront := slices.IndexFunc(q.sources, func(source *queue) bool { return source.role == unclear && source.ttl() > 0 })
 	passes := w.isTemporary(object{"queue", q.name}) || q.AutoDelete || q.Transient || q.Type == "stream" || q.Has("expires")
 	switch {
 	case !w.wants(q.name):
@@ -235,8 +226,8 @@ func (w *writer) refuses(q *queue) string {
 		return fmt.Sprintf("the role of %q is not clear", q)
 	case q.role == delaying && w.vhost.Exchanges[q.deadLetterExchange()].Arguments["alternate-exchange"] != nil:
 		return fmt.Sprintf("%q dead-letters to an exchange with an alternate exchange, and a delayed exchange has none", q)
-	case q.isWaiting() && inFront != nil:
-		return fmt.Sprintf("%q can be a waiting queue in front of %q", inFront, q)
+	case q.isWaiting() && inFront >= 0:
+		return fmt.Sprintf("%q can be a waiting queue in front of %q", q.sources[inFront], q)
 	case q.role != resting && passes:
 		return fmt.Sprintf("%q is not a lasting classic or quorum queue", q)
 	case q.role == working:
@@ -246,26 +237,22 @@ func (w *writer) refuses(q *queue) string {
 }
 
 func (w *writer) refusesWork(q *queue) string {
-	onward := first(q.targets, func(target *queue) bool { return !target.isWaiting() && target.deadLetters() })
+	onward := slices.IndexFunc(q.targets, func(target *queue) bool { return !target.isWaiting() && target.deadLetters() })
 	overflow, _ := q.Text("overflow")
-	successor, exists := w.queues[q.name+".v2"]
+	next, exists := w.queues[q.name+successor]
 	switch {
 	case exists:
-		return fmt.Sprintf("%q has the successor %q, so go on with the steps from before", q, successor)
-	case len(q.name) > longestName:
-		return fmt.Sprintf("%q has a name of over %d bytes, and new names would be too long", q, longestName)
-	case onward != nil:
-		return fmt.Sprintf("the work queue %q dead-letters to %q, which dead-letters on", q, onward)
-	case q.AtLeastOnce() && q.Limited():
-		return fmt.Sprintf("%q dead-letters at least once, and has a length limit, which a pipeline refuses", q)
+		return fmt.Sprintf("%q has the successor %q, so go on with the steps from before", q, next)
+	case onward >= 0:
+		return fmt.Sprintf("the work queue %q dead-letters to %q, which dead-letters on", q, q.targets[onward])
 	case q.Limited() && strings.HasPrefix(overflow, "reject-publish"):
 		return fmt.Sprintf("%q refuses messages if it is full, and would then stop all retries", q)
 	}
 	return ""
 }
 
-// longestName leaves room for what new objects add to the name of a queue.
-const longestName = 200
+// successor is what a new queue adds to the name of the old one.
+const successor = ".v2"
 
 // addRetry tells the queues of a group apart.
 func (w *writer) addRetry(group []*queue) {
@@ -278,40 +265,34 @@ func (w *writer) addRetry(group []*queue) {
 			found.work = append(found.work, q)
 			q.next = q.name
 			if slices.ContainsFunc(sorted(q.Arguments), deadLetters) {
-				q.next = w.free(ofQueue, q.name+".v2")
+				q.next += successor
 			}
-			found.next = append(found.next, q.next)
 		}
 	}
-	base := plain(found.work[0].name)
-	found.name = w.free(ofPipeline, base, base+".retries")
+	if len(found.work) == 0 {
+		found.name = w.free(plain(group[0].name)+".delayed", "2", ofDelayedExchange)
+	} else {
+		found.name = w.free(plain(found.work[0].name), ".retries", ofPipeline)
+	}
 	w.retries = append(w.retries, found)
-	for name, p := range w.vhost.OperatorPolicies {
-		if covers(p, pipeline.Names(found.name).Inbox()) {
-			w.leave("operator policy %q: it covers the new queues of pipeline %q, so leave them out of its pattern before step 1", name, found.name)
-		}
-	}
 }
 
 func deadLetters(argument string) bool { return strings.HasPrefix(argument, "x-dead-letter-") }
 
 // These match what follows a name in the names of its objects.
 const (
-	ofQueue           = `$`
 	ofPipeline        = `\.(dlx|inbox|retry|return|failed)(\.|$)`
 	ofDelayedExchange = `($|\.(deliver|delay)(\.|$))`
 )
 
-// free returns the first name without objects yet. If all are taken, it appends to the last one.
-func (w *writer) free(objects string, names ...string) string {
-	for _, name := range names {
-		taken := regexp.MustCompile("^" + regexp.QuoteMeta(name) + objects)
-		if !w.given[name] && !slices.ContainsFunc(w.names, taken.MatchString) {
-			w.given[name] = true
-			return name
-		}
+// free returns a name without objects yet. It appends to a name that is taken.
+func (w *writer) free(name, suffix, objects string) string {
+	taken := regexp.MustCompile("^" + regexp.QuoteMeta(name) + objects)
+	given := slices.ContainsFunc(w.retries, func(r retry) bool { return r.name == name })
+	if given || slices.ContainsFunc(w.names, taken.MatchString) {
+		return w.free(name+suffix, suffix, objects)
 	}
-	return w.free(objects, names[len(names)-1]+"2")
+	return name
 }
 
 var notInNames = regexp.MustCompile(`[^\pL\pN._-]+|\.retry\.`)
@@ -319,14 +300,6 @@ var notInNames = regexp.MustCompile(`[^\pL\pN._-]+|\.retry\.`)
 // plain is a name like a queue's, for a pipeline or delayed exchange.
 func plain(queue string) string {
 	return cmp.Or(strings.Trim(notInNames.ReplaceAllString(queue, "-"), "-"), "retries")
-}
-
-// first is the first element that is so, or the zero value.
-func first[T any](list []T, is func(T) bool) (found T) {
-	if i := slices.IndexFunc(list, is); i >= 0 {
-		return list[i]
-	}
-	return found
 }
 
 // list quotes names, and joins them.

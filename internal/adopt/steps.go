@@ -1,11 +1,11 @@
 package adopt
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
@@ -46,7 +46,14 @@ func (w *writer) afterSwitch(o object) object {
 // addReplacements adds what takes the place of retries by hand, and says how.
 func (w *writer) addReplacements() {
 	for _, each := range w.retries {
-		w.addRetryPipeline(each)
+		if len(each.work) == 0 {
+			w.addDelay(each)
+		} else {
+			w.addRetryPipeline(each)
+		}
+		for _, q := range each.waiting {
+			w.order(q)
+		}
 	}
 	for _, name := range sorted(w.queues) {
 		if q := w.queues[name]; q.next != "" && q.next != name {
@@ -57,14 +64,6 @@ func (w *writer) addReplacements() {
 		w.point(switched, "Wait until the old queues and their waiting queues are empty. If messages fail there again and again, move "+
 			"them: 'rabbitmq-retry failed replay --vhost %q --queue OLD --to NEW --all --scan 1000000'. If that command is killed, a "+
 			"message can come twice.", w.vhost.Name)
-	}
-	for _, each := range w.delays {
-		w.addDelay(each)
-	}
-	for _, each := range slices.Concat(w.retries, w.delays) {
-		for _, q := range each.waiting {
-			w.order(q)
-		}
 	}
 }
 
@@ -88,16 +87,12 @@ func (w *writer) decide(r *resource, what, question string, queues []*queue) exp
 
 // addRetryPipeline adds the pipeline that takes the place of a retry by hand.
 func (w *writer) addRetryPipeline(each retry) {
-	p := pipeline.Pipeline{
-		Name: each.name, Vhost: w.vhost.Name, QueueType: topology.Quorum, PolicyPriority: pipeline.DefaultPolicyPriority,
-	}
-	var waits []time.Duration
+	p := pipeline.Pipeline{Name: each.name, QueueType: topology.Quorum, PolicyPriority: pipeline.DefaultPolicyPriority}
 	for _, q := range each.waiting {
-		waits = append(waits, q.ttl())
+		p.Delays = append(p.Delays, pipeline.Delay{Wait: q.ttl(), Spelling: pipeline.FormatDelay(q.ttl())})
 	}
-	for _, wait := range topology.Distinct(waits) {
-		p.Delays = append(p.Delays, pipeline.Delay{Wait: wait, Spelling: pipeline.FormatDelay(wait)})
-	}
+	slices.SortFunc(p.Delays, func(a, b pipeline.Delay) int { return cmp.Compare(a.Wait, b.Wait) })
+	p.Delays = slices.Compact(p.Delays)
 	p.MaxAttempts = len(p.Delays) + 1
 	queues := map[string]pipeline.WorkQueue{}
 	for _, q := range each.work {
@@ -108,8 +103,12 @@ func (w *writer) addRetryPipeline(each retry) {
 	}
 	w.point(attached, "Consumers of %s: reject what fails (basic.nack or basic.reject, requeue=false). Do not publish it to other queues, "+
 		"and do not count. It comes back after the delays of the pipeline, and is parked in %q in the end.",
-		list(each.next), p.Names().FailedQueue())
+		list(sorted(queues)), p.Names().FailedQueue())
 	w.point(attached, "Programs that read what is parked: read %q too.", p.Names().FailedQueue())
+	covering, doubtful := topology.NewMatcher(w.vhost.OperatorPolicies).Queue(p.Names().Inbox(), p.QueueType, w.vhost.Version)
+	for _, policy := range slices.Concat(covering, doubtful) {
+		w.leave("operator policy %q: it covers the new queues of pipeline %q, so leave them out of its pattern before step 1", policy.Name, p.Name)
+	}
 	r := w.addPipeline(p)
 	r.from = created
 	r.setBetween(attached, removed, "work_queues", queues)
@@ -152,16 +151,12 @@ func (q *queue) attachment() pipeline.WorkQueue {
 
 // addDelay adds a delayed exchange that delivers where a waiting queue dead-letters to.
 func (w *writer) addDelay(each retry) {
-	e := delayed.Exchange{
-		Name: each.name, Vhost: w.vhost.Name, Type: "direct", PolicyPriority: delayed.DefaultPolicyPriority,
-		Precision: pipeline.Delay{Spelling: delayed.DefaultPrecision},
-	}
 	old, key := each.waiting[0], "the same routing key"
-	var routes []topology.Binding
-	if through := old.deadLetterExchange(); through != "" {
-		e.Type = w.vhost.Exchanges[through].Type
-		routes = slices.DeleteFunc(slices.Clone(w.vhost.Bindings), func(b topology.Binding) bool { return b.Source != through })
-	} else {
+	through := old.deadLetterExchange()
+	e := delayed.Exchange{Name: each.name, Type: w.vhost.Exchanges[through].Type, PolicyPriority: delayed.DefaultPolicyPriority}
+	routes := slices.DeleteFunc(slices.Clone(w.vhost.Bindings), func(b topology.Binding) bool { return b.Source != through })
+	if through == "" {
+		e.Type, routes = "direct", nil
 		for _, q := range old.targets {
 			routes = append(routes, topology.Binding{Destination: q.name, RoutingKey: q.name})
 		}
@@ -216,12 +211,15 @@ func (w *writer) findRemoved() {
 			}
 		}
 	}
-	for _, each := range slices.Concat(w.retries, w.delays) {
+	for _, each := range w.retries {
 		for _, q := range slices.Concat(each.waiting, each.work) {
 			w.addCandidates(q)
 		}
 	}
-	w.keepNeeded()
+	for w.kept = true; w.kept; {
+		w.kept = false
+		w.keepNeeded()
+	}
 	objects := slices.Collect(maps.Keys(w.goes))
 	topology.SortByText(objects)
 	for _, o := range objects {
@@ -236,86 +234,73 @@ func (w *writer) findRemoved() {
 // addCandidates notes the objects of a queue in a retry that can go.
 func (w *writer) addCandidates(q *queue) {
 	for _, p := range q.Policies {
-		w.goes[object{"policy", p.Name}] = p.Definition["dead-letter-exchange"] != nil && p.Definition["alternate-exchange"] == nil
+		goes := p.Definition["dead-letter-exchange"] != nil && p.Definition["alternate-exchange"] == nil
+		w.addCandidate(object{"policy", p.Name}, goes)
 	}
 	if q.isWaiting() {
 		for _, exchange := range q.exchanges {
-			w.goes[object{"exchange", exchange}] = true
+			w.addCandidate(object{"exchange", exchange}, true)
 		}
 	}
 	if o := (object{"queue", q.name}); q.next != q.name {
-		w.goes[o] = true
+		w.addCandidate(o, true)
 	} else {
 		delete(w.goes, o) // it goes on, with a pipeline
 	}
 }
 
-// keepNeeded leaves only what goes with all that needs it.
+func (w *writer) addCandidate(o object, goes bool) { w.goes[o] = goes && w.refs[o] != "" }
+
+// keepNeeded keeps what something else needs in the last stage. Attached queues need neither a policy nor where it leads.
 func (w *writer) keepNeeded() {
-	needed := w.needers()
-	for changed := true; changed; {
-		changed = false
-		for o, goes := range w.goes {
-			if goes && (w.refs[o] == "" || slices.ContainsFunc(needed[o], func(by object) bool { return !w.goes[by] })) {
-				w.goes[o], changed = false, true
-			}
-		}
-	}
-}
-
-func covers(p topology.Policy, queue string) bool {
-	matches, err := topology.MatchesPattern(p.Pattern, queue)
-	return matches || err != nil // what cannot be evaluated can match
-}
-
-// needers has, for each object, those that need it in the last stage.
-type needers map[object][]object
-
-func (n needers) add(kind, name string, by object) {
-	n[object{kind, name}] = append(n[object{kind, name}], by)
-}
-
-// addNamed adds the exchanges that arguments or a policy name.
-func (n needers) addNamed(in topology.Arguments, by object) {
-	for _, key := range []string{"x-dead-letter-exchange", "dead-letter-exchange", "alternate-exchange"} {
-		if exchange, is := in[key].(string); is {
-			n.add("exchange", exchange, by)
-		}
-	}
-}
-
-// needers finds what needs what. Attached queues need neither a policy nor its exchange.
-func (w *writer) needers() needers {
-	found := needers{}
 	for name, q := range w.queues {
-		found.addNamed(q.Arguments, object{"queue", name})
+		by := object{"queue", name}
+		w.keepNamed(q.Arguments, by)
+		if q.next == name {
+			continue
+		}
+		for _, p := range q.Policies {
+			w.keep("policy", p.Name, by)
+		}
 		for _, target := range q.targets {
-			if moves := target.next != "" && q.deadLetterExchange() != ""; q.next != name && !moves {
-				found.add("queue", target.name, object{"queue", name})
+			if target.next == "" || q.deadLetterExchange() == "" { // otherwise, its bindings lead to its successor
+				w.keep("queue", target.name, by)
 			}
 		}
+	}
+	for _, p := range topology.NewLookup(w.vhost).Unreadable() { // it could apply to any queue
+		w.keep("policy", p.Name, object{})
 	}
 	for name, e := range w.vhost.Exchanges {
-		found.addNamed(e.Arguments, object{"exchange", name})
+		w.keepNamed(e.Arguments, object{"exchange", name})
 	}
 	for name, p := range w.vhost.OperatorPolicies {
-		found.addNamed(p.Definition, object{"operator_policy", name})
+		w.keepNamed(p.Definition, object{"operator_policy", name})
 	}
 	for name, p := range w.vhost.Policies {
-		found.addNamed(p.Definition, object{"policy", name})
-		goes := w.goes[object{"policy", name}]
-		for queue, q := range w.queues {
-			if goes && q.next != queue && covers(p, queue) {
-				found.add("policy", name, object{"queue", queue})
-			}
-		}
+		w.keepNamed(p.Definition, object{"policy", name})
 	}
 	for _, b := range w.vhost.Bindings {
 		ends := endsOf(b)
-		found.add("exchange", b.Source, w.afterSwitch(ends[1]))
+		w.keep("exchange", b.Source, w.afterSwitch(ends[1]))
 		if b.ToExchange {
-			found.add("exchange", b.Destination, object{"exchange", b.Source})
+			w.keep("exchange", b.Destination, ends[0])
 		}
 	}
-	return found
+}
+
+// keepNamed keeps the exchanges that arguments or a policy name.
+func (w *writer) keepNamed(in topology.Arguments, by object) {
+	for _, key := range []string{"x-dead-letter-exchange", "dead-letter-exchange", "alternate-exchange"} {
+		if exchange, is := in[key].(string); is {
+			w.keep("exchange", exchange, by)
+		}
+	}
+}
+
+// keep keeps an object that another one needs, unless that one goes.
+func (w *writer) keep(kind, name string, by object) {
+	if o := (object{kind, name}); w.goes[o] && !w.goes[by] {
+		w.goes[o], w.kept = false, true
+	}
 }

@@ -99,7 +99,7 @@ func TestUnclearQueuesGetNoSteps(t *testing.T) {
 	limited := dying("parked", 0)
 	limited.Type = "quorum"
 	maps.Copy(limited.Arguments, map[string]any{"x-max-length": int64(9), "x-overflow": "reject-publish", "x-dead-letter-strategy": "at-least-once"})
-	refusing, long := dying("parked", 0), strings.Repeat("x", 201)
+	refusing := dying("parked", 0)
 	maps.Copy(refusing.Arguments, map[string]any{"x-max-length": int64(9), "x-overflow": "reject-publish"})
 	for name, c := range map[string]struct {
 		queues   map[string]topology.Queue
@@ -123,7 +123,7 @@ func TestUnclearQueuesGetNoSteps(t *testing.T) {
 			"fast slow",
 			`the work queue "fast" dead-letters to "slow"`,
 		},
-		"limited": {map[string]topology.Queue{"work": limited, "parked": resting}, "work", `"work" dead-letters at least once, and has a length limit`},
+		"limited": {map[string]topology.Queue{"work": limited, "parked": resting}, "work", `"work" refuses messages if it is full`},
 		"handed over": {
 			map[string]topology.Queue{"fast": dying("cool", 0), "cool": dying("slow", 5), "slow": resting},
 			"fast slow",
@@ -135,7 +135,6 @@ func TestUnclearQueuesGetNoSteps(t *testing.T) {
 			"work",
 			`"work" has the successor "work.v2"`,
 		},
-		"long":    {map[string]topology.Queue{long: dying("parked", 0), "parked": resting}, long, "has a name of over 200 bytes"},
 		"nowhere": {map[string]topology.Queue{"work": dying("missing", 0)}, "work", `queue "work": its dead letters reach no queue`},
 	} {
 		vhost, consumed := topology.Vhost{Name: "/", Topology: topology.New(), Version: topology.Version{Major: 4, Minor: 3}}, map[string]bool{}
