@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// texts are what the steps say, before a list that depends on the vhost. They get the numbers of the step and of the last one, and the
-// folder to go back to.
+// texts are what the steps say. They get the numbers of the step and of the last one, the folder to go back to, points that depend on the
+// vhost, and its name.
 var texts = map[stage]string{
 	created: `Step %d of %d: create pipelines, delayed exchanges and new work queues beside the retries by hand.
 
@@ -20,7 +20,7 @@ in new failed queues, and apply the folder %q.
 After:
 * Give the sidecar's user the permissions of the output worker_permissions.
 * Run 'terraform output -raw worker_config > worker.json', and start 'rabbitmq-retry worker --config worker.json'.
-* Wait until 'rabbitmq-retry status --config worker.json' shows a consumer at each inbox.`,
+* Wait until 'rabbitmq-retry status --config worker.json' shows a consumer at each inbox.%[4]s`,
 	attached: `Step %d of %d: attach the work queues.
 
 Messages: what is rejected goes to the pipelines. What waits in waiting queues comes back as before.
@@ -31,7 +31,8 @@ The way back: have consumers work as before, write worker.json again after the a
 
 After:
 * Write worker.json again, as in step 1. The sidecar reads it while it runs.
-* If consumers count the header x-death, they find 1 at most, and never give up, since a pipeline removes it. The pipeline counts instead.`,
+* If consumers count the header x-death, they find 1 at most, and never give up, since a pipeline removes it. The pipeline counts
+instead.%[4]s`,
 	switched: `Step %d of %d: move the bindings to the new queues.
 
 Messages: they go to the new queues. Terraform makes each new binding before it deletes the old one. A message of that moment can come
@@ -41,7 +42,9 @@ binding in the management UI if it is still there.
 
 The way back: pause publishers again, and apply the folder %q.
 
-After:`,
+After:%[4]s
+* Wait until the old queues and their waiting queues are empty. If messages fail there again and again, move them: 'rabbitmq-retry
+failed replay --vhost %[5]q --queue OLD --to NEW --all --scan 1000000'. If that command is killed, a message can come twice.`,
 	removed: `Step %d of %d: remove the retries by hand.
 
 Messages: nothing changes, since the old queues are empty. Terraform refuses to delete a queue with messages or consumers, and
@@ -49,12 +52,12 @@ what a waiting queue with messages needs.
 
 The way back: the same objects come again, without messages, from the folder %q.
 
-Before: no program publishes to these or consumes them, and the queues are empty:`,
+Before: no program publishes to these or consumes them, and the queues are empty:%[4]s`,
 }
 
 // explain says what a step changes for messages, what people do before and after it, and the way back.
 func (w *writer) explain(at stage, number, last int, before string) string {
-	text := fmt.Sprintf(texts[at], number, last, before) + w.points[at]
+	text := fmt.Sprintf(texts[at], number, last, before, w.points[at], w.vhost.Name)
 	if number == last && w.stays != "" {
 		text += "\n\nThese stay:" + w.stays
 	}

@@ -93,7 +93,8 @@ var fileOf = map[string]string{
 	"exchange": "exchanges.tf", "queue": "queues.tf", "binding": "bindings.tf", "policy": "policies.tf", "operator_policy": "policies.tf",
 }
 
-// files returns the texts of the files by name. All stages have the same files, so that each can be copied over another.
+// files returns the texts of the files by name, and counts what they import. All stages have the same files, so that each can be copied
+// over another.
 func (w *writer) files(at stage) map[string]string {
 	blocks := map[string][]string{"versions.tf": {versions}, "imports.tf": nil}
 	for _, r := range w.resources {
@@ -107,6 +108,7 @@ func (w *writer) files(at stage) map[string]string {
 		if at == now && r.from == now {
 			text := fmt.Sprintf("import {\n  to = %s\n  id = %s\n}\n", r.address(), quoted(r.id))
 			blocks["imports.tf"] = append(blocks["imports.tf"], text)
+			w.Resources["rabbitmq_"+r.kind]++
 		}
 	}
 	if at > now {
@@ -122,11 +124,8 @@ func (w *writer) files(at stage) map[string]string {
 // versions names the provider. Terraform has import blocks from 1.5 on.
 const versions = `terraform {
   required_version = ">= 1.5"
-
   required_providers {
-    rabbitmq = {
-      source = "` + registry.Source + `"
-    }
+    rabbitmq = { source = "` + registry.Source + `" }
   }
 }
 

@@ -37,41 +37,38 @@ type Folder struct {
 // bindings from or to a name that matches. Queues that are consumed have a consumer.
 func Vhost(vhost topology.Vhost, only *regexp.Regexp, consumed map[string]bool) Adopted {
 	w := &writer{
-		vhost: vhost, only: only, owned: topology.New(), queues: map[string]*queue{}, labels: map[string]bool{},
-		refs: map[object]string{}, goes: map[object]bool{}, served: map[string]any{}, points: map[stage]string{},
+		Adopted: Adopted{Resources: map[string]int{}}, vhost: vhost, only: only, owned: topology.New(), labels: map[string]bool{},
+		queues: map[string]*queue{}, refs: map[object]string{}, goes: map[object]bool{}, served: map[string]any{}, points: map[stage]string{},
 	}
 	w.addOwners()
-	w.recognise(consumed)
+	w.findQueues(consumed)
+	w.recognise()
 	w.addObjects()
 	w.addReplacements()
 	w.findRemoved()
-	slices.Sort(w.left)
-	adopted := Adopted{Left: w.left, Resources: map[string]int{}}
-	for _, r := range w.resources {
-		if r.from == now {
-			adopted.Resources["rabbitmq_"+r.kind]++
-		}
-	}
-	stages := w.stages()
+	slices.Sort(w.Left)
+	stages := slices.DeleteFunc([]stage{now, created, attached, switched, removed}, func(at stage) bool {
+		return at == created && len(w.decisions) == 0 || at > created && w.points[at] == ""
+	})
 	for number, at := range stages {
 		folder := Folder{"now", w.files(at)}
 		folder.Files["step.tf"] = "# The vhost as it is.\n"
 		if at > now {
 			folder.Name = fmt.Sprintf("step-%d", number)
-			folder.Files["step.tf"] = w.explain(at, number, len(stages)-1, adopted.Folders[number-1].Name)
+			folder.Files["step.tf"] = w.explain(at, number, len(stages)-1, w.Folders[number-1].Name)
 		}
-		adopted.Folders = append(adopted.Folders, folder)
+		w.Folders = append(w.Folders, folder)
 	}
-	return adopted
+	return w.Adopted
 }
 
 // writer collects the resources of a vhost, which have the same labels at all stages.
 type writer struct {
+	Adopted
 	vhost topology.Vhost
 	only  *regexp.Regexp
 	// owned are the objects of pipelines and delayed exchanges. The others get a resource each, or are left out.
 	owned     topology.Topology
-	left      []string
 	resources []*resource
 	labels    map[string]bool
 	// refs has references to the names of objects that the configuration has.
@@ -96,7 +93,7 @@ type writer struct {
 func (w *writer) wants(name string) bool { return w.only == nil || w.only.MatchString(name) }
 
 func (w *writer) leave(format string, arguments ...any) {
-	w.left = append(w.left, fmt.Sprintf(format, arguments...))
+	w.Left = append(w.Left, fmt.Sprintf(format, arguments...))
 }
 
 func (w *writer) point(at stage, format string, arguments ...any) {
@@ -160,7 +157,12 @@ func (w *writer) addObjects() {
 	rest := w.vhost.Without(w.owned)
 	for _, name := range sorted(rest.Exchanges) {
 		if name != "" && !strings.HasPrefix(name, "amq.") && w.holds(object{"exchange", name}) {
-			w.addExchange(name, rest.Exchanges[name])
+			e, r := rest.Exchanges[name], w.inVhost("exchange", name)
+			r.set("type", e.Type)
+			r.set("durable", !e.Transient, true)
+			r.set("auto_delete", e.AutoDelete, false)
+			r.set("internal", e.Internal, false)
+			r.set("arguments", map[string]any(e.Arguments))
 		}
 	}
 	for _, name := range sorted(rest.Queues) {
@@ -182,15 +184,6 @@ func (w *writer) inVhost(kind, name string) *resource {
 	r.set("vhost", w.vhost.Name)
 	w.refs[o] = r.address() + ".name"
 	return r
-}
-
-func (w *writer) addExchange(name string, e topology.Exchange) {
-	r := w.inVhost("exchange", name)
-	r.set("type", e.Type)
-	r.set("durable", !e.Transient, true)
-	r.set("auto_delete", e.AutoDelete, false)
-	r.set("internal", e.Internal, false)
-	r.set("arguments", map[string]any(e.Arguments))
 }
 
 func (w *writer) addQueue(name string, q topology.Queue) *resource {

@@ -57,8 +57,6 @@ const (
 
 func (q *queue) String() string { return q.name }
 
-func (q *queue) isOurs() bool      { return q.role == ours }
-func (q *queue) isConsumed() bool  { return q.consumed }
 func (q *queue) isWaiting() bool   { return q.role == waiting || q.role == delaying }
 func (q *queue) deadLetters() bool { return len(q.targets) > 0 }
 
@@ -76,8 +74,7 @@ func (q *queue) ttl() time.Duration {
 }
 
 // recognise finds the retries of the vhost, except pipelines, and names the queues that it does not understand.
-func (w *writer) recognise(consumed map[string]bool) {
-	w.findQueues(consumed)
+func (w *writer) recognise() {
 	for _, visit := range []func(*queue){w.findRole, (*queue).findNear, w.replace} { // each asks what the one before found of all queues
 		for _, name := range sorted(w.queues) {
 			visit(w.queues[name])
@@ -109,7 +106,7 @@ func (w *writer) findQueues(consumed map[string]bool) {
 	targets := audit.DeadLetterTargets(w.vhost)
 	for _, name := range sorted(targets) {
 		q := w.queues[name]
-		if len(targets[name]) == 0 && !q.isOurs() {
+		if len(targets[name]) == 0 && q.role != ours {
 			w.leave("queue %q: its dead letters reach no queue", name)
 		}
 		for _, target := range targets[name] {
@@ -123,8 +120,8 @@ func (w *writer) findQueues(consumed map[string]bool) {
 // findRole tells waiting queues from queues whose role is not clear.
 func (w *writer) findRole(q *queue) {
 	switch {
-	case q.isOurs() || !q.deadLetters():
-	case slices.ContainsFunc(q.targets, (*queue).isOurs):
+	case q.role == ours || !q.deadLetters():
+	case slices.ContainsFunc(q.targets, func(target *queue) bool { return target.role == ours }):
 		q.role = unclear
 	case !q.consumed:
 		if q.role = delaying; q.ttl() > 0 {
@@ -143,7 +140,7 @@ func (q *queue) doubt() string {
 	worksOn := func(target *queue) bool {
 		return target.deadLetters() || target.hasOwnWay() || expires && len(target.sources) > 1
 	}
-	idle := slices.DeleteFunc(slices.Clone(q.targets), (*queue).isConsumed)
+	idle := slices.DeleteFunc(slices.Clone(q.targets), func(target *queue) bool { return target.consumed })
 	switch {
 	case len(idle) > 0:
 		return fmt.Sprintf("neither it nor %s has a consumer, so it is not clear which one is the work queue: "+

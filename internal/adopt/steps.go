@@ -28,13 +28,6 @@ const (
 	removed
 )
 
-// stages are the stages that differ from the one before.
-func (w *writer) stages() []stage {
-	return slices.DeleteFunc([]stage{now, created, attached, switched, removed}, func(at stage) bool {
-		return at == created && len(w.decisions) == 0 || at > created && w.points[at] == ""
-	})
-}
-
 // afterSwitch is where a binding leads in the end.
 func (w *writer) afterSwitch(o object) object {
 	if q := w.queues[o.name]; o.kind == "queue" && q != nil && q.next != "" {
@@ -56,26 +49,18 @@ func (w *writer) addReplacements() {
 		}
 	}
 	for _, name := range sorted(w.queues) {
-		if q := w.queues[name]; q.next != "" && q.next != name {
-			w.addSuccessor(q)
+		old := w.queues[name]
+		if old.next == "" || old.next == name {
+			continue
 		}
+		q := old.Queue
+		q.Arguments = maps.Clone(q.Arguments)
+		maps.DeleteFunc(q.Arguments, func(key string, _ any) bool { return deadLetters(key) })
+		w.addQueue(old.next, q).from = created
+		w.point(created, "Consumers of %q also read %q. Their users need read permission on it.", old, old.next)
+		w.point(attached, "In %q, consumers work as before.", old)
+		w.point(switched, "Programs that publish to the queue %q by its name (default exchange): publish to %q.", old, old.next)
 	}
-	if w.points[switched] != "" {
-		w.point(switched, "Wait until the old queues and their waiting queues are empty. If messages fail there again and again, move "+
-			"them: 'rabbitmq-retry failed replay --vhost %q --queue OLD --to NEW --all --scan 1000000'. If that command is killed, a "+
-			"message can come twice.", w.vhost.Name)
-	}
-}
-
-// addSuccessor adds the queue that takes the place of a work queue with dead-letter arguments.
-func (w *writer) addSuccessor(old *queue) {
-	q := old.Queue
-	q.Arguments = maps.Clone(q.Arguments)
-	maps.DeleteFunc(q.Arguments, func(key string, _ any) bool { return deadLetters(key) })
-	w.addQueue(old.next, q).from = created
-	w.point(created, "Consumers of %q also read %q. Their users need read permission on it.", old, old.next)
-	w.point(attached, "In %q, consumers work as before.", old)
-	w.point(switched, "Programs that publish to the queue %q by its name (default exchange): publish to %q.", old, old.next)
 }
 
 // decide adds a line for what only people know, and returns the expression for its value. Terraform refuses FILL_IN.
@@ -107,7 +92,8 @@ func (w *writer) addRetryPipeline(each retry) {
 	w.point(attached, "Programs that read what is parked: read %q too.", p.Names().FailedQueue())
 	covering, doubtful := topology.NewMatcher(w.vhost.OperatorPolicies).Queue(p.Names().Inbox(), p.QueueType, w.vhost.Version)
 	for _, policy := range slices.Concat(covering, doubtful) {
-		w.leave("operator policy %q: it covers the new queues of pipeline %q, so leave them out of its pattern before step 1", policy.Name, p.Name)
+		w.leave("operator policy %q: it covers the new queues of pipeline %q, so leave them out of its pattern before step 1",
+			policy.Name, p.Name)
 	}
 	r := w.addPipeline(p)
 	r.from = created
@@ -213,9 +199,20 @@ func (w *writer) findRemoved() {
 	}
 	for _, each := range w.retries {
 		for _, q := range slices.Concat(each.waiting, each.work) {
-			w.addCandidates(q)
+			w.goes[object{"queue", q.name}] = true
+			for _, p := range q.Policies {
+				w.goes[object{"policy", p.Name}] = p.Definition["dead-letter-exchange"] != nil && p.Definition["alternate-exchange"] == nil
+			}
+		}
+		for _, q := range each.waiting {
+			for _, exchange := range q.exchanges {
+				w.goes[object{"exchange", exchange}] = true
+			}
 		}
 	}
+	maps.DeleteFunc(w.goes, func(o object, _ bool) bool { // what has no resource, or goes on with a pipeline
+		return w.refs[o] == "" || o.kind == "queue" && w.queues[o.name].next == o.name
+	})
 	for w.kept = true; w.kept; {
 		w.kept = false
 		w.keepNeeded()
@@ -225,31 +222,11 @@ func (w *writer) findRemoved() {
 	for _, o := range objects {
 		if w.goes[o] {
 			w.point(removed, "%s", o)
-		} else if w.refs[o] != "" {
+		} else {
 			w.stays += "\n* " + o.String()
 		}
 	}
 }
-
-// addCandidates notes the objects of a queue in a retry that can go.
-func (w *writer) addCandidates(q *queue) {
-	for _, p := range q.Policies {
-		goes := p.Definition["dead-letter-exchange"] != nil && p.Definition["alternate-exchange"] == nil
-		w.addCandidate(object{"policy", p.Name}, goes)
-	}
-	if q.isWaiting() {
-		for _, exchange := range q.exchanges {
-			w.addCandidate(object{"exchange", exchange}, true)
-		}
-	}
-	if o := (object{"queue", q.name}); q.next != q.name {
-		w.addCandidate(o, true)
-	} else {
-		delete(w.goes, o) // it goes on, with a pipeline
-	}
-}
-
-func (w *writer) addCandidate(o object, goes bool) { w.goes[o] = goes && w.refs[o] != "" }
 
 // keepNeeded keeps what something else needs in the last stage. Attached queues need neither a policy nor where it leads.
 func (w *writer) keepNeeded() {
