@@ -29,20 +29,17 @@ func newAdoptCommand(getenv func(string) string) *cobra.Command {
 		Use:   "adopt",
 		Short: "Write Terraform configuration for what is on a broker",
 		Long: `Writes Terraform configuration for what a vhost has. FOLDER/now has a resource and an import block for
-each exchange, queue, binding, policy, operator policy, pipeline, attachment and delayed exchange.
-Terraform takes import blocks from 1.5 on. The first plan imports all of them. It changes nothing,
-unless a pipeline was changed by hand.
+each exchange, queue, binding, policy, operator policy, pipeline, attachment and delayed exchange. The
+first plan only imports them, unless a pipeline was changed by hand. It needs Terraform 1.5.
 
-If messages are retried by hand, through dead-letter exchanges and queues with a TTL, the folders
-FOLDER/step-1 and so on lead to pipelines and delayed exchanges. Each is a whole configuration of the
-same state. Its file step.tf says what changes for messages, what to do, and the way back. Run the
-command while the consumers run: a queue with a consumer is a work queue. With several pipelines and
-delayed exchanges, the steps need Terraform 1.8.
+If messages are retried by hand, FOLDER/step-1 and so on lead to pipelines and delayed exchanges, as
+the guide "Moving from retries by hand" says. Run the command while the consumers run: a queue with a
+consumer is a work queue.
 
 It changes nothing on the broker. Its user needs the tag "management" and any permission in the
-vhost. Without the tag "policymaker", RabbitMQ can hide operator policies. It leaves out users,
-permissions, shovels and federation upstreams, and names the objects that it leaves out. Delete
-what another Terraform state has already from the files, since an object must be in one state only.
+vhost. Without the tag "policymaker", RabbitMQ can hide operator policies. It names what it leaves
+out, and reads no users, permissions, shovels or federation upstreams. Delete what another Terraform
+state has already from the files, since an object must be in one state only.
 
 The password comes from $RABBITMQ_PASSWORD or a file, never from the command line.`,
 		Example: `  RABBITMQ_ENDPOINT=http://localhost:15672 RABBITMQ_USERNAME=audit RABBITMQ_PASSWORD=secret \

@@ -60,7 +60,6 @@ func (r *resource) setBetween(from, to stage, name string, value any) {
 	r.lines = append(r.lines, line{name, value, from, to})
 }
 
-// importID joins the parts of an import id.
 func importID(parts ...string) string {
 	for i, part := range parts {
 		parts[i] = url.PathEscape(part)
@@ -132,7 +131,6 @@ const versions = `terraform {
 provider "rabbitmq" {}
 `
 
-// body has the attributes of a stage.
 func (w *writer) body(r *resource, at stage) string {
 	var lines strings.Builder
 	for _, l := range r.lines {

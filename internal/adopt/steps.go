@@ -70,7 +70,6 @@ func (w *writer) decide(r *resource, what, question string, queues []*queue) exp
 	return expression("local." + name)
 }
 
-// addRetryPipeline adds the pipeline that takes the place of a retry by hand.
 func (w *writer) addRetryPipeline(each retry) {
 	p := pipeline.Pipeline{Name: each.name, QueueType: topology.Quorum, PolicyPriority: pipeline.DefaultPolicyPriority}
 	for _, q := range each.waiting {

@@ -158,6 +158,20 @@ func TestStoppedWorkQueueGetsNoSteps(t *testing.T) {
 	require.NotContains(t, adopted.Folders[len(adopted.Folders)-1].Files["retries.tf"], "orders")
 }
 
+// A policy goes if it applies to no other queue. A queue of another type, which its pattern matches too, does not count.
+func TestLastStepRemovesPoliciesThatApplyToNothingElse(t *testing.T) {
+	t.Parallel()
+	for name, applyTo := range map[string]string{"stays": "queues", "goes": "quorum_queues"} {
+		vhost := topology.Vhost{Name: "/", Topology: topology.New(), Version: topology.Version{Major: 4, Minor: 3}}
+		vhost.Queues = map[string]topology.Queue{"work": {Type: "quorum"}, "worksheets": {Type: "classic"}, "parked": {Type: "quorum"}}
+		vhost.Policies["retry"] = topology.Policy{Pattern: "^work", ApplyTo: applyTo, Definition: topology.Arguments{
+			"dead-letter-exchange": "", "dead-letter-routing-key": "parked",
+		}}
+		adopted := adopt.Vhost(vhost, nil, map[string]bool{"work": true})
+		require.Equal(t, name == "stays", strings.Contains(adopted.Folders[len(adopted.Folders)-1].Files["policies.tf"], `"retry"`), name)
+	}
+}
+
 // Retries that only share a parking queue get a pipeline each, and what a queue that stays dead-letters to stays.
 func TestStepsTouchNothingOfOthers(t *testing.T) {
 	t.Parallel()
