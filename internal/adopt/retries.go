@@ -29,9 +29,8 @@ type queue struct {
 	role     role
 	// targets are the queues that can get its dead letters, without itself. sources are the same the other way round.
 	targets, sources []*queue
-	// near are queues of the same retry. grouped says that all of these have been collected.
-	near    []*queue
-	grouped bool
+	// group are the queues of the same retry.
+	group *[]*queue
 	// exchanges lead to it, except the default exchange.
 	exchanges []string
 	// next is the queue that a pipeline gets: itself, or a new one if its arguments make it dead-letter.
@@ -88,6 +87,7 @@ func (w *writer) findQueues(consumed map[string]bool) {
 	w.names = slices.Concat(sorted(w.vhost.Queues), sorted(w.vhost.Exchanges))
 	for name := range w.vhost.Queues {
 		q := &queue{Settings: lookup.Queue(name), name: name, consumed: consumed[name]}
+		q.group = &[]*queue{q}
 		if _, owned := w.owned.Queues[name]; owned || q.SetBy(w.owned.Policies) {
 			q.role = ours
 		}
@@ -141,18 +141,23 @@ func (q *queue) doubt() string {
 		return target.deadLetters() || target.hasOwnWay() || expires && len(target.sources) > 1
 	}
 	idle := slices.DeleteFunc(slices.Clone(q.targets), func(target *queue) bool { return target.consumed })
-	switch {
-	case len(idle) > 0:
-		return fmt.Sprintf("neither it nor %s has a consumer, so it is not clear which one is the work queue: "+
-			"start the consumers, and run the command again", list(idle))
-	case len(q.sources) > 0 && !slices.Contains(q.sources, q.targets[0]):
-		return fmt.Sprintf("dead letters of %s wait there, and go on to %s", list(q.sources), list(q.targets))
-	case !expires && len(q.sources) > 0:
-		return fmt.Sprintf("it has no TTL and no consumer, so dead letters of %s stay there", list(q.sources))
-	case !expires && q.PolicyOf("dead-letter-exchange") != "", !slices.ContainsFunc(q.targets, worksOn):
-		return "it has no consumer. It can be a work queue that is not in use"
+	return cmp.Or(
+		when(len(idle) > 0, "neither it nor %s has a consumer, so it is not clear which one is the work queue: "+
+			"start the consumers, and run the command again", list(idle)),
+		when(len(q.sources) > 0 && !slices.Contains(q.sources, q.targets[0]),
+			"dead letters of %s wait there, and go on to %s", list(q.sources), list(q.targets)),
+		when(!expires && len(q.sources) > 0, "it has no TTL and no consumer, so dead letters of %s stay there", list(q.sources)),
+		when(!expires && q.PolicyOf("dead-letter-exchange") != "" || !slices.ContainsFunc(q.targets, worksOn),
+			"it has no consumer. It can be a work queue that is not in use"),
+	)
+}
+
+// when is a reason if something is so, and otherwise "".
+func when(is bool, format string, arguments ...any) string {
+	if !is {
+		return ""
 	}
-	return ""
+	return fmt.Sprintf(format, arguments...)
 }
 
 // hasOwnWay reports whether messages come to a queue through an exchange that no waiting queue could dead-letter to.
@@ -174,27 +179,25 @@ func (q *queue) findNear() {
 	}
 	for _, target := range q.targets {
 		if q.role == waiting || !waits || target.deadLetters() {
-			q.near, target.near = append(q.near, target), append(target.near, q)
+			q.join(target)
 		}
 	}
 }
 
-// group adds a queue, and those near it, unless it has a group already.
-func (q *queue) group(members []*queue) []*queue {
-	if q.grouped {
-		return members
+// join joins the groups of two queues.
+func (q *queue) join(other *queue) {
+	if q.group != other.group {
+		*q.group = append(*q.group, *other.group...)
+		for _, member := range *other.group {
+			member.group = q.group
+		}
 	}
-	q.grouped = true
-	members = append(members, q)
-	for _, other := range q.near {
-		members = other.group(members)
-	}
-	return members
 }
 
 // replace finds what takes the place of a queue's group, or says why nothing does.
 func (w *writer) replace(q *queue) {
-	group := q.group(nil)
+	group := *q.group
+	*q.group = nil // its other queues have nothing left to do
 	alone := len(group) == 1 && q.role != delaying
 	if alone && q.role == working && q.deadLetters() {
 		w.leave("queue %q: messages come back to it through a delayed exchange, and its dead letters go where they went", q)
@@ -214,38 +217,23 @@ func (w *writer) replace(q *queue) {
 
 // refuses says why a queue gets no steps, or "".
 func (w *writer) refuses(q *queue) string {
-	inFront := slices.IndexFunc(q.sources, func(source *queue) bool { return source.role == unclear && source.ttl() > 0 })
+	inFront := slices.DeleteFunc(slices.Clone(q.sources), func(source *queue) bool { return source.role != unclear || source.ttl() == 0 })
+	onward := slices.DeleteFunc(slices.Clone(q.targets), func(target *queue) bool { return target.isWaiting() || !target.deadLetters() })
 	passes := w.isTemporary(object{"queue", q.name}) || q.AutoDelete || q.Transient || q.Type == "stream" || q.Has("expires")
-	switch {
-	case !w.wants(q.name):
-		return fmt.Sprintf("--only leaves out %q", q)
-	case q.role == unclear:
-		return fmt.Sprintf("the role of %q is not clear", q)
-	case q.role == delaying && w.vhost.Exchanges[q.deadLetterExchange()].Arguments["alternate-exchange"] != nil:
-		return fmt.Sprintf("%q dead-letters to an exchange with an alternate exchange, and a delayed exchange has none", q)
-	case q.isWaiting() && inFront >= 0:
-		return fmt.Sprintf("%q can be a waiting queue in front of %q", q.sources[inFront], q)
-	case q.role != resting && passes:
-		return fmt.Sprintf("%q is not a lasting classic or quorum queue", q)
-	case q.role == working:
-		return w.refusesWork(q)
-	}
-	return ""
-}
-
-func (w *writer) refusesWork(q *queue) string {
-	onward := slices.IndexFunc(q.targets, func(target *queue) bool { return !target.isWaiting() && target.deadLetters() })
+	works, next := q.role == working, w.queues[q.name+successor]
 	overflow, _ := q.Text("overflow")
-	next, exists := w.queues[q.name+successor]
-	switch {
-	case exists:
-		return fmt.Sprintf("%q has the successor %q, so go on with the steps from before", q, next)
-	case onward >= 0:
-		return fmt.Sprintf("the work queue %q dead-letters to %q, which dead-letters on", q, q.targets[onward])
-	case q.Limited() && strings.HasPrefix(overflow, "reject-publish"):
-		return fmt.Sprintf("%q refuses messages if it is full, and would then stop all retries", q)
-	}
-	return ""
+	return cmp.Or(
+		when(!w.wants(q.name), "--only leaves out %q", q),
+		when(q.role == unclear, "the role of %q is not clear", q),
+		when(q.role == delaying && w.vhost.Exchanges[q.deadLetterExchange()].Arguments["alternate-exchange"] != nil,
+			"%q dead-letters to an exchange with an alternate exchange, and a delayed exchange has none", q),
+		when(q.isWaiting() && len(inFront) > 0, "%s can be a waiting queue in front of %q", list(inFront), q),
+		when(q.role != resting && passes, "%q is not a lasting classic or quorum queue", q),
+		when(works && next != nil, "%q has the successor %q, so go on with the steps from before", q, next),
+		when(works && len(onward) > 0, "the work queue %q dead-letters to %s, which dead-letters on", q, list(onward)),
+		when(works && q.Limited() && strings.HasPrefix(overflow, "reject-publish"),
+			"%q refuses messages if it is full, and would then stop all retries", q),
+	)
 }
 
 // successor is what a new queue adds to the name of the old one.
