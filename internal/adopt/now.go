@@ -259,7 +259,7 @@ func (w *writer) addPipeline(p pipeline.Pipeline) *resource {
 	r := w.inVhost("retry_pipeline", p.Name)
 	r.set("engine", p.EngineName(), pipeline.EngineWorker)
 	r.set("delays", p.Definition().Delays)
-	r.set("max_attempts", p.MaxAttempts, len(p.Delays)+1)
+	r.set("max_attempts", p.MaxAttempts, len(p.Delays)+1, 0)
 	r.set("max_age", p.MaxAge.Spelling, "")
 	if len(p.RetryOn) > 1 {
 		r.set("retry_on", p.RetryOn)

@@ -77,7 +77,6 @@ func (w *writer) addRetryPipeline(each retry) {
 	}
 	slices.SortFunc(p.Delays, func(a, b pipeline.Delay) int { return cmp.Compare(a.Wait, b.Wait) })
 	p.Delays = slices.Compact(p.Delays)
-	p.MaxAttempts = len(p.Delays) + 1
 	queues := map[string]pipeline.WorkQueue{}
 	for _, q := range each.work {
 		queues[q.next] = q.attachment()
@@ -89,17 +88,11 @@ func (w *writer) addRetryPipeline(each retry) {
 		"and do not count. It comes back after the delays of the pipeline, and is parked in %q in the end.",
 		list(sorted(queues)), p.Names().FailedQueue())
 	w.point(attached, "Programs that read what is parked: read %q too.", p.Names().FailedQueue())
-	covering, doubtful := topology.NewMatcher(w.vhost.OperatorPolicies).Queue(p.Names().Inbox(), p.QueueType, w.vhost.Version)
-	for _, policy := range slices.Concat(covering, doubtful) {
-		w.leave("operator policy %q: it covers the new queues of pipeline %q, so leave them out of its pattern before step 1",
-			policy.Name, p.Name)
-	}
 	r := w.addPipeline(p)
 	r.from = created
 	r.setBetween(attached, removed, "work_queues", queues)
 	if len(each.waiting) == 0 {
-		r.set("delays", w.decide(r, "delays",
-			"The waits before messages of %s are delivered again, such as [\"5s\", \"1m\"].", each.work))
+		r.set("delays", w.decide(r, "delays", "The waits before messages of %s are delivered again, such as [\"5s\", \"1m\"].", each.work))
 		return
 	}
 	r.set("max_attempts", w.decide(r, "max_attempts",
