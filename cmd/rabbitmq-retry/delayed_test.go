@@ -228,13 +228,14 @@ func TestQueuesOfOursAreRefused(t *testing.T) {
 	}.Expand())
 	o.DeclareQueue(t, "mine", "classic", nil)
 	o.Publish(t, "", "mine", amqp.Publishing{Body: []byte("kept")})
+	const of = "move on by themselves: it belongs to the "
 	for queue, want := range map[string]string{
-		"events.delay.100ms.9":   "a level of the delayed exchange \"events\": write rabbitmq-retry delayed list events",
-		"events.delay.0s.0":      "the refused queue of the delayed exchange \"events\"",
-		"events.delay.inbox":     "the inbox of the delayed exchange \"events\"",
-		"orders.inbox":           "the inbox of the pipeline \"orders\"",
-		"orders.retry.5m":        "a retry queue of the pipeline \"orders\": each message goes back to its work queue after 5m",
-		"orders.retry.0.refused": "the refused queue of the pipeline \"orders\"",
+		"events.delay.100ms.9":   of + "delayed exchange \"events\"; write rabbitmq-retry delayed list events",
+		"events.delay.0s.0":      of + "delayed exchange \"events\"",
+		"events.delay.inbox":     of + "delayed exchange \"events\"",
+		"orders.inbox":           of + "pipeline \"orders\"; write rabbitmq-retry status orders",
+		"orders.retry.5m":        of + "pipeline \"orders\"",
+		"orders.retry.0.refused": of + "pipeline \"orders\"",
 	} {
 		for _, command := range []string{"list", "show ID", "export", "delete --all --discard --yes", "replay --all --to mine --yes"} {
 			o.says(t, exitError, "failed "+command+" --queue "+queue, want)
