@@ -16,7 +16,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/operation"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/view"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
@@ -152,34 +151,10 @@ func (o *delayedOptions) look(ctx context.Context, visit func(*failed.Waiting) (
 	o.waiting.Progress = func(p *operation.Place) { o.terminal.line("looking at " + p.Queue) }
 	err := o.waiting.Look(ctx, visit)
 	o.terminal.line("")
-	switch {
-	case errors.Is(err, transfer.ErrLocked):
-		err = fmt.Errorf("%s: %w%s; try again in some seconds", o.waiting.Delayed, err, o.holder(ctx))
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		err = errors.New("stopped; what was read is put back")
 	}
 	return cli.Runtime(o.advise(o.waiting.Target, err))
-}
-
-// holder says who looks, if the management API tells.
-func (o *delayedOptions) holder(ctx context.Context) string {
-	if !o.managed() {
-		return ""
-	}
-	client, err := o.connection.Management(o.endpoint)
-	if err != nil {
-		return ""
-	}
-	lock, err := client.Queue(ctx, o.waiting.Vhost, o.waiting.Delayed.Lock())
-	switch {
-	case err != nil:
-		return ""
-	case lock.Holder.Name != "":
-		return ", from " + lock.Holder.Name
-	case !lock.Exclusive:
-		return fmt.Sprintf(": queue %q is no lock of ours, so delete it", lock.Name)
-	}
-	return ""
 }
 
 // sayPlaces tells which messages were not seen. Places with the same note share a line.

@@ -32,7 +32,7 @@ const FrontHeartbeat = time.Second
 
 var (
 	// ErrLocked says that the connection of another look holds the lock.
-	ErrLocked = errors.New("somebody else looks at it now")
+	ErrLocked = errors.New("somebody else looks at it now, so try again in some seconds")
 	// ErrConsumed says that the queue has a consumer, which holds messages.
 	ErrConsumed = errors.New("has a consumer of another program, which can make messages late by days: stop it")
 )
@@ -143,7 +143,7 @@ func takeLock(ctx context.Context, conn amqpconn.Raw, name string) error {
 			return err
 		case amqpconn.IsCode(answer, amqp.ResourceLocked):
 			if time.Since(began) > relocking {
-				return ErrLocked
+				return fmt.Errorf("%w (%w)", ErrLocked, answer)
 			}
 		case amqpconn.IsCode(answer, amqp.AccessRefused):
 			return fmt.Errorf("this user cannot declare the queue that locks the look; needs: configure on %q (%w)", name, answer)
