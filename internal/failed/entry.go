@@ -89,6 +89,12 @@ type Entry struct {
 	DelayMS int64
 	// Replays is how often the message was replayed before.
 	Replays int64
+	// Due is when the message of a delayed exchange is due, zero if it is due already or if that is not known.
+	Due time.Time
+	// Level is the queue of a delayed exchange that the message waits in, "" if it does not wait. Leaves is the earliest time when
+	// it leaves that level. Messages behind it leave later.
+	Level  string
+	Leaves time.Time
 	// ReplayID is the id of the run that replayed the message last.
 	ReplayID string
 	// DeliveryCount is how often the message was put back. The queue compares this number with its delivery limit.

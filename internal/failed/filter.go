@@ -1,6 +1,7 @@
 package failed
 
 import (
+	"cmp"
 	"maps"
 	"regexp"
 	"slices"
@@ -17,7 +18,7 @@ type Filter struct {
 	Reasons []string `json:"reasons,omitempty"`
 	// FromQueues are work queues.
 	FromQueues []string `json:"from_queues,omitempty"`
-	// Since and Until bound FailedAt. A message without a time matches no bounds.
+	// Since and Until bound the time when a message failed, or when it is due if it waits. A message without a time matches no bounds.
 	Since time.Time `json:"since,omitzero"`
 	Until time.Time `json:"until,omitzero"`
 	// Headers must all be present.
@@ -137,11 +138,12 @@ func (s *Selector) inTime(e *Entry) bool {
 	if since.IsZero() && until.IsZero() {
 		return true
 	}
-	if e.FailedAt.IsZero() {
+	at := cmp.Or(e.FailedAt, e.Due)
+	if at.IsZero() {
 		s.Timeless++
 		return false
 	}
-	return !e.FailedAt.Before(since) && (until.IsZero() || !e.FailedAt.After(until))
+	return !at.Before(since) && (until.IsZero() || !at.After(until))
 }
 
 // matches leaves the routing key, times and ids to the selector.

@@ -70,6 +70,9 @@ func (e *Entry) readUnrouted(f fields, deaths []death) {
 	default:
 		e.Reason = delaying.ReasonUnroutable
 	}
+	if !e.FailedAt.IsZero() && e.DelayMS > 0 {
+		e.Due = fromMillis(e.FailedAt.UnixMilli() + min(e.DelayMS, maxMillis))
+	}
 }
 
 // delayIn reads a delay as the sidecar does; 0 if the value is not a delay.
@@ -83,15 +86,6 @@ func delayIn(v content.Value) int64 {
 		ms, _ = v.Integer()
 	}
 	return ms
-}
-
-// DueAt is when a message of a delayed exchange is due. It is zero if the message is due already, or if the time is not
-// known.
-func (e *Entry) DueAt() time.Time {
-	if e.FailedAt.IsZero() || e.DelayMS == 0 {
-		return time.Time{}
-	}
-	return fromMillis(e.FailedAt.UnixMilli() + min(e.DelayMS, maxMillis))
 }
 
 // Exchange is the exchange to publish a message of a delayed exchange to. A message that is due goes to the exchange that

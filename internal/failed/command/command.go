@@ -53,10 +53,16 @@ second signal.`
 // NewFailed is the command "failed" with its subcommands.
 func NewFailed(getenv func(string) string) *cobra.Command {
 	target := newTarget(getenv)
+	return newFamily("failed", "See, replay, export and delete failed messages", failedHelp, newList(target), newShow(target),
+		newReplay(target), newExport(target), newImport(target), newDelete(target), newRepair(target))
+}
+
+// newFamily is a command with subcommands.
+func newFamily(name, short, long string, subcommands ...*cobra.Command) *cobra.Command {
 	command := &cobra.Command{
-		Use:       "failed",
-		Short:     "See, replay, export and delete failed messages",
-		Long:      failedHelp,
+		Use:       name,
+		Short:     short,
+		Long:      long,
 		ValidArgs: []string{"help"},
 		Args:      cli.Arguments(0, 0),
 		RunE:      func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -66,8 +72,7 @@ func NewFailed(getenv func(string) string) *cobra.Command {
 			return noneEmpty(cmd.Flags())
 		},
 	}
-	command.AddCommand(newList(target), newShow(target), newReplay(target),
-		newExport(target), newImport(target), newDelete(target), newRepair(target))
+	command.AddCommand(subcommands...)
 	return command
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -19,21 +18,18 @@ import (
 
 type delayedListOptions struct {
 	delayedOptions
-	filter        failed.Filter
-	headers       []string
-	after, before string
-	due           failed.Due
-	messages      bool
+	messages bool
+	format   string
 }
 
-func newDelayedList(getenv func(string) string) *cobra.Command {
-	o := &delayedListOptions{delayedOptions: delayedOptions{targetFlags: newTarget(getenv)}}
+func newDelayedList(target targetFlags) *cobra.Command {
+	o := &delayedListOptions{delayedOptions: delayedOptions{options: options{targetFlags: target}}}
 	cmd := &cobra.Command{
 		Use:   "list EXCHANGE",
 		Short: "Show what waits in a delayed exchange",
 		Long: `Counts the messages that wait, by routing key and by the hour or day when they are due, or lists them by due time. It
 says until which due time it is complete, and which messages it only counted. The due time is the one that the sidecar
-wrote into the message. Messages from releases before that show a range.
+wrote into the message.
 
 "rabbitmq-retry delayed --help" says what a look does to the messages, and what it needs.`,
 		Example: `  # What is due, and when?
@@ -47,76 +43,61 @@ wrote into the message. Messages from releases before that show a range.
 		RunE: o.run,
 	}
 	o.addFlags(cmd)
-	flags := cmd.Flags()
-	flags.StringVar(&o.after, "due-after", "", "only messages due after this `time`: RFC 3339, or a duration from now such as 2h")
-	flags.StringVar(&o.before, "due-before", "", "only messages due before this `time`: RFC 3339, or a duration from now")
-	flags.StringArrayVar(&o.headers, "header", nil, "only messages with this header, `name=value`; can be repeated")
-	flags.StringVar(&o.filter.RoutingKey, "routing-key", "", "only messages whose routing key matches this `pattern`; * stands for any text")
-	flags.StringArrayVar(&o.filter.MessageIDs, "message-id", nil, "only messages with this message-`id`; can be repeated")
-	flags.BoolVar(&o.messages, "messages", false, "list the messages")
-	flags.StringVarP(&o.format, "output", "o", cli.Table, "table, json or jsonl")
-	complete(cmd, "output", cli.Table, cli.JSON, asJSONL)
+	o.addDueFlags(cmd)
+	cmd.Flags().BoolVar(&o.messages, "messages", false, "list the messages instead of counting them")
+	cmd.Flags().StringVarP(&o.format, "output", "o", cli.Table, "table, json, jsonl or id")
+	complete(cmd, "output", formats...)
 	return cmd
 }
 
-func (o *delayedListOptions) parse(now time.Time) (err error) {
-	if err := cli.CheckFormat(o.format, cli.Table, cli.JSON, asJSONL); err != nil {
-		return err
-	}
-	if o.due.After, err = fromNow.moment("--due-after", o.after, now); err != nil {
-		return err
-	}
-	if o.due.Before, err = fromNow.moment("--due-before", o.before, now); err != nil {
-		return err
-	}
-	if !o.due.Before.IsZero() && o.due.After.After(o.due.Before) {
-		return fmt.Errorf("--due-after %s: must be earlier than --due-before %s", o.after, o.before)
-	}
-	o.filter.Headers, err = headerValues("--header", o.headers)
-	return err
-}
-
 func (o *delayedListOptions) run(cmd *cobra.Command, args []string) error {
-	if err := o.parse(time.Now()); err != nil {
+	if err := cli.CheckFormat(o.format, formats...); err != nil {
 		return err
 	}
 	if err := o.find(cmd, args[0]); err != nil {
 		return err
 	}
-	list, selector := schedule{Exchange: args[0], Vhost: o.waiting.Vhost, groups: map[string]*dueGroup{}}, o.filter.Selector()
-	looked := o.look(cmd.Context(), func(m *failed.Waiting) (enough bool) {
-		list.Seen++
-		if selector.Selects(&m.Entry) && o.due.Has(m) {
-			list.add(m, o.messages)
-		}
+	list := schedule{Exchange: args[0], Vhost: o.target.Vhost, Groups: []*dueGroup{}, Due: []dueCount{}, Rows: []row{}}
+	look, err := o.waiting.Look(cmd.Context(), o.filter, func(e *failed.Entry) (enough bool) {
+		list.Rows = append(list.Rows, newRow(e))
 		return false
 	})
-	if looked != nil && (list.Seen == 0 || cmd.Context().Err() != nil) {
-		return looked
+	if err = o.ended(cmd.Context(), err); err != nil && (look.Seen == 0 || cmd.Context().Err() != nil) {
+		return err
 	}
-	list.Places, list.CompleteUntil = o.waiting.Places, o.waiting.CompleteUntil()
+	list.Seen, list.Selected, list.Places = look.Seen, look.Selected, o.waiting.Places
 	for _, p := range list.Places {
 		list.Waiting += p.Messages
+		if p.IsLong() && p.Unseen > 0 && (list.CompleteUntil.IsZero() || p.UnseenFrom.Before(list.CompleteUntil)) {
+			list.CompleteUntil = p.UnseenFrom
+		}
 	}
-	list.sort()
-	if err := list.write(output{Context: cmd.Context(), To: cmd.OutOrStdout()}, o.format); err != nil {
-		return cli.RuntimeError{Err: err}
+	slices.SortFunc(list.Rows, func(a, b row) int { return cmp.Or(a.Due.Compare(b.Due), strings.Compare(a.ID, b.ID)) })
+	if !o.messages && o.format != asID {
+		list.count()
 	}
-	text := fmt.Sprintf("%d of %s in %s seen", list.Seen, failed.Messages(list.Waiting), o.waiting.Delayed)
+	if err := writeList(cmd, o.format, list, list.Groups, list.Rows, list.table); err != nil {
+		return err
+	}
+	o.summary(list)
+	return err
+}
+
+// summary tells which messages were seen.
+func (o *delayedListOptions) summary(list schedule) {
+	text := fmt.Sprintf("%d of %s in %s seen", list.Seen, failed.Messages(list.Waiting), list.Exchange)
 	if list.Selected < list.Seen {
 		text += fmt.Sprintf(", %d of them selected", list.Selected)
 	}
-	text += "; all put back."
 	switch until := list.CompleteUntil; {
 	case until.IsZero():
+		o.terminal.say("%s; all put back.", text)
 	case until.After(time.Now()):
-		text += " Complete for what is due until " + view.Time(until) + "."
+		o.terminal.say("%s; all put back. Complete for what is due until %s.", text, view.Time(until))
 	default:
-		text += " Not complete: others can be due at any time."
+		o.terminal.say("%s; all put back. Not complete: others can be due at any time.", text)
 	}
-	o.terminal.say("%s", text)
 	o.sayPlaces()
-	return looked
 }
 
 // schedule is the result of a look at what waits.
@@ -127,19 +108,15 @@ type schedule struct {
 	Waiting  int `json:"waiting"`
 	Seen     int `json:"seen"`
 	Selected int `json:"selected"`
-	// CompleteUntil is the due time until which all messages were seen, zero if all were seen. Places that are only counted can
+	// CompleteUntil is the due time until which all messages were seen, zero if all were seen. Places that are never looked at can
 	// have more.
 	CompleteUntil time.Time `json:"complete_until,omitzero"`
 	// Places are the queues, and what was not seen there.
 	Places []operation.Place `json:"queues"`
 	// Groups, Due and Rows are arrays even if they are empty, since scripts that read JSON loop over them.
 	Groups []*dueGroup `json:"groups"`
-	// Due counts the messages by the hour or day when they are due.
-	Due  []dueCount `json:"due"`
-	Rows []dueRow   `json:"rows"`
-
-	groups map[string]*dueGroup
-	times  []time.Time
+	Due    []dueCount  `json:"due"`
+	Rows   []row       `json:"rows"`
 }
 
 // dueGroup counts messages with a routing key.
@@ -150,120 +127,44 @@ type dueGroup struct {
 	Last       time.Time `json:"last_due"`
 }
 
+// dueCount counts messages by the hour or day when they are due.
 type dueCount struct {
 	From  time.Time `json:"from"`
 	Count int       `json:"count"`
 }
 
-// dueRow describes a message that is due between two times, which are equal if the time is known.
-type dueRow struct {
-	ID         string    `json:"id"`
-	From       time.Time `json:"due_from"`
-	By         time.Time `json:"due_by"`
-	Queue      string    `json:"queue"`
-	RoutingKey string    `json:"routing_key"`
-	MessageID  string    `json:"message_id,omitempty"`
-	BodyBytes  int       `json:"body_bytes"`
-	// preview is the beginning of the body.
-	preview string
-}
-
-func newDueRow(m *failed.Waiting) dueRow {
-	return dueRow{
-		ID: m.ID, From: m.From.UTC(), By: m.By.UTC(), Queue: m.Queue, RoutingKey: strings.Clone(m.RoutingKey),
-		MessageID: strings.Clone(m.MessageID), BodyBytes: len(m.Body), preview: preview(&m.Entry),
-	}
-}
-
-// add counts a message. With asRow, it is also listed.
-func (s *schedule) add(m *failed.Waiting, asRow bool) {
-	s.Selected++
-	if asRow {
-		s.Rows = append(s.Rows, newDueRow(m))
-	}
-	group, from := s.groups[m.RoutingKey], m.From.UTC()
-	if group == nil {
-		group = &dueGroup{RoutingKey: strings.Clone(m.RoutingKey), First: from, Last: from}
-		s.groups[group.RoutingKey] = group
-	}
-	group.Count++
-	if from.Before(group.First) {
-		group.First = from
-	}
-	if by := m.By.UTC(); by.After(group.Last) {
-		group.Last = by
-	}
-	s.times = append(s.times, from)
-}
-
-// sort sorts by due time, and counts by the hour, or by the day if the messages are due over more than two days.
-func (s *schedule) sort() {
-	s.Groups = slices.SortedFunc(maps.Values(s.groups), func(a, b *dueGroup) int {
-		return cmp.Or(a.First.Compare(b.First), strings.Compare(a.RoutingKey, b.RoutingKey))
-	})
-	slices.SortFunc(s.Rows, func(a, b dueRow) int { return cmp.Or(a.From.Compare(b.From), strings.Compare(a.ID, b.ID)) })
-	slices.SortFunc(s.times, time.Time.Compare)
+// count counts the rows, which are sorted, and leaves them out. It counts by the day if they are due over more than two days.
+func (s *schedule) count() {
 	const day = 24 * time.Hour
 	unit := time.Hour
-	if n := len(s.times); n > 0 && s.times[n-1].Sub(s.times[0]) > 2*day {
+	if n := len(s.Rows); n > 0 && s.Rows[n-1].Due.Sub(s.Rows[0].Due) > 2*day {
 		unit = day
 	}
-	for _, at := range s.times {
-		if from := at.Truncate(unit); len(s.Due) == 0 || s.Due[len(s.Due)-1].From != from {
+	groups := map[string]*dueGroup{}
+	for _, r := range s.Rows {
+		g := groups[r.RoutingKey]
+		if g == nil {
+			g = &dueGroup{RoutingKey: r.RoutingKey, First: r.Due}
+			groups[r.RoutingKey], s.Groups = g, append(s.Groups, g)
+		}
+		g.Last = r.Due
+		g.Count++
+		if from := r.Due.Truncate(unit); len(s.Due) == 0 || s.Due[len(s.Due)-1].From != from {
 			s.Due = append(s.Due, dueCount{From: from})
 		}
 		s.Due[len(s.Due)-1].Count++
 	}
+	s.Rows = []row{}
 }
 
-func (s *schedule) write(w io.Writer, format string) error {
-	switch format {
-	case cli.JSON:
-		s.Groups, s.Due, s.Rows = append([]*dueGroup{}, s.Groups...), append([]dueCount{}, s.Due...), append([]dueRow{}, s.Rows...)
-		return cli.WriteJSON(w, s, "  ")
-	case asJSONL:
-		if len(s.Rows) > 0 {
-			return writeLines(w, s.Rows)
-		}
-		return writeLines(w, s.Groups)
-	}
-	if len(s.Rows) > 0 {
-		lines := [][]string{{"ID", "DUE", "ROUTING KEY", "MESSAGE ID", "BODY"}}
-		for _, r := range s.Rows {
-			lines = append(lines, []string{
-				cell(r.ID), dueRange(r.From, r.By), clipped(r.RoutingKey, groupQueue), clipped(r.MessageID, groupQueue), clipped(r.preview, rowError),
-			})
-		}
-		return writeColumns(w, lines, nil)
-	}
-	if len(s.Groups) == 0 {
-		return nil
-	}
-	lines := [][]string{{"COUNT", "ROUTING KEY", "FIRST DUE", "LAST DUE"}}
+// table shows the counts.
+func (s *schedule) table(w io.Writer) error {
+	keys, times := [][]string{{"COUNT", "ROUTING KEY", "FIRST DUE", "LAST DUE"}}, [][]string{{"\nCOUNT", "DUE FROM"}}
 	for _, g := range s.Groups {
-		lines = append(lines, []string{fmt.Sprint(g.Count), clipped(g.RoutingKey, groupError), dueTime(g.First), dueTime(g.Last)})
+		keys = append(keys, []string{fmt.Sprint(g.Count), clipped(g.RoutingKey, groupError), view.Time(g.First), view.Time(g.Last)})
 	}
-	return cmp.Or(writeColumns(w, lines, nil), s.bars(w))
-}
-
-// bars shows how many messages are due in each hour or day.
-func (s *schedule) bars(w io.Writer) error {
-	const width, most = 40, 31
-	largest := slices.MaxFunc(s.Due, func(a, b dueCount) int { return cmp.Compare(a.Count, b.Count) }).Count
-	lines := [][]string{{"\nDUE FROM", "COUNT", ""}}
-	for _, d := range s.Due[:min(most, len(s.Due))] {
-		lines = append(lines, []string{dueTime(d.From), fmt.Sprint(d.Count), strings.Repeat("█", max(1, width*d.Count/largest))})
+	for _, d := range s.Due {
+		times = append(times, []string{fmt.Sprint(d.Count), view.Time(d.From)})
 	}
-	if more := len(s.Due) - most; more > 0 {
-		lines = append(lines, []string{fmt.Sprintf("%d more: -o json has all", more), "", ""})
-	}
-	return writeColumns(w, lines, nil)
-}
-
-// dueRange is when a message is due.
-func dueRange(from, by time.Time) string {
-	if from.Equal(by) {
-		return dueTime(from)
-	}
-	return dueTime(from) + " to " + dueTime(by)
+	return cmp.Or(writeColumns(w, keys, nil), writeColumns(w, times, nil))
 }

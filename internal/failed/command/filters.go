@@ -22,11 +22,16 @@ import (
 
 type filters struct {
 	// plain has the flags whose values need no parsing.
-	plain                        failed.Filter
-	headers, notHeaders          []string
+	plain               failed.Filter
+	headers, notHeaders []string
+	// since and until bound the time, as the flags of bounds say.
 	since, until, olderThan, ids string
+	bounds                       bounds
 	operation.Options
 }
+
+// bounds are the flags of a time, and the direction of a duration from now.
+type bounds struct{ since, until, direction string }
 
 const scanUsage = "`number` of messages to look at (default: all; 100 of a queue that is neither a pipeline's nor a delayed exchange's)"
 
@@ -34,12 +39,11 @@ func (f *filters) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.plain.Reasons, "reason", nil, "only messages that failed for one of these `reasons`")
 	flags.StringArrayVar(&f.plain.FromQueues, "from-queue", nil, "only messages that failed in this `queue`; can be repeated")
+	f.bounds = bounds{"since", "until", "ago"}
 	flags.StringVar(&f.since, "since", "", "only messages that failed since this `time`: RFC 3339, or a duration ago such as 2h")
 	flags.StringVar(&f.until, "until", "", "only messages that failed until this `time`: RFC 3339, or a duration ago")
 	flags.StringVar(&f.olderThan, "older-than", "", "only messages that failed longer ago than this `duration`, such as 48h")
-	flags.StringArrayVar(&f.headers, "header", nil, "only messages with this header, `name=value`; can be repeated")
-	flags.StringVar(&f.plain.RoutingKey, "routing-key", "", "only messages whose routing key matches this `pattern`; * stands for any text")
-	flags.StringArrayVar(&f.plain.MessageIDs, "message-id", nil, "only messages with this message-`id`; can be repeated")
+	f.addMessageFlags(cmd)
 	flags.StringArrayVar(&f.plain.Errors, "error", nil, "only messages with this `text` in their error or exception; can be repeated")
 	flags.StringSliceVar(&f.plain.Groups, "group", nil, "only messages of these `groups`, as list -o json or -o html names them")
 	flags.StringSliceVar(&f.plain.Not.Reasons, "not-reason", nil, "leave out messages that failed for one of these `reasons`")
@@ -57,6 +61,23 @@ func (f *filters) addFlags(cmd *cobra.Command) {
 	complete(cmd, "not-reason", reasons()...)
 }
 
+// addDueFlags adds the filters of messages that wait.
+func (f *filters) addDueFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	f.bounds = bounds{"due-after", "due-before", "from now"}
+	flags.StringVar(&f.since, "due-after", "", "only messages due after this `time`: RFC 3339, or a duration from now such as 2h")
+	flags.StringVar(&f.until, "due-before", "", "only messages due before this `time`: RFC 3339, or a duration from now")
+	f.addMessageFlags(cmd)
+}
+
+// addMessageFlags adds the filters by what a publisher has set.
+func (f *filters) addMessageFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.headers, "header", nil, "only messages with this header, `name=value`; can be repeated")
+	flags.StringVar(&f.plain.RoutingKey, "routing-key", "", "only messages whose routing key matches this `pattern`; * stands for any text")
+	flags.StringArrayVar(&f.plain.MessageIDs, "message-id", nil, "only messages with this message-`id`; can be repeated")
+}
+
 // reasons are the reasons for which pipelines and delayed exchanges park messages.
 func reasons() []string {
 	return append(deadletter.FailReasons(), delaying.ReasonTooLong, delaying.ReasonUnroutable, failed.ReasonNoInbox)
@@ -64,10 +85,10 @@ func reasons() []string {
 
 func (f *filters) parse(stdin io.Reader, now time.Time) (filter failed.Filter, err error) {
 	filter = f.plain
-	if filter.Since, err = ago.moment("--since", f.since, now); err != nil {
+	if filter.Since, err = f.bounds.moment(f.bounds.since, f.since, now); err != nil {
 		return filter, err
 	}
-	if filter.Until, err = ago.moment("--until", f.until, now); err != nil {
+	if filter.Until, err = f.bounds.moment(f.bounds.until, f.until, now); err != nil {
 		return filter, err
 	}
 	if f.olderThan != "" {
@@ -78,7 +99,7 @@ func (f *filters) parse(stdin io.Reader, now time.Time) (filter failed.Filter, e
 		filter.Until = now.Add(-age)
 	}
 	if !filter.Since.IsZero() && !filter.Until.IsZero() && filter.Since.After(filter.Until) {
-		return filter, fmt.Errorf("--since %s: must be earlier than the end, %s", f.since, cmp.Or(f.until, f.olderThan))
+		return filter, fmt.Errorf("--%s %s: must be earlier than the end, %s", f.bounds.since, f.since, cmp.Or(f.until, f.olderThan))
 	}
 	var wrong error
 	filter.Headers, err = headerValues("--header", f.headers)
@@ -121,19 +142,14 @@ func headerValues(flag string, texts []string) (headers []failed.Header, err err
 	return headers, nil
 }
 
-// direction says whether a duration lies before or after now.
-type direction string
-
-const ago, fromNow direction = "ago", "from now"
-
 // moment reads a time, or a duration in this direction.
-func (d direction) moment(flag, text string, now time.Time) (time.Time, error) {
+func (b bounds) moment(flag, text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
 	if at, err := time.Parse(time.RFC3339, text); err == nil {
 		if _, err := at.MarshalText(); err != nil { // Parse takes it, and the record of a run could not be written
-			return at, fmt.Errorf("%s %q: its zone must be less than 24 hours from UTC", flag, text)
+			return at, fmt.Errorf("--%s %q: its zone must be less than 24 hours from UTC", flag, text)
 		}
 		return at, nil
 	}
@@ -143,9 +159,10 @@ func (d direction) moment(flag, text string, now time.Time) (time.Time, error) {
 		distance *= 24
 	}
 	if err != nil || distance < 0 {
-		return time.Time{}, fmt.Errorf("%s %q: must be a time, such as 2026-11-22T01:00:00Z, or a duration %s, such as 2h or 3d", flag, text, d)
+		return time.Time{}, fmt.Errorf("--%s %q: must be a time, such as 2026-11-22T01:00:00Z, or a duration %s, such as 2h or 3d",
+			flag, text, b.direction)
 	}
-	if d == ago {
+	if b.direction == "ago" {
 		distance = -distance
 	}
 	return now.Add(distance), nil

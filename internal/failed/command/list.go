@@ -60,13 +60,13 @@ Needs: read on <pipeline>.failed. With --queue: read on the queue.`,
 	flags.BoolVar(&o.messages, "messages", false, "list the messages instead of counting them")
 	flags.StringVarP(&o.format, "output", "o", cli.Table, "table, json, jsonl, id or html")
 	o.page.addFlags(cmd)
-	complete(cmd, "output", formats...)
+	complete(cmd, "output", append(formats, asHTML)...)
 	complete(cmd, "group-by", failed.Columns()...)
 	return cmd
 }
 
 func (o *listOptions) check() error {
-	if err := cli.CheckFormat(o.format, formats...); err != nil {
+	if err := cli.CheckFormat(o.format, append(formats, asHTML)...); err != nil {
 		return err
 	}
 	if o.format == asHTML && (o.messages || o.Limit > 0) {
@@ -90,7 +90,7 @@ func (o *listOptions) run(cmd *cobra.Command, args []string) error {
 		return o.writePage(cmd.Context(), groups)
 	}
 	messages := o.messages || o.format == asID
-	list := listing{Queue: o.target.Name, Vhost: o.target.Vhost}
+	list := listing{Queue: o.target.Name, Vhost: o.target.Vhost, Rows: []row{}}
 	look, err := o.look(cmd.Context(), func(e *failed.Entry) (enough bool) {
 		switch {
 		case !messages:
@@ -103,9 +103,10 @@ func (o *listOptions) run(cmd *cobra.Command, args []string) error {
 	if err != nil && look.Seen == 0 {
 		return err
 	}
-	list.Groups, list.Messages, list.Selected, list.Consumers = groups.Sorted(), look.Seen, look.Selected, look.Consumers
-	if printed := list.write(output{Context: cmd.Context(), To: cmd.OutOrStdout()}, o.format); printed != nil {
-		return cli.RuntimeError{Err: printed}
+	list.Groups = append([]*failed.Group{}, groups.Sorted()...)
+	list.Messages, list.Selected, list.Consumers = look.Seen, look.Selected, look.Consumers
+	if printed := writeList(cmd, o.format, list, list.Groups, list.Rows, list.table); printed != nil {
+		return printed
 	}
 	o.summary(look, len(list.Groups) > 0)
 	return cmp.Or(err, o.complete(look))
@@ -131,14 +132,15 @@ func (o *listOptions) summary(result operation.Look, grouped bool) {
 	o.sayHidden(result)
 }
 
-// Formats that only a list has, and pages.
+// Formats besides a table and JSON.
 const (
 	asJSONL = "jsonl"
 	asID    = "id"
 	asHTML  = "html"
 )
 
-var formats = []string{cli.Table, cli.JSON, asJSONL, asID, asHTML}
+// formats are those of every list.
+var formats = []string{cli.Table, cli.JSON, asJSONL, asID}
 
 // listing is the result of a look at a queue.
 type listing struct {
@@ -164,6 +166,8 @@ type row struct {
 	WorkQueue   string    `json:"work_queue"`
 	Exchange    string    `json:"exchange"`
 	RoutingKey  string    `json:"routing_key"`
+	Due         time.Time `json:"due_at,omitzero"`
+	Level       string    `json:"level,omitempty"`
 	MessageID   string    `json:"message_id,omitempty"`
 	Error       string    `json:"error,omitempty"`
 	System      string    `json:"system,omitempty"`
@@ -178,63 +182,66 @@ func newRow(e *failed.Entry) row {
 	return row{
 		ID: e.ID, FailedAt: e.FailedAt, Reason: strings.Clone(e.Reason), Attempts: e.Attempts, MaxAttempts: e.MaxAttempts,
 		WorkQueue: strings.Clone(e.WorkQueue), Exchange: strings.Clone(e.FirstExchange), RoutingKey: strings.Clone(e.FirstRoutingKey),
-		MessageID: strings.Clone(e.MessageID), Error: e.ErrorLine(), System: string(e.System), Replays: e.Replays, BodyBytes: len(e.Body),
-		preview: preview(e),
+		Due: e.Due, Level: e.Level, MessageID: strings.Clone(e.MessageID), Error: e.ErrorLine(), System: string(e.System), Replays: e.Replays,
+		BodyBytes: len(e.Body), preview: preview(e),
 	}
 }
 
-func (l listing) write(w io.Writer, format string) error {
-	switch format {
-	case cli.JSON:
-		l.Groups, l.Rows = append([]*failed.Group{}, l.Groups...), append([]row{}, l.Rows...)
-		return cli.WriteJSON(w, l, "  ")
-	case asJSONL:
-		return cmp.Or(writeLines(w, l.Groups), writeLines(w, l.Rows)) // one of the two is empty
-	case asID:
-		for _, row := range l.Rows {
-			if _, err := fmt.Fprintln(w, row.ID); err != nil {
-				return err
-			}
+// writeList writes a list of groups or rows: one of the two is empty.
+func writeList[G any](cmd *cobra.Command, format string, list any, groups []G, rows []row, table func(io.Writer) error) (err error) {
+	w := output{Context: cmd.Context(), To: cmd.OutOrStdout()}
+	switch {
+	case format == cli.JSON:
+		err = cli.WriteJSON(w, list, "  ")
+	case format == asJSONL:
+		err = cmp.Or(writeLines(w, groups), writeLines(w, rows))
+	case format == asID:
+		for i := 0; i < len(rows) && err == nil; i++ {
+			_, err = fmt.Fprintln(w, rows[i].ID)
 		}
-		return nil
-	default:
-		return l.table(w)
+	case len(rows) > 0:
+		err = writeRows(w, rows)
+	case len(groups) > 0:
+		err = table(w)
 	}
+	return cli.Runtime(err)
 }
 
-func writeLines[T any](w io.Writer, values []T) error {
-	for _, value := range values {
-		if err := cli.WriteJSON(w, value, ""); err != nil {
-			return err
-		}
+func writeLines[T any](w io.Writer, values []T) (err error) {
+	for i := 0; i < len(values) && err == nil; i++ {
+		err = cli.WriteJSON(w, values[i], "")
 	}
-	return nil
+	return err
 }
 
+// table shows the groups.
 func (l listing) table(w io.Writer) error {
-	var lines [][]string
-	if len(l.Groups) > 0 {
-		lines = [][]string{{"COUNT", "REASON", "QUEUE", "ERROR", "RUN", "OLDEST", "NEWEST"}}
-	}
+	lines := [][]string{{"COUNT", "REASON", "QUEUE", "ERROR", "RUN", "OLDEST", "NEWEST"}}
 	for _, g := range l.Groups {
 		lines = append(lines, []string{
 			fmt.Sprint(g.Count), cell(g.Reason), clipped(g.WorkQueue, groupQueue), clipped(g.Error, groupError), cell(g.Run),
 			age(g.Oldest), age(g.Newest),
 		})
 	}
-	if len(l.Rows) > 0 {
-		lines = [][]string{{"ID", "FAILED AT", "ATTEMPTS", "REASON", "QUEUE", "ROUTING KEY", "MESSAGE ID", "ERROR, OR BODY"}}
-	}
-	for _, r := range l.Rows {
+	byRun := slices.ContainsFunc(l.Groups, func(g *failed.Group) bool { return g.Run != "" })
+	return writeColumns(w, lines, map[string]bool{"RUN": byRun})
+}
+
+func writeRows(w io.Writer, rows []row) error {
+	lines := [][]string{{"ID", "DUE AT", "FAILED AT", "ATTEMPTS", "REASON", "QUEUE", "ROUTING KEY", "MESSAGE ID", "ERROR, OR BODY"}}
+	for _, r := range rows {
 		lines = append(lines, []string{
-			r.ID, view.Time(r.FailedAt), view.Attempts(r.Attempts, r.MaxAttempts), clipped(r.Reason, rowReason), clipped(r.WorkQueue, rowOrigin),
-			clipped(r.RoutingKey, rowOrigin), clipped(r.MessageID, rowMessageID), clipped(cmp.Or(r.Error, r.preview), rowError),
+			cell(r.ID), view.Time(r.Due), view.Time(r.FailedAt), view.Attempts(r.Attempts, r.MaxAttempts),
+			clipped(r.Reason, rowReason), clipped(r.WorkQueue, rowOrigin), clipped(r.RoutingKey, rowOrigin), clipped(r.MessageID, rowMessageID),
+			clipped(cmp.Or(r.Error, r.preview), rowError),
 		})
 	}
-	// Messages of a delayed exchange did not fail in a queue.
-	inQueue := len(l.Groups) > 0 || slices.ContainsFunc(l.Rows, func(r row) bool { return r.WorkQueue != "" })
-	byRun := slices.ContainsFunc(l.Groups, func(g *failed.Group) bool { return g.Run != "" })
-	return writeColumns(w, lines, map[string]bool{"QUEUE": inQueue, "ROUTING KEY": !inQueue, "RUN": byRun})
+	// Messages of a delayed exchange did not fail in a queue, and some wait.
+	inQueue := slices.ContainsFunc(rows, func(r row) bool { return r.WorkQueue != "" })
+	wait := rows[0].Level != ""
+	return writeColumns(w, lines, map[string]bool{
+		"DUE AT": wait, "FAILED AT": !wait, "ATTEMPTS": !wait, "REASON": !wait, "QUEUE": inQueue, "ROUTING KEY": !inQueue,
+	})
 }
 
 // Widths of columns, chosen so that a table fits a terminal with 120 columns.

@@ -17,11 +17,17 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/file"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/operation"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/view"
 )
 
 type showOptions struct {
 	options
+	showing
+}
+
+// showing is how one message is shown.
+type showing struct {
 	raw    bool
 	format string
 }
@@ -46,13 +52,16 @@ Needs: read on <pipeline>.failed. With --queue: read on the queue.`,
 		RunE: o.run,
 	}
 	o.targetFlags.addFlags(cmd)
-	flags := cmd.Flags()
-	flags.IntVar(&o.Scan, "scan", 0, scanUsage)
-	flags.BoolVar(&o.raw, "raw", false, "write only the body, unchanged and with its encoding")
-	flags.StringVarP(&o.format, "output", "o", cli.Table, "table or json")
+	cmd.Flags().IntVar(&o.Scan, "scan", 0, scanUsage)
+	o.addShowFlags(cmd)
 	o.addForce(cmd)
-	complete(cmd, "output", cli.Table, cli.JSON)
 	return cmd
+}
+
+func (s *showing) addShowFlags(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&s.raw, "raw", false, "write only the body, unchanged and with its encoding")
+	cmd.Flags().StringVarP(&s.format, "output", "o", cli.Table, "table or json")
+	complete(cmd, "output", cli.Table, cli.JSON)
 }
 
 func (o *showOptions) run(cmd *cobra.Command, args []string) error {
@@ -70,76 +79,69 @@ func (o *showOptions) run(cmd *cobra.Command, args []string) error {
 	if err := o.guard(cmd.Context(), true); err != nil {
 		return err
 	}
-	found, err := o.guarded.Find(cmd.Context(), rest[0])
+	found, err := operation.Find(cmd.Context(), o.guarded, rest[0])
 	if err := o.failed(err); err != nil {
 		return err
 	}
 	if len(found.Entries) != 1 {
 		o.sayHidden(found.Look)
-		return cli.RuntimeError{Err: ambiguous(rest[0], found.Entries, found.Seen)}
 	}
-	for _, e := range found.Entries {
-		if err := o.show(output{Context: cmd.Context(), To: cmd.OutOrStdout()}, e); err != nil {
-			return cli.RuntimeError{Err: err}
-		}
-		if n := found.Equal[e.ID]; n > 1 {
-			o.terminal.say("%d messages have the id %s: this is one of them.", n, e.ID)
-		}
+	return o.show(cmd, &o.terminal, rest[0], found, "failed list --messages shows both")
+}
+
+// show shows the message that was found. If it is not one, the error lists the ids of those that match, or gives advice.
+func (s *showing) show(cmd *cobra.Command, to *terminal, wanted string, found operation.Finding, advice string) error {
+	const shown = 4
+	ids := slices.Sorted(maps.Keys(found.Entries))
+	switch len(ids) {
+	case 0:
+		return cli.RuntimeError{Err: fmt.Errorf("0 of %s have an id that begins with %s (at least 4 digits), or this message-id; %s",
+			failed.Messages(found.Seen), wanted, advice)}
+	case 1:
+	default:
+		return cli.RuntimeError{Err: fmt.Errorf("several messages have an id that begins with %s, or this message-id. "+
+			"Write one of these ids: %s", wanted, strings.Join(ids[:min(shown, len(ids))], ", "))}
+	}
+	if err := s.write(output{Context: cmd.Context(), To: cmd.OutOrStdout()}, found.Entries[ids[0]]); err != nil {
+		return cli.RuntimeError{Err: err}
+	}
+	if n := found.Equal[ids[0]]; n > 1 {
+		to.say("%d messages have the id %s: this is one of them.", n, ids[0])
 	}
 	return nil
 }
 
-// ambiguous lists the ids of the messages that match.
-func ambiguous(wanted string, found map[string]*failed.Entry, seen int) error {
-	if len(found) == 0 {
-		return fmt.Errorf("0 of %s have an id that begins with %s (at least 4 digits), or this message-id; failed list --messages shows both",
-			failed.Messages(seen), wanted)
-	}
-	const shown = 4
-	ids := slices.Sorted(maps.Keys(found))
-	return fmt.Errorf("several messages have an id that begins with %s, or this message-id. Write one of these ids: %s", wanted,
-		strings.Join(ids[:min(shown, len(ids))], ", "))
-}
-
-func (o *showOptions) show(w io.Writer, e *failed.Entry) error {
-	if o.raw {
+func (s *showing) write(w io.Writer, e *failed.Entry) error {
+	if s.raw {
 		_, err := w.Write(e.Body)
 		return err
 	}
-	if o.format == cli.Table {
+	if s.format == cli.Table {
 		return writeShown(w, e)
 	}
+	body, encoding := e.Plain()
 	message := struct {
 		row
 		FirstFailedAt time.Time `json:"first_failed_at,omitzero"`
 		Exception     string    `json:"exception,omitempty"`
 		History       any       `json:"history,omitempty"`
-		contentOf
-	}{newRow(e), e.FirstFailedAt, e.Exception, e.History, newContent(e)}
-	return cli.WriteJSON(w, message, "  ")
-}
-
-// contentOf is a message's content as JSON.
-type contentOf struct {
-	// Properties are written as in a file, including the headers.
-	Properties json.RawMessage `json:"properties"`
-	// Decoded is the content encoding that was removed from the body.
-	Decoded string  `json:"decoded,omitempty"`
-	Body    *string `json:"body,omitempty"`
-	// BodyBase64 has a body that is not text, as in a file.
-	BodyBase64 []byte `json:"body_base64,omitempty"`
-}
-
-func newContent(e *failed.Entry) contentOf {
-	body, encoding := e.Plain()
-	c := contentOf{Properties: file.Properties(e.Properties), Decoded: encoding}
-	if utf8.Valid(body) {
-		text := string(body)
-		c.Body = &text
-	} else {
-		c.BodyBase64 = body
+		// Properties are written as in a file, including the headers.
+		Properties json.RawMessage `json:"properties"`
+		// Decoded is the content encoding that was removed from the body.
+		Decoded string  `json:"decoded,omitempty"`
+		Body    *string `json:"body,omitempty"`
+		// BodyBase64 has a body that is not text, as in a file.
+		BodyBase64 []byte `json:"body_base64,omitempty"`
+	}{
+		row: newRow(e), FirstFailedAt: e.FirstFailedAt, Exception: e.Exception, History: e.History,
+		Properties: file.Properties(e.Properties), Decoded: encoding,
 	}
-	return c
+	if utf8.Valid(body) {
+		message.Body = new(string(body))
+	} else {
+		message.BodyBase64 = body
+	}
+	return cli.WriteJSON(w, message, "  ")
 }
 
 func writeShown(w io.Writer, e *failed.Entry) error {
@@ -148,23 +150,18 @@ func writeShown(w io.Writer, e *failed.Entry) error {
 	block(&text, "Error", e.Error)
 	block(&text, "Exception", e.Exception)
 	history(&text, e)
-	writeContent(&text, e)
-	_, err := w.Write(text.Bytes())
-	return err
-}
-
-// writeContent writes the properties, the headers and the body.
-func writeContent(text *bytes.Buffer, e *failed.Entry) {
 	properties, headers := view.Properties(e)
-	columns(text, "PROPERTY", properties)
-	columns(text, "HEADER", headers)
+	columns(&text, "PROPERTY", properties)
+	columns(&text, "HEADER", headers)
 	plain, encoding := e.Plain()
 	size := view.Size(len(e.Body))
 	if encoding != "" {
 		size = fmt.Sprintf("%s, %s as %s", view.Size(len(plain)), size, encoding)
 	}
-	_, _ = fmt.Fprintf(text, "\nBody (%s)\n", size)
+	_, _ = fmt.Fprintf(&text, "\nBody (%s)\n", size)
 	text.Write(body(plain))
+	_, err := w.Write(text.Bytes())
+	return err
 }
 
 // facts writes the known facts, and the error and the exception if they have one line.

@@ -219,11 +219,8 @@ func (o *statusOptions) listed(ctx context.Context, vhosts ...string) (all []ope
 	}
 	for _, vhost := range vhosts {
 		live, err := client.List(ctx, vhost)
-		if broker.IsNotFound(err) {
-			err = errors.New("it does not exist, or the user has no permissions in it")
-		}
 		if err != nil {
-			return nil, cli.RuntimeError{Err: fmt.Errorf("read vhost %q by the management API (--vhost, %s): %w", vhost, o.endpointBy(), err)}
+			return nil, o.unlisted(vhost, err)
 		}
 		o.live = append(o.live, live)
 		all = append(all, operation.Live(o.connection.Brokers, live.Topology, vhost)...)

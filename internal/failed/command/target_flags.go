@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
@@ -61,6 +62,14 @@ func (t *targetFlags) managed() bool {
 // endpointBy is the flag or the variable with the management API's address.
 func (t *targetFlags) endpointBy() string {
 	return map[bool]string{true: "--endpoint", false: "$" + cli.EnvEndpoint}[t.endpoint != ""]
+}
+
+// unlisted is why the management API does not list a vhost.
+func (t *targetFlags) unlisted(vhost string, err error) error {
+	if broker.IsNotFound(err) {
+		err = errors.New("it does not exist, or the user has no permissions in it")
+	}
+	return cli.RuntimeError{Err: fmt.Errorf("read vhost %q by the management API (--vhost, %s): %w", vhost, t.endpointBy(), err)}
 }
 
 // completePipelines offers the names in the configuration.

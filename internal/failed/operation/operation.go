@@ -3,7 +3,7 @@
 //
 //   - A [Target] is a queue, with the pipeline or the delayed exchange that it belongs to.
 //   - [Target.Guard] begins a [Run]. It connects to the broker, and finds out whether the queue can delete messages after too many looks.
-//   - [Run.Look] shows the messages that a filter selects, and puts all back. [Run.Find] searches one message.
+//   - [Run.Look] shows the messages that a filter selects, and puts all back. [Find] searches one message.
 //   - The caller chooses among the shown messages: [Chosen] has their identities. A run acts only on these, and applies no filter again.
 //     A [Sink] keeps them before.
 //   - [Run.Remove] takes the chosen messages out of the queue.
@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
@@ -44,6 +45,8 @@ type Target struct {
 	// are nil if they are not known.
 	Worker   *pipeline.Worker
 	Delaying *delayed.Worker
+	// Heartbeat is how often both sides of a connection give a sign of life, 0 for the usual time.
+	Heartbeat time.Duration
 }
 
 // OfWorkQueues reports whether the queue has only the failed messages of some work queues of the pipeline.
@@ -101,12 +104,8 @@ func (t *Target) CheckTo(queue string) error {
 
 // connect connects to the first broker that serves, and returns its URI.
 func (t *Target) connect(ctx context.Context, purpose string) (conn amqpconn.Raw, serving amqpconn.URI, err error) {
-	return t.connectAs(ctx, t.client(purpose))
-}
-
-func (t *Target) connectAs(ctx context.Context, client amqpconn.Client) (conn amqpconn.Raw, serving amqpconn.URI, err error) {
 	_, err = t.Brokers.Try(ctx, slog.New(slog.DiscardHandler), 0, func(uri amqpconn.URI) error {
-		conn, err = amqpconn.ConnectRaw(ctx, uri, t.Vhost, client)
+		conn, err = amqpconn.ConnectRaw(ctx, uri, t.Vhost, t.client(purpose))
 		serving = uri
 		return err
 	})
@@ -122,5 +121,6 @@ func (t *Target) queue() transfer.Queue {
 }
 
 func (t *Target) client(purpose string) amqpconn.Client {
-	return amqpconn.Client{Name: "rabbitmq-retry failed " + t.Name + " " + purpose, Product: "rabbitmq-retry", Version: release.Version()}
+	name := "rabbitmq-retry failed " + t.Name + " " + purpose
+	return amqpconn.Client{Name: name, Product: "rabbitmq-retry", Version: release.Version(), Heartbeat: t.Heartbeat}
 }

@@ -141,7 +141,7 @@ func TestFindLooksNoFurther(t *testing.T) {
 		seen   int
 	}{{id[:12], 5}, {id, 2}} {
 		b.has(t, 5)
-		found, err := b.guard(t, operation.Options{}).Find(t.Context(), c.wanted)
+		found, err := operation.Find(t.Context(), b.guard(t, operation.Options{}), c.wanted)
 		require.NoError(t, err)
 		assert.Equal(t, c.seen, found.Seen, c.wanted)
 		require.Len(t, found.Entries, 1)

@@ -235,26 +235,33 @@ type Finding struct {
 // minPrefix is how many digits of an id must be given.
 const minPrefix = 4
 
+// Looker is a [Run] or a look at messages that are [Waiting].
+type Looker interface {
+	Look(ctx context.Context, filter failed.Filter, visit func(*failed.Entry) (enough bool)) (Look, error)
+}
+
 // Find searches a message by the beginning of its id, at least 4 digits, or by its message-id. If the text is a whole id, the
 // search ends at the message.
-func (r *Run) Find(ctx context.Context, wanted string) (Finding, error) {
-	prefix := strings.ToLower(wanted)
+func Find(ctx context.Context, in Looker, wanted string) (Finding, error) {
 	byID, named, equal := map[string]*failed.Entry{}, map[string]*failed.Entry{}, map[string]int{}
-	look, err := r.Look(ctx, failed.Filter{}, func(e *failed.Entry) (enough bool) {
+	look, err := in.Look(ctx, failed.Filter{}, func(e *failed.Entry) (enough bool) {
 		found := byID
 		if e.MessageID == wanted {
 			found = named
-		} else if len(wanted) < minPrefix || !strings.HasPrefix(e.ID, prefix) {
+		} else if len(wanted) < minPrefix || !strings.EqualFold(e.ID[:min(len(wanted), len(e.ID))], wanted) {
 			return false
 		}
 		equal[e.ID]++
-		if len(found) < fewFound {
+		if len(found) < fewFound || e.ID == wanted {
 			found[e.ID] = e
 		}
 		return e.ID == wanted
 	})
 	if len(named) > 0 {
 		byID = named
+	}
+	if e, is := byID[wanted]; is { // ids of messages that wait can begin with another one's id
+		byID = map[string]*failed.Entry{wanted: e}
 	}
 	return Finding{look, byID, equal}, err
 }

@@ -22,7 +22,7 @@ const (
 	shortestLook = 10 * time.Second
 	// mostBytes is how many bytes of bodies a look makes the broker read.
 	mostBytes = 64 << 20
-	// recount is how long after the first count queues without messages are counted again. A quorum queue counts 0 while its leader is busy.
+	// recount is how long after the first count queues are counted again. A quorum queue counts 0 while its leader is busy.
 	recount = 300 * time.Millisecond
 )
 
@@ -36,197 +36,148 @@ type Place struct {
 	// Unseen is how many messages the look did not see. They are due at UnseenFrom at the earliest.
 	Unseen     int       `json:"unseen,omitempty"`
 	UnseenFrom time.Time `json:"unseen_due_from,omitzero"`
-	// Note is why the place was only counted.
+	// Note is why the place is only counted, "" for a look.
 	Note string `json:"note,omitempty"`
 
 	level delayed.Level
-	// mean is the size of a body on average, if the management API tells it.
+	// mean is the size of a body on average, 0 if it is not known.
 	mean int64
-	// consumed says that it has a consumer, which can hold messages.
-	consumed bool
-	// Against is what speaks against a look, as the management API tells.
-	Against string `json:"-"`
-}
-
-// NewPlaces are a delayed exchange's queues where messages wait. The highest level comes first, since messages go down: so a look
-// at one after the other misses none.
-func NewPlaces(n delayed.Names, levels []delayed.Level) []Place {
-	var places []Place
-	for _, l := range levels {
-		places = append(places, Place{Queue: n.Level(l), level: l})
-	}
-	slices.SortFunc(places, func(a, b Place) int { return cmp.Compare(b.level.Wait(), a.level.Wait()) })
-	return append(places, Place{Queue: n.Inbox(), Against: "the sidecar has not taken them yet, so see that it runs"},
-		Place{Queue: n.Refused(), Against: "due, and refused by a queue"})
 }
 
 // Weigh notes the size of the messages. It takes the statistics of the management API, which lag.
 func (p *Place) Weigh(messages, bytes int64) {
 	if messages > 0 {
 		p.mean = bytes / messages
-	} else if p.Against == "" && p.IsLong() {
-		p.Against = "the management API does not know their size yet, so run the command again in some seconds"
+	} else if p.Note == "" {
+		p.Note = "the management API does not know their size yet, so run the command again in some seconds"
 	}
 }
 
 // IsLong reports whether the place is a level that waits long enough for a look.
 func (p *Place) IsLong() bool { return p.level.Wait() >= shortestLook }
 
-// only says why the messages are only counted, "" if they are looked at.
-func (p *Place) only() string {
-	switch {
-	case p.Against != "":
-	case !p.IsLong():
-		return "due within " + p.level.Longest().String()
-	case p.mean*int64(min(p.Messages, topology.LookSize)) > mostBytes:
-		return "too large for a look, with " + view.Size(int(p.mean)) + " on average"
-	}
-	return p.Against
-}
-
 // Waiting looks at the messages of a delayed exchange that wait.
 type Waiting struct {
 	*Target
 	Places []Place
-	// Progress is called before the look at each place; it can be nil.
-	Progress func(place *Place)
-
-	// seen has the place of each message that was seen, since it can move on meanwhile.
-	seen map[string]string
+	// progress is called with the name of each level before the look at it.
+	progress func(queue string)
 }
 
-// ErrPartly says that some levels were not looked at.
-var ErrPartly = errors.New("not all levels were looked at")
+// NewWaiting prepares a look at these levels of the target's delayed exchange. The highest level comes first, since messages go
+// down: so a look at one after the other misses none.
+func NewWaiting(t *Target, levels []delayed.Level, progress func(queue string)) Waiting {
+	w := Waiting{Target: t, progress: progress}
+	slices.SortFunc(levels, func(a, b delayed.Level) int { return cmp.Compare(b.Wait(), a.Wait()) })
+	for _, l := range levels {
+		p := Place{Queue: t.Delayed.Level(l), level: l}
+		if !p.IsLong() {
+			p.Note = "due within " + l.Longest().String()
+		}
+		w.Places = append(w.Places, p)
+	}
+	w.Places = append(w.Places, Place{Queue: t.Delayed.Inbox(), Note: "the sidecar has not taken them yet, so see that it runs"},
+		Place{Queue: t.Delayed.Refused(), Note: "due, and refused by a queue"})
+	return w
+}
 
-// Look passes the messages that wait to visit, until visit has enough. It takes a number from the front of each level for less
-// than a second, and puts them back. Its errors are [transfer.ErrNoQueue], [transfer.ErrLocked], [ErrPartly] and others.
-func (w *Waiting) Look(ctx context.Context, visit func(m *failed.Waiting) (enough bool)) error {
+// Look passes the messages that wait and that the filter selects to visit, until visit has enough. It takes a number from the
+// front of each level for less than a second, and puts them back. Its errors are [transfer.ErrLocked], [transfer.ErrConsumed] after
+// looks at the other levels, and others.
+func (w *Waiting) Look(ctx context.Context, filter failed.Filter, visit func(*failed.Entry) (enough bool)) (look Look, err error) {
 	conn, _, err := w.connect(ctx, "count")
 	if err != nil {
-		return err
+		return look, err
 	}
 	defer amqpconn.HangUp(conn.Connection)
 	if err := w.countAll(ctx, conn); err != nil {
-		return err
+		return look, err
 	}
-	w.seen = map[string]string{}
-	enough := false
-	var ended, partly error
-	for i := range w.Places {
+	selector, seen, enough := filter.Selector(), map[string]string{}, false
+	for i := 0; i < len(w.Places) && !enough; i++ {
 		p := &w.Places[i]
-		// Meanwhile, messages of higher levels can have come, which look empty no more.
-		if err := p.count(ctx, conn); err != nil && !errors.Is(err, transfer.ErrNoQueue) {
-			return err
+		// Meanwhile, messages of higher levels can have come.
+		consumed, counted := p.count(ctx, conn)
+		if counted != nil {
+			return look, errors.Join(err, counted)
 		}
-		if p.Messages == 0 && !p.consumed || enough {
-			continue
-		}
-		if p.Unseen, p.UnseenFrom, p.Note = p.Messages, time.Now(), p.only(); p.Note != "" {
-			continue
-		}
-		if ended != nil {
-			p.Note = "not looked at"
-			continue
-		}
-		if w.Progress != nil {
-			w.Progress(p)
-		}
-		err := w.look(ctx, conn, p, func(m *failed.Waiting) { enough = visit(m) || enough })
 		switch {
-		case errors.Is(err, transfer.ErrConsumed):
-			p.Note, partly = err.Error(), ErrPartly
-		case !errors.Is(err, transfer.ErrNoQueue):
-			ended = err
+		case p.Messages == 0 && !consumed:
+			p.Note = ""
+			continue
+		case p.Note == "" && p.mean*int64(min(p.Messages, topology.LookSize)) > mostBytes:
+			p.Note = "too large for a look, with " + view.Size(int(p.mean)) + " on average"
+		}
+		if p.Note != "" {
+			continue
+		}
+		w.progress(p.Queue)
+		looked := w.look(ctx, conn, p, seen, func(e *failed.Entry) {
+			if look.Seen++; selector.Selects(e) {
+				look.Selected++
+				enough = visit(e) || enough
+			}
+		})
+		err = errors.Join(err, looked)
+		if errors.Is(looked, transfer.ErrConsumed) {
+			p.Note = looked.Error()
+		} else if looked != nil {
+			break
 		}
 	}
-	return cmp.Or(ended, partly)
+	return look, err
 }
 
-func (w *Waiting) look(ctx context.Context, conn amqpconn.Raw, p *Place, visit func(*failed.Waiting)) error {
-	queue := transfer.Queue{Name: p.Queue, Open: func(ctx context.Context, purpose string) (amqpconn.Raw, error) {
-		client := w.client(purpose)
-		client.Heartbeat = transfer.FrontHeartbeat
-		conn, _, err := w.connectAs(ctx, client)
-		return conn, err
-	}}
-	var last time.Time
-	front, err := queue.Front(ctx, w.Delayed.Lock(), func(message failed.Message) {
-		m := failed.ReadWaiting(message, p.level, w.Delayed, time.Now())
-		last = m.Leaves
-		if at, before := w.seen[m.ID]; before && at != p.Queue {
-			return
+// countAll counts the queues that exist, and wakes quorum queues.
+func (w *Waiting) countAll(ctx context.Context, conn amqpconn.Raw) error {
+	var places []Place
+	for _, p := range w.Places {
+		if _, err := p.count(ctx, conn); err == nil {
+			places = append(places, p)
+		} else if !errors.Is(err, transfer.ErrNoQueue) {
+			return err
 		}
-		w.seen[m.ID] = p.Queue
-		visit(&m)
+	}
+	if w.Places = places; len(places) == 0 {
+		return fmt.Errorf("there is no delayed exchange %q in the vhost %q: correct its name or --vhost", w.Delayed, w.Vhost)
+	}
+	time.Sleep(recount)
+	return nil
+}
+
+// count counts the messages, all of them as unseen.
+func (p *Place) count(ctx context.Context, conn amqpconn.Raw) (consumed bool, err error) {
+	count, err := transfer.Queue{Name: p.Queue}.CountOver(ctx, conn)
+	p.Messages, p.Unseen, p.UnseenFrom = count.Ready, count.Ready, time.Now()
+	return count.Consumers > 0, err
+}
+
+// look passes messages to visit. It leaves out those that were seen in another place, and have moved on meanwhile.
+func (w *Waiting) look(ctx context.Context, conn amqpconn.Raw, p *Place, seen map[string]string, visit func(*failed.Entry)) error {
+	level, last := *w.Target, time.Time{}
+	level.Name, level.Heartbeat = p.Queue, transfer.FrontHeartbeat
+	queue := level.queue()
+	front, err := queue.Front(ctx, w.Delayed.Lock(), func(message failed.Message) {
+		e := failed.ReadWaiting(message, p.level, w.Delayed, time.Now())
+		last = e.Leaves
+		if at, before := seen[e.ID]; !before || at == p.Queue {
+			seen[e.ID] = p.Queue
+			visit(&e)
+		}
 	})
 	if err != nil {
 		return err
 	}
-	p.Seen, p.UnseenFrom = front.Seen, time.Time{}
-	if err := p.awaitBack(ctx, conn); err != nil {
+	if p.Messages, err = queue.Unconsumed(ctx, conn); err != nil {
 		return err
 	}
 	// What expired meanwhile is no more. What came meanwhile was not seen.
-	if p.Unseen = max(0, p.Messages-p.Seen); front.Cut {
+	p.Seen, p.Unseen, p.UnseenFrom = front.Seen, max(0, p.Messages-front.Seen), time.Now()
+	if front.Cut {
 		p.Unseen = max(p.Unseen, front.Ready-front.Seen)
 	}
-	if now := time.Now(); p.Unseen > 0 {
-		if p.UnseenFrom = now; last.After(now) {
-			p.UnseenFrom = last
-		}
+	if last.After(p.UnseenFrom) {
+		p.UnseenFrom = last
 	}
 	return nil
-}
-
-// awaitBack counts the messages once no look holds any.
-func (p *Place) awaitBack(ctx context.Context, conn amqpconn.Raw) error {
-	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-		if err := p.count(ctx, conn); err != nil || !p.consumed || time.Since(began) > time.Second {
-			return err
-		}
-	}
-}
-
-func (p *Place) count(ctx context.Context, conn amqpconn.Raw) error {
-	count, err := transfer.Queue{Name: p.Queue}.CountOver(ctx, conn)
-	p.Messages, p.consumed = count.Ready, count.Consumers > 0 && p.IsLong()
-	return err
-}
-
-// countAll requires that the delayed exchange exists, and wakes quorum queues, which count 0 while their leader is busy.
-func (w *Waiting) countAll(ctx context.Context, conn amqpconn.Raw) error {
-	is, err := transfer.HasExchange(ctx, conn, w.Delayed.UnroutedExchange())
-	if !is && err == nil {
-		err = w.Missing()
-	}
-	if err != nil {
-		return err
-	}
-	empty := false
-	for i := range w.Places {
-		if err := w.Places[i].count(ctx, conn); err != nil && !errors.Is(err, transfer.ErrNoQueue) {
-			return err
-		}
-		empty = empty || w.Places[i].Messages == 0
-	}
-	if empty {
-		time.Sleep(recount)
-	}
-	return nil
-}
-
-// Missing is the error about a delayed exchange that does not exist.
-func (w *Waiting) Missing() error {
-	return fmt.Errorf("there is no delayed exchange %q in the vhost %q: correct its name or --vhost", w.Delayed, w.Vhost)
-}
-
-// CompleteUntil is the due time until which all messages were seen, zero if all were seen. It leaves aside the places that are
-// never looked at.
-func (w *Waiting) CompleteUntil() (until time.Time) {
-	for _, p := range w.Places {
-		if p.IsLong() && p.Unseen > 0 && (until.IsZero() || p.UnseenFrom.Before(until)) {
-			until = p.UnseenFrom
-		}
-	}
-	return until
 }

@@ -63,7 +63,7 @@ func (q Queue) Front(ctx context.Context, lock string, visit func(failed.Message
 	if err := takeLock(ctx, conn, lock); err != nil {
 		return f, err
 	}
-	if f.Ready, err = q.unconsumed(ctx, conn); err != nil || f.Ready == 0 {
+	if f.Ready, err = q.Unconsumed(ctx, conn); err != nil || f.Ready == 0 {
 		return f, err
 	}
 	conn.Limit(unread)
@@ -153,9 +153,9 @@ func takeLock(ctx context.Context, conn amqpconn.Raw, name string) error {
 	}
 }
 
-// unconsumed waits until the queue has no consumer, and returns how many messages are ready. A quorum queue counts 0 of both
-// while its leader is busy.
-func (q Queue) unconsumed(ctx context.Context, conn amqpconn.Raw) (ready int, err error) {
+// Unconsumed waits until the queue has no consumer, and returns how many messages are ready. A quorum queue counts 0 of both
+// while its leader is busy. Its errors are [ErrConsumed] and others.
+func (q Queue) Unconsumed(ctx context.Context, conn amqpconn.Raw) (ready int, err error) {
 	for began := time.Now(); ; time.Sleep(settlingPoll) {
 		count, err := q.CountOver(ctx, conn)
 		late := time.Since(began)
