@@ -148,7 +148,9 @@ func (w *Waiting) countAll(ctx context.Context, conn amqpconn.Raw) error {
 // count counts the messages, all of them as unseen.
 func (p *Place) count(ctx context.Context, conn amqpconn.Raw) (consumed bool, err error) {
 	count, err := transfer.Queue{Name: p.Queue}.CountOver(ctx, conn)
-	p.Messages, p.Unseen, p.UnseenFrom = count.Ready, count.Ready, time.Now()
+	if err == nil {
+		p.Messages, p.Unseen, p.UnseenFrom = count.Ready, count.Ready, time.Now()
+	}
 	return count.Consumers > 0, err
 }
 
@@ -168,11 +170,12 @@ func (w *Waiting) look(ctx context.Context, conn amqpconn.Raw, p *Place, seen ma
 	if err != nil {
 		return err
 	}
-	if p.Messages, err = queue.Unconsumed(ctx, conn); err != nil {
+	left, err := queue.Unconsumed(ctx, conn)
+	if err != nil {
 		return err
 	}
 	// What expired meanwhile is no more. What came meanwhile was not seen.
-	p.Seen, p.Unseen, p.UnseenFrom = front.Seen, max(0, p.Messages-front.Seen), time.Now()
+	p.Messages, p.Seen, p.Unseen, p.UnseenFrom = left, front.Seen, max(0, left-front.Seen), time.Now()
 	if front.Cut {
 		p.Unseen = max(p.Unseen, front.Ready-front.Seen)
 	}
