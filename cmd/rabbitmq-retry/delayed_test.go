@@ -230,10 +230,10 @@ func TestQueuesOfOursAreRefused(t *testing.T) {
 	o.Publish(t, "", "mine", amqp.Publishing{Body: []byte("kept")})
 	const of = "move on by themselves: it belongs to the "
 	for queue, want := range map[string]string{
-		"events.delay.100ms.9":   of + "delayed exchange \"events\"; write rabbitmq-retry delayed list events",
+		"events.delay.100ms.9":   of + "delayed exchange \"events\", which rabbitmq-retry delayed list shows",
 		"events.delay.0s.0":      of + "delayed exchange \"events\"",
 		"events.delay.inbox":     of + "delayed exchange \"events\"",
-		"orders.inbox":           of + "pipeline \"orders\"; write rabbitmq-retry status orders",
+		"orders.inbox":           of + "pipeline \"orders\", which rabbitmq-retry status shows",
 		"orders.retry.5m":        of + "pipeline \"orders\"",
 		"orders.retry.0.refused": of + "pipeline \"orders\"",
 	} {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -277,7 +278,12 @@ func TestOperatorPermissionsOfADelayedExchange(t *testing.T) {
 		"delete": "failed delete --all --discard --yes QUEUE", "replay": "failed replay --all --yes QUEUE",
 		"import": "failed import FILE --yes QUEUE", "repair": "failed repair --yes QUEUE", "status": "status events",
 		"delayed list": "delayed list events --yes", "delayed show": "delayed show events soon --yes",
+		"delayed cancel": "delayed cancel events --all --yes --export CANCELLED", "delayed deliver": "delayed deliver events --all --yes",
+		"delayed reschedule": "delayed reschedule events --all --yes --by 1h", "delayed import": "delayed import events EARLIER --yes",
 	}
+	const line = `{"version":1,"id":"","queue":"events.delay.100ms.9","exchange":"","routing_key":"key",` +
+		`"properties":{"headers":{"delay-publish-id":"publish-soon"}},"body":"","cancel":"%s"}` + "\n"
+	earlier := fmt.Sprintf(line, "open") + fmt.Sprintf(line, "done")
 	for command, permissions := range delayed.OperatorPermissions("events") {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel()
@@ -290,7 +296,8 @@ func TestOperatorPermissionsOfADelayedExchange(t *testing.T) {
 			o.holds(t, unrouted, 1)
 			lines, _ := o.run(t, exitOK, "failed export --queue "+unrouted)
 			id, _ := o.run(t, exitOK, "failed list --queue "+unrouted+" -o id")
-			here := strings.NewReplacer("FILE", write(t, newIDs(lines)), "ID", strings.TrimSpace(id), "QUEUE", "--queue "+unrouted)
+			here := strings.NewReplacer("FILE", write(t, newIDs(lines)), "ID", strings.TrimSpace(id), "QUEUE", "--queue "+unrouted,
+				"CANCELLED", filepath.Join(t.TempDir(), "cancelled"), "EARLIER", write(t, earlier))
 			o.Consume(t, "events.delay.inbox", 0)
 			as := o.as(t, permissions.Write, permissions.Read)
 			if strings.HasPrefix(command, "delayed") {

@@ -39,6 +39,10 @@ type QueueInfo struct {
 	Bytes *int64 `json:"message_bytes"`
 	// Policies are the merged policies: an object, or an empty list without any.
 	Policies any `json:"effective_policy_definition"`
+	// Holder is the connection that declared an exclusive queue. Its name has the addresses of the client and of the node.
+	Holder struct {
+		Name string `json:"name"`
+	} `json:"owner_pid_details"`
 }
 
 // Queue is the queue without its statistics.

@@ -128,9 +128,12 @@ func OperatorPermissions(n Names) map[string]pipeline.Permissions {
 	imports.Write = pipeline.ExactPattern([]string{n.UnroutedExchange()})
 	status.Read = n.ownPattern()
 	waiting := pipeline.Permissions{Configure: pipeline.ExactPattern([]string{n.Lock()}), Write: pipeline.NoName, Read: n.ownPattern()}
+	again := waiting
+	again.Write = pipeline.ExactPattern([]string{n.Exchange()})
 	return map[string]pipeline.Permissions{
 		"list": read, "show": read, "export": read, "delete": read, "replay": replay, "import": imports, "repair": imports, "status": status,
-		"delayed list": waiting, "delayed show": waiting,
+		"delayed list": waiting, "delayed show": waiting, "delayed cancel": waiting,
+		"delayed deliver": again, "delayed reschedule": again, "delayed import": again,
 	}
 }
 

@@ -89,8 +89,9 @@ type Entry struct {
 	DelayMS int64
 	// Replays is how often the message was replayed before.
 	Replays int64
-	// Due is when the message of a delayed exchange is due, zero if it is due already or if that is not known.
-	Due time.Time
+	// Due is when the message of a delayed exchange is due, zero if it is due already or if that is not known. DueBy is the latest
+	// such time if only bounds are known, otherwise zero.
+	Due, DueBy time.Time
 	// Level is the queue of a delayed exchange that the message waits in, "" if it does not wait. Leaves is the earliest time when
 	// it leaves that level. Messages behind it leave later.
 	Level  string

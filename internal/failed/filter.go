@@ -143,7 +143,7 @@ func (s *Selector) inTime(e *Entry) bool {
 		s.Timeless++
 		return false
 	}
-	return !at.Before(since) && (until.IsZero() || !at.After(until))
+	return !cmp.Or(e.DueBy, at).Before(since) && (until.IsZero() || !at.After(until))
 }
 
 // matches leaves the routing key, times and ids to the selector.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -11,7 +13,9 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/operation"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/view"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -35,18 +39,29 @@ Needs: configure on <name>.delay.lock, read on the levels, as in operator_permis
 func NewDelayed(getenv func(string) string) *cobra.Command {
 	target := newTarget(getenv)
 	return newFamily("delayed", "See the messages that wait in a delayed exchange", delayedHelp,
-		newDelayedList(target), newDelayedShow(target))
+		newDelayedList(target), newDelayedShow(target), newDelayedCancel(target), newDelayedDeliver(target), newDelayedReschedule(target),
+		newDelayedImport(target))
 }
 
 // delayedOptions are what the commands about waiting messages share.
 type delayedOptions struct {
 	options
 	waiting operation.Waiting
+	// longest is the longest delay that the exchange takes, 0 if it is not known.
+	longest time.Duration
+}
+
+func newDelayedOptions(target targetFlags) delayedOptions {
+	return delayedOptions{options: options{targetFlags: target}}
 }
 
 func (o *delayedOptions) addFlags(cmd *cobra.Command) {
 	o.addConnection(cmd, "delayed exchange")
 	o.addEndpoint(cmd)
+}
+
+func (o *delayedOptions) addLookFlags(cmd *cobra.Command) {
+	o.addFlags(cmd)
 	cmd.Flags().BoolVarP(&o.terminal.yes, "yes", "y", false, "do not ask, without the management API")
 }
 
@@ -65,6 +80,7 @@ func (o *delayedOptions) find(cmd *cobra.Command, name string) error {
 		return fmt.Errorf("the levels of %q are not known: write --endpoint, or --config with a configuration that has it", name)
 	}
 	o.waiting = operation.NewWaiting(o.target, o.target.Delaying.Levels(), o.sayLook)
+	o.longest, _ = pipeline.ParseDelay(o.target.Delaying.MaxDelay) // the configuration is valid
 	o.terminal.say("Without the management API (--endpoint), levels of an earlier precision or max_delay are not seen. " +
 		"The size of the messages is not known. If a policy sets a delivery limit, looks can make messages early.")
 	return o.terminal.ask(cmd.Context(), fmt.Sprintf("Read up to %d messages of each level, of any size?", topology.LookSize))
@@ -83,6 +99,12 @@ func (o *delayedOptions) listLevels(ctx context.Context) error {
 	if err != nil {
 		return o.unlisted(o.target.Vhost, err)
 	}
+	bindings, err := client.BindingsTo(ctx, o.target.Vhost, o.target.Name)
+	if err != nil && !broker.IsNotFound(err) {
+		return o.unlisted(o.target.Vhost, err)
+	}
+	exchange, _ := delayed.Recover(string(o.target.Delayed), o.target.Vhost, topology.Topology{Bindings: bindings})
+	o.longest = exchange.MaxDelay.Wait
 	found, levels := map[string]broker.QueueInfo{}, []delayed.Level{}
 	for _, q := range queues {
 		if l, _ := o.target.Delayed.LevelOf(q.Name); o.target.Delayed.IsLevelQueue(q.Name, q.Queue()) {
@@ -95,7 +117,8 @@ func (o *delayedOptions) listLevels(ctx context.Context) error {
 		q := found[p.Queue]
 		p.Pending = known(q.MessagesDLX)
 		p.Weigh(known(q.Messages), known(q.Bytes))
-		if policies, is := q.Policies.(map[string]any); is && policies["delivery-limit"] != nil {
+		policies, _ := q.Policies.(map[string]any)
+		if limit := policies["delivery-limit"]; limit != nil && !strings.HasPrefix(fmt.Sprint(limit), "-") {
 			p.Note = "a policy sets a delivery limit, so a look could make messages early"
 		}
 	}
@@ -112,10 +135,29 @@ func known(count *int64) int64 {
 
 // ended is the error of a look, with advice.
 func (o *delayedOptions) ended(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		err = errors.New("stopped; what was read is put back")
+	case errors.Is(err, transfer.ErrLocked):
+		err = fmt.Errorf("%w%s: try again in some seconds", err, o.holder(ctx))
 	}
 	return o.failed(err)
+}
+
+// holder says where the other look comes from, if the management API tells.
+func (o *delayedOptions) holder(ctx context.Context) string {
+	if !o.managed() {
+		return ""
+	}
+	client, err := o.connection.Management(o.endpoint)
+	if err != nil {
+		return ""
+	}
+	lock, err := client.Queue(ctx, o.target.Vhost, o.target.Delayed.Lock())
+	if err != nil || lock.Holder.Name == "" {
+		return ""
+	}
+	return ", from " + lock.Holder.Name
 }
 
 // sayPlaces tells which messages were not seen.

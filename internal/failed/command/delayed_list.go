@@ -2,6 +2,7 @@ package command
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/operation"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/view"
 )
 
@@ -23,7 +25,7 @@ type delayedListOptions struct {
 }
 
 func newDelayedList(target targetFlags) *cobra.Command {
-	o := &delayedListOptions{delayedOptions: delayedOptions{options: options{targetFlags: target}}}
+	o := &delayedListOptions{delayedOptions: newDelayedOptions(target)}
 	cmd := &cobra.Command{
 		Use:   "list EXCHANGE",
 		Short: "Show what waits in a delayed exchange",
@@ -42,7 +44,7 @@ wrote into the message.
 		Args: cli.Arguments(1, 1),
 		RunE: o.run,
 	}
-	o.addFlags(cmd)
+	o.addLookFlags(cmd)
 	o.addDueFlags(cmd)
 	cmd.Flags().BoolVar(&o.messages, "messages", false, "list the messages instead of counting them")
 	cmd.Flags().StringVarP(&o.format, "output", "o", cli.Table, "table, json, jsonl or id")
@@ -62,7 +64,8 @@ func (o *delayedListOptions) run(cmd *cobra.Command, args []string) error {
 		list.Rows = append(list.Rows, newRow(e))
 		return false
 	})
-	if err = o.ended(cmd.Context(), err); err != nil && (look.Seen == 0 || cmd.Context().Err() != nil) {
+	none := look.Seen == 0 && !errors.Is(err, transfer.ErrConsumed)
+	if err = o.ended(cmd.Context(), err); err != nil && (none || cmd.Context().Err() != nil) {
 		return err
 	}
 	list.Seen, list.Selected, list.Places = look.Seen, look.Selected, o.waiting.Places
@@ -79,17 +82,19 @@ func (o *delayedListOptions) run(cmd *cobra.Command, args []string) error {
 	if err := writeList(cmd, o.format, list, list.Groups, list.Rows, list.table); err != nil {
 		return err
 	}
-	o.summary(list)
+	o.summary(list, err == nil)
 	return err
 }
 
 // summary tells which messages were seen.
-func (o *delayedListOptions) summary(list schedule) {
+func (o *delayedListOptions) summary(list schedule, ended bool) {
 	text := fmt.Sprintf("%d of %s in %s seen", list.Seen, failed.Messages(list.Waiting), list.Exchange)
 	if list.Selected < list.Seen {
 		text += fmt.Sprintf(", %d of them selected", list.Selected)
 	}
 	switch until := list.CompleteUntil; {
+	case !ended:
+		o.terminal.say("%s. Not complete, since a look failed.", text)
 	case until.IsZero():
 		o.terminal.say("%s; all put back.", text)
 	case until.After(time.Now()):
@@ -147,7 +152,9 @@ func (s *schedule) count() {
 			g = &dueGroup{RoutingKey: r.RoutingKey, First: r.Due}
 			groups[r.RoutingKey], s.Groups = g, append(s.Groups, g)
 		}
-		g.Last = r.Due
+		if by := cmp.Or(r.DueBy, r.Due); by.After(g.Last) {
+			g.Last = by
+		}
 		g.Count++
 		if from := r.Due.Truncate(unit); len(s.Due) == 0 || s.Due[len(s.Due)-1].From != from {
 			s.Due = append(s.Due, dueCount{From: from})
@@ -159,12 +166,14 @@ func (s *schedule) count() {
 
 // table shows the counts.
 func (s *schedule) table(w io.Writer) error {
-	keys, times := [][]string{{"COUNT", "ROUTING KEY", "FIRST DUE", "LAST DUE"}}, [][]string{{"\nCOUNT", "DUE FROM"}}
+	keys, times := [][]string{{"COUNT", "ROUTING KEY", "FIRST DUE", "LAST DUE"}}, [][]string{{"\nCOUNT", "DUE FROM", ""}}
+	const width = 40
+	most := slices.MaxFunc(s.Due, func(a, b dueCount) int { return cmp.Compare(a.Count, b.Count) }).Count
 	for _, g := range s.Groups {
 		keys = append(keys, []string{fmt.Sprint(g.Count), clipped(g.RoutingKey, groupError), view.Time(g.First), view.Time(g.Last)})
 	}
 	for _, d := range s.Due {
-		times = append(times, []string{fmt.Sprint(d.Count), view.Time(d.From)})
+		times = append(times, []string{fmt.Sprint(d.Count), view.Time(d.From), strings.Repeat("█", max(1, width*d.Count/most))})
 	}
 	return cmp.Or(writeColumns(w, keys, nil), writeColumns(w, times, nil))
 }

@@ -13,7 +13,7 @@ type delayedShowOptions struct {
 }
 
 func newDelayedShow(target targetFlags) *cobra.Command {
-	o := &delayedShowOptions{delayedOptions: delayedOptions{options: options{targetFlags: target}}}
+	o := &delayedShowOptions{delayedOptions: newDelayedOptions(target)}
 	cmd := &cobra.Command{
 		Use:   "show EXCHANGE ID",
 		Short: "Show one message that waits",
@@ -26,7 +26,7 @@ every level.
 		Args:    cli.Arguments(2, 2),
 		RunE:    o.run,
 	}
-	o.addFlags(cmd)
+	o.addLookFlags(cmd)
 	o.addShowFlags(cmd)
 	return cmd
 }

@@ -52,8 +52,6 @@ func (f *filters) addFlags(cmd *cobra.Command) {
 	flags.StringArrayVar(&f.plain.Not.Errors, "not-error", nil, "leave out messages with this `text` in error or exception; can be repeated")
 	flags.StringSliceVar(&f.plain.Not.Groups, "not-group", nil, "leave out messages of these `groups`")
 	flags.StringSliceVar(&f.plain.Runs, "run", nil, "only messages that one of these `runs` of import has put into the queue")
-	flags.StringVar(&f.ids, "ids", "",
-		"only messages whose ids or message-ids are in this `file`, one per line, or as lines of an export; - is stdin")
 	flags.IntVar(&f.Scan, "scan", 0, scanUsage)
 	flags.IntVar(&f.Limit, "limit", 0, "greatest `number` of messages to act on (default: all)")
 	cmd.MarkFlagsMutuallyExclusive("until", "older-than")
@@ -75,6 +73,8 @@ func (f *filters) addMessageFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.headers, "header", nil, "only messages with this header, `name=value`; can be repeated")
 	flags.StringVar(&f.plain.RoutingKey, "routing-key", "", "only messages whose routing key matches this `pattern`; * stands for any text")
+	flags.StringVar(&f.ids, "ids", "",
+		"only messages whose ids or message-ids are in this `file`, one per line, or as lines of an export; - is stdin")
 	flags.StringArrayVar(&f.plain.MessageIDs, "message-id", nil, "only messages with this message-`id`; can be repeated")
 }
 

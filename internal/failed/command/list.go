@@ -167,6 +167,7 @@ type row struct {
 	Exchange    string    `json:"exchange"`
 	RoutingKey  string    `json:"routing_key"`
 	Due         time.Time `json:"due_at,omitzero"`
+	DueBy       time.Time `json:"due_by,omitzero"`
 	Level       string    `json:"level,omitempty"`
 	MessageID   string    `json:"message_id,omitempty"`
 	Error       string    `json:"error,omitempty"`
@@ -182,8 +183,8 @@ func newRow(e *failed.Entry) row {
 	return row{
 		ID: e.ID, FailedAt: e.FailedAt, Reason: strings.Clone(e.Reason), Attempts: e.Attempts, MaxAttempts: e.MaxAttempts,
 		WorkQueue: strings.Clone(e.WorkQueue), Exchange: strings.Clone(e.FirstExchange), RoutingKey: strings.Clone(e.FirstRoutingKey),
-		Due: e.Due, Level: e.Level, MessageID: strings.Clone(e.MessageID), Error: e.ErrorLine(), System: string(e.System), Replays: e.Replays,
-		BodyBytes: len(e.Body), preview: preview(e),
+		Due: e.Due, DueBy: e.DueBy, Level: e.Level, MessageID: strings.Clone(e.MessageID), Error: e.ErrorLine(),
+		System: string(e.System), Replays: e.Replays, BodyBytes: len(e.Body), preview: preview(e),
 	}
 }
 
@@ -231,7 +232,7 @@ func writeRows(w io.Writer, rows []row) error {
 	lines := [][]string{{"ID", "DUE AT", "FAILED AT", "ATTEMPTS", "REASON", "QUEUE", "ROUTING KEY", "MESSAGE ID", "ERROR, OR BODY"}}
 	for _, r := range rows {
 		lines = append(lines, []string{
-			cell(r.ID), view.Time(r.Due), view.Time(r.FailedAt), view.Attempts(r.Attempts, r.MaxAttempts),
+			cell(r.ID), view.Due(r.Due, r.DueBy), view.Time(r.FailedAt), view.Attempts(r.Attempts, r.MaxAttempts),
 			clipped(r.Reason, rowReason), clipped(r.WorkQueue, rowOrigin), clipped(r.RoutingKey, rowOrigin), clipped(r.MessageID, rowMessageID),
 			clipped(cmp.Or(r.Error, r.preview), rowError),
 		})

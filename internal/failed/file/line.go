@@ -38,6 +38,7 @@ type line struct {
 	Decoded    string
 	Body       *string
 	BodyBase64 *[]byte
+	Cancel     State
 }
 
 // Encode writes a message as a line without a newline. It reads the line again to check that the message is the same.
@@ -101,27 +102,26 @@ func encode(m failed.Message, id, decoded string, raw []byte) []byte {
 
 // Decode reads a line as a message. Its errors say which key is wrong.
 func Decode(text []byte) (failed.Message, error) {
-	m, _, err := decode(text)
-	return m, err
-}
-
-func decode(text []byte) (m failed.Message, id string, err error) {
 	l, err := parse(text)
 	if err != nil {
-		return m, "", err
+		return failed.Message{}, err
 	}
+	return l.message()
+}
+
+func (l line) message() (m failed.Message, err error) {
 	m = failed.Message{Queue: l.Queue, Exchange: l.Exchange, RoutingKey: l.RoutingKey + string(l.RawKey)}
 	if m.Properties, err = l.properties(); err != nil {
-		return failed.Message{}, "", err
+		return failed.Message{}, err
 	}
 	if m.Body, err = l.body(); err != nil || l.Decoded == "" {
-		return m, l.ID, err
+		return m, err
 	}
 	if p, err := content.Parse(m.Properties); err != nil || p.Text(content.ContentEncoding) != l.Decoded {
-		return m, "", fmt.Errorf("decoded: %.100q is not the encoding in properties/content_encoding", l.Decoded)
+		return m, fmt.Errorf("decoded: %.100q is not the encoding in properties/content_encoding", l.Decoded)
 	}
 	m.Body, err = failed.Encoded(l.Decoded, m.Body)
-	return m, l.ID, err
+	return m, err
 }
 
 // Properties are properties as a line shows them, without their types.
@@ -200,7 +200,7 @@ func (l *line) values() map[string]any {
 		"version": &l.Version, "min_reader": &l.MinReader, "id": &l.ID, "queue": &l.Queue, "exchange": &l.Exchange,
 		"routing_key": &l.RoutingKey, "routing_key_base64": &l.RawKey,
 		"properties": &l.Properties, "types": &l.Types, "raw": &l.Raw,
-		"decoded": &l.Decoded, "body": &l.Body, "body_base64": &l.BodyBase64,
+		"decoded": &l.Decoded, "body": &l.Body, "body_base64": &l.BodyBase64, "cancel": &l.Cancel,
 	}
 }
 

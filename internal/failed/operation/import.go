@@ -104,6 +104,9 @@ func (i *Import) messages(
 				return p, false, err
 			}
 			i.read++
+			if reader.Cancel != "" {
+				return p, false, fmt.Errorf("line %d: is from \"delayed cancel\": write rabbitmq-retry delayed import", reader.Line)
+			}
 			if err := failed.Publishable(m.Properties); err != nil {
 				return p, false, fmt.Errorf("line %d: %w", reader.Line, err)
 			}

@@ -36,13 +36,13 @@ func owners(queue string) map[string]string {
 			exchange = n.UnroutedExchange()
 		}
 		if n.OwnsQueue(queue) && queue != n.UnroutedQueue() {
-			found[exchange] = fmt.Sprintf("delayed exchange %q; write rabbitmq-retry delayed list %s", n, n)
+			found[exchange] = fmt.Sprintf("delayed exchange %q, which rabbitmq-retry delayed list shows", n)
 		}
 	}
 	for _, end := range []string{".inbox", ".retry."} {
 		if at := strings.LastIndex(queue, end); at >= 0 {
 			if n := pipeline.Names(queue[:at]); n.OwnsQueue(queue) {
-				found[n.FailedRouteExchange()] = fmt.Sprintf("pipeline %q; write rabbitmq-retry status %s", n, n)
+				found[n.FailedRouteExchange()] = fmt.Sprintf("pipeline %q, which rabbitmq-retry status shows", n)
 			}
 		}
 	}

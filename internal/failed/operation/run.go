@@ -90,6 +90,9 @@ func (t *Target) Guard(ctx context.Context, o Options, looks bool) (*Run, error)
 // Broker is the address of the connected broker, without credentials.
 func (r *Run) Broker() string { return r.serving.String() }
 
+// FrameMax is the connection's largest frame, in bytes.
+func (r *Run) FrameMax() int { return r.frameMax }
+
 // newID is short enough to read aloud.
 func newID() string {
 	id := make([]byte, 4)

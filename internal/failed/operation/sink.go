@@ -53,6 +53,16 @@ func (s *Sink) Write(e *failed.Entry) {
 	}
 }
 
+// WriteDated writes a message that waits, with the latest time when it can be due.
+func (s *Sink) WriteDated(e *failed.Entry) {
+	dated := *e
+	var err error
+	if dated.Message, err = failed.Dated(e); err != nil {
+		s.err = cmp.Or(s.err, fmt.Errorf("message %s: %w", e.ID, err))
+	}
+	s.Write(&dated)
+}
+
 // Keep makes the lines durable, once all are written.
 func (s *Sink) Keep() error {
 	if s.err == nil {

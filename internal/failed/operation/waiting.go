@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/amqpconn"
@@ -40,13 +41,13 @@ type Place struct {
 	Note string `json:"note,omitempty"`
 
 	level delayed.Level
-	// mean is the size of a body on average, 0 if it is not known.
-	mean int64
+	// mean is the size of a body on average, and reported how many messages the management API counts: 0 if it is not known.
+	mean, reported int64
 }
 
 // Weigh notes the size of the messages. It takes the statistics of the management API, which lag.
 func (p *Place) Weigh(messages, bytes int64) {
-	if messages > 0 {
+	if p.reported = messages; messages > 0 {
 		p.mean = bytes / messages
 	} else if p.Note == "" {
 		p.Note = "the management API does not know their size yet, so run the command again in some seconds"
@@ -85,39 +86,44 @@ func NewWaiting(t *Target, levels []delayed.Level, progress func(queue string)) 
 // front of each level for less than a second, and puts them back. Its errors are [transfer.ErrLocked], [transfer.ErrConsumed] after
 // looks at the other levels, and others.
 func (w *Waiting) Look(ctx context.Context, filter failed.Filter, visit func(*failed.Entry) (enough bool)) (look Look, err error) {
+	selector, enough := filter.Selector(), false
+	err = w.goOver(ctx, nil, func(e *failed.Entry) {
+		if look.Seen++; selector.Selects(e) {
+			look.Selected++
+			enough = visit(e) || enough
+		}
+	}, &enough)
+	return look, err
+}
+
+// goOver looks at one level after the other until it is enough. A removal takes messages out; without one, it is nil.
+func (w *Waiting) goOver(ctx context.Context, r *removal, visit func(*failed.Entry), enough *bool) error {
 	conn, _, err := w.connect(ctx, "count")
 	if err != nil {
-		return look, err
+		return err
 	}
 	defer amqpconn.HangUp(conn.Connection)
-	if err := w.countAll(ctx, conn); err != nil {
-		return look, err
+	missing, err := w.countAll(ctx, conn)
+	if err != nil {
+		return err
 	}
-	selector, seen, enough := filter.Selector(), map[string]string{}, false
-	for i := 0; i < len(w.Places) && !enough; i++ {
+	if len(missing) > 0 {
+		err = fmt.Errorf("not in vhost %q: %s. Do --endpoint, --config and the AMQP URI name the same broker?",
+			w.Vhost, strings.Join(missing, ", "))
+	}
+	seen := map[string]string{}
+	for i := 0; i < len(w.Places) && !*enough; i++ {
 		p := &w.Places[i]
 		// Meanwhile, messages of higher levels can have come.
-		consumed, counted := p.count(ctx, conn)
+		looks, counted := p.needsLook(ctx, conn)
 		if counted != nil {
-			return look, errors.Join(err, counted)
+			return errors.Join(err, counted)
 		}
-		switch {
-		case p.Messages == 0 && !consumed:
-			p.Note = ""
-			continue
-		case p.Note == "" && p.mean*int64(min(p.Messages, topology.LookSize)) > mostBytes:
-			p.Note = "too large for a look, with " + view.Size(int(p.mean)) + " on average"
-		}
-		if p.Note != "" {
+		if !looks {
 			continue
 		}
 		w.progress(p.Queue)
-		looked := w.look(ctx, conn, p, seen, func(e *failed.Entry) {
-			if look.Seen++; selector.Selects(e) {
-				look.Selected++
-				enough = visit(e) || enough
-			}
-		})
+		looked := w.look(ctx, conn, p, seen, r, visit)
 		err = errors.Join(err, looked)
 		if errors.Is(looked, transfer.ErrConsumed) {
 			p.Note = looked.Error()
@@ -125,24 +131,43 @@ func (w *Waiting) Look(ctx context.Context, filter failed.Filter, visit func(*fa
 			break
 		}
 	}
-	return look, err
+	return err
 }
 
-// countAll counts the queues that exist, and wakes quorum queues.
-func (w *Waiting) countAll(ctx context.Context, conn amqpconn.Raw) error {
+// countAll counts the queues that exist, and wakes quorum queues. It leaves out missing queues, and returns those that are levels.
+func (w *Waiting) countAll(ctx context.Context, conn amqpconn.Raw) (missing []string, err error) {
 	var places []Place
 	for _, p := range w.Places {
-		if _, err := p.count(ctx, conn); err == nil {
+		switch _, err := p.count(ctx, conn); {
+		case err == nil:
 			places = append(places, p)
-		} else if !errors.Is(err, transfer.ErrNoQueue) {
-			return err
+		case !errors.Is(err, transfer.ErrNoQueue):
+			return nil, err
+		case p.level.Unit > 0:
+			missing = append(missing, p.Queue)
 		}
 	}
 	if w.Places = places; len(places) == 0 {
-		return fmt.Errorf("there is no delayed exchange %q in the vhost %q: correct its name or --vhost", w.Delayed, w.Vhost)
+		return nil, fmt.Errorf("there is no delayed exchange %q in the vhost %q: correct its name or --vhost", w.Delayed, w.Vhost)
 	}
 	time.Sleep(recount)
-	return nil
+	return missing, nil
+}
+
+// needsLook counts the messages, and reports whether to look at them. Otherwise, the note says why not, if there are any.
+func (p *Place) needsLook(ctx context.Context, conn amqpconn.Raw) (bool, error) {
+	consumed, err := p.count(ctx, conn)
+	empty := p.Messages == 0 && !consumed
+	switch {
+	case empty && p.reported > 0 && p.IsLong():
+		p.Messages, p.Unseen = int(p.reported), int(p.reported)
+		p.Note = "it was emptied in the last seconds, or has no leader, so run the command again"
+	case empty:
+		p.Note = ""
+	case p.Note == "" && p.mean*int64(min(p.Messages, topology.LookSize)) > mostBytes:
+		p.Note = "too large for a look, with " + view.Size(int(p.mean)) + " on average"
+	}
+	return !empty && p.Note == "", err
 }
 
 // count counts the messages, all of them as unseen.
@@ -151,22 +176,30 @@ func (p *Place) count(ctx context.Context, conn amqpconn.Raw) (consumed bool, er
 	if err == nil {
 		p.Messages, p.Unseen, p.UnseenFrom = count.Ready, count.Ready, time.Now()
 	}
+	if count.Ready > 0 {
+		p.reported = 0 // from now on, an empty level was emptied
+	}
 	return count.Consumers > 0, err
 }
 
 // look passes messages to visit. It leaves out those that were seen in another place, and have moved on meanwhile.
-func (w *Waiting) look(ctx context.Context, conn amqpconn.Raw, p *Place, seen map[string]string, visit func(*failed.Entry)) error {
+func (w *Waiting) look(
+	ctx context.Context, conn amqpconn.Raw, p *Place, seen map[string]string, r *removal, visit func(*failed.Entry),
+) error {
 	level, last := *w.Target, time.Time{}
 	level.Name, level.Heartbeat = p.Queue, transfer.FrontHeartbeat
 	queue := level.queue()
-	front, err := queue.Front(ctx, w.Delayed.Lock(), func(message failed.Message) {
+	front, err := queue.Front(ctx, w.Delayed.Lock(), func(message failed.Message) (chosen bool) {
 		e := failed.ReadWaiting(message, p.level, w.Delayed, time.Now())
 		last = e.Leaves
-		if at, before := seen[e.ID]; !before || at == p.Queue {
-			seen[e.ID] = p.Queue
-			visit(&e)
+		if at, before := seen[e.ID]; before && at != p.Queue {
+			return false
 		}
-	})
+		seen[e.ID] = p.Queue
+		visit(&e)
+		return r.chooses(&e)
+	}, r.of())
+	r.note(front)
 	if err != nil {
 		return err
 	}
@@ -175,9 +208,13 @@ func (w *Waiting) look(ctx context.Context, conn amqpconn.Raw, p *Place, seen ma
 		return err
 	}
 	// What expired meanwhile is no more. What came meanwhile was not seen.
-	p.Messages, p.Seen, p.Unseen, p.UnseenFrom = left, front.Seen, max(0, left-front.Seen), time.Now()
+	remain := front.Seen - front.Taken
+	p.Messages, p.Seen, p.Unseen, p.UnseenFrom = max(left, remain), remain, max(0, left-remain), time.Now()
 	if front.Cut {
 		p.Unseen = max(p.Unseen, front.Ready-front.Seen)
+	}
+	if longest := p.UnseenFrom.Add(p.level.Wait()); last.After(longest) { // the sidecar's clock is ahead of this one
+		last = longest
 	}
 	if last.After(p.UnseenFrom) {
 		p.UnseenFrom = last

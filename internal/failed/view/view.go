@@ -26,7 +26,7 @@ func Facts(e *failed.Entry) []Fact {
 		{"Waits in", e.Level},
 		{"System", string(e.System)},
 		{"Failed at", Time(e.FailedAt)},
-		{"Due at", Time(e.Due)},
+		{"Due at", Due(e.Due, e.DueBy)},
 		{"First failed at", Time(e.FirstFailedAt)},
 		{"Attempts", Attempts(e.Attempts, e.MaxAttempts)},
 		{"Replays", fmt.Sprint(e.Replays)},
@@ -39,6 +39,14 @@ func Facts(e *failed.Entry) []Fact {
 		facts = append(facts, Fact{"Unreadable", e.Unreadable.Error()})
 	}
 	return slices.DeleteFunc(facts, func(f Fact) bool { return f.Value == "" || f.Value == "-" })
+}
+
+// Due is when a message is due, or the bounds of that time.
+func Due(at, by time.Time) string {
+	if by.IsZero() {
+		return Time(at)
+	}
+	return Time(at) + " to " + Time(by)
 }
 
 // Attempt is a failed attempt.

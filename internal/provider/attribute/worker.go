@@ -80,8 +80,8 @@ func Permissions(description, read string) schema.Attribute {
 // OperatorPermissions describes the permissions by command.
 func OperatorPermissions() schema.Attribute {
 	return PermissionsByName("An operator's minimal permissions, by command: " +
-		"`list`, `show`, `export`, `delete`, `replay`, `import`, `repair` and `status`, and for delayed exchanges " +
-		"`delayed list` and `delayed show`.")
+		"`list`, `show`, `export`, `delete`, `replay`, `import`, `repair` and `status`. For delayed exchanges also " +
+		"`delayed list`, `delayed show`, `delayed cancel`, `delayed deliver`, `delayed reschedule` and `delayed import`.")
 }
 
 // PermissionsByName describes the permissions of an operator.
