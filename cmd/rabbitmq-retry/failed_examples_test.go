@@ -21,7 +21,7 @@ func (o orders) shell(t *testing.T, dir, script string) (output string, err erro
 	t.Helper()
 	brokertest.NeedsProgram(t, "jq")
 	bin := t.TempDir()
-	wrapper := "#!/bin/sh\ncase $2 in replay | delete | import | repair) set -- \"$@\" --yes ;; esac\n" +
+	wrapper := "#!/bin/sh\ncase $2 in replay | delete | import | repair | cancel | deliver | reschedule) set -- \"$@\" --yes ;; esac\n" +
 		"[ $1 = worker ] || set -- \"$@\" --vhost " + o.Vhost + "\nexec " + terraformtest.BuildSidecar(t) + " \"$@\"\n"
 	writeProgram(t, filepath.Join(bin, "rabbitmq-retry"), []byte(wrapper), 0o700)
 	shell := exec.CommandContext(t.Context(), "sh", "-e", "-c", script)

@@ -99,7 +99,9 @@ func TestShellBlocksOfGuides(t *testing.T) {
 			o.tooLong(t, "next year", 365*24*time.Hour, time.Now())
 			if name == "delayed-delivery" {
 				later := o.withLevels(t)
-				later.delay(t, "order-1", "order.created", time.Hour, time.Now())
+				for _, id := range []string{"order-1", "order-2", "order-3"} {
+					later.delay(t, id, "order.created", time.Hour, time.Now())
+				}
 				later.listsDelays(t, exitOK) // once the size of the messages is known
 			}
 			for _, reason := range []string{"exhausted", "exhausted", "unrecoverable", "malformed"} {
