@@ -79,9 +79,8 @@ func Permissions(description, read string) schema.Attribute {
 
 // OperatorPermissions describes the permissions by command.
 func OperatorPermissions() schema.Attribute {
-	return PermissionsByName("An operator's minimal permissions, by command: " +
-		"`list`, `show`, `export`, `delete`, `replay`, `import`, `repair` and `status`. For delayed exchanges also " +
-		"`delayed list`, `delayed show`, `delayed cancel`, `delayed deliver`, `delayed reschedule` and `delayed import`.")
+	return PermissionsByName("An operator's minimal permissions, by command: `status`, those of `failed`, such as `list`, " +
+		"and for delayed exchanges those of `delayed`, such as `delayed list`.")
 }
 
 // PermissionsByName describes the permissions of an operator.
