@@ -23,6 +23,8 @@ type delayedActOptions struct {
 	to, by string
 	// due is when a message is to be due.
 	due func(*failed.Entry) time.Time
+	// unfound says which ids have no message. The run acts on the others.
+	unfound error
 }
 
 // addActFlags adds the flags of these commands. The text says what is done.
@@ -149,7 +151,7 @@ func (o *delayedOptions) begins(ctx context.Context) (err error) {
 	return o.failed(err)
 }
 
-// choose chooses the messages, and asks. If there are none, or with --dry-run, it returns nil.
+// choose chooses the messages. If there are none, or with --dry-run, it says so and returns nil.
 func (o *delayedActOptions) choose(ctx context.Context, what string, each func(*failed.Entry)) (operation.Chosen, error) {
 	if err := o.begins(ctx); err != nil {
 		return nil, err
@@ -165,12 +167,13 @@ func (o *delayedActOptions) choose(ctx context.Context, what string, each func(*
 	if err := o.ended(ctx, err); err != nil {
 		return nil, err
 	}
+	o.unfound = o.failed(look.NotFound(string(o.target.Delayed)))
 	if total = chosen.Total(); total == 0 || o.dryRun {
 		o.terminal.say("would %s %d of %s that were seen", what, total, failed.Messages(look.Seen))
 		o.sayPlaces()
-		return nil, o.failed(look.NotFound(string(o.target.Delayed)))
+		return nil, o.unfound
 	}
-	return chosen, o.failed(look.NotFound(string(o.target.Delayed)))
+	return chosen, nil
 }
 
 func (o *delayedActOptions) cancel(ctx context.Context) error {
@@ -208,7 +211,7 @@ func (o *delayedActOptions) finish(r operation.Record, counts map[string]int, p 
 			failed.Messages(meant-p.Dropped))
 		o.sayPlaces()
 	}
-	return o.recordEnd(r, counts, transfer.Result{}, ended, unfinished)
+	return cmp.Or(o.recordEnd(r, counts, transfer.Result{}, ended, unfinished), o.unfound)
 }
 
 func (o *delayedActOptions) move(ctx context.Context) error {

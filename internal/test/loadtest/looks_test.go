@@ -101,6 +101,8 @@ type waiting struct {
 
 	looks, killed, frozen atomic.Int64
 	operators             [2]atomic.Pointer[exec.Cmd]
+	// acting says that an operator's command takes messages out, which takes longer than a look.
+	acting [2]atomic.Bool
 
 	mu       sync.Mutex
 	arrivals map[string]arrival
@@ -229,6 +231,7 @@ func (w *waiting) operate(ctx context.Context, binary string) *sync.WaitGroup {
 		operators.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
 				args := append(w.command(n, i), "--vhost", w.Vhost)
+				w.acting[i].Store(slices.Contains(args, "--yes"))
 				look := exec.Command(binary, args...) //nolint:noctx // it is killed below
 				look.Env = append(os.Environ(), "RABBITMQ_URI="+w.URI, "RABBITMQ_ENDPOINT="+w.Endpoint)
 				if look.Start() == nil {
@@ -408,7 +411,7 @@ func (w *waiting) disturb() {
 	for i := range w.operators {
 		look := w.operators[i].Load()
 		switch {
-		case look == nil:
+		case look == nil, w.acting[i].Load() && rand.IntN(5) > 0: // or none would end
 		case freezes:
 			_ = look.Process.Signal(syscall.SIGSTOP)
 			time.AfterFunc(6*time.Second, func() { _ = look.Process.Kill() })
