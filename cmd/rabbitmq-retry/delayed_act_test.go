@@ -129,7 +129,7 @@ func TestDelayedDeliverAndReschedule(t *testing.T) {
 	o.acts(t, exitUsage, "reschedule events --all", "at least one of the flags in the group [to by]")
 	o.acts(t, exitError, "reschedule events --all --to 25h --yes", "4 messages would wait for longer than 24h")
 	o.acts(t, exitUsage, "deliver events --message-id now", "there is no terminal")
-	o.acts(t, exitOK, "deliver events --message-id now --yes", "delivered 1 of 1 message")
+	o.acts(t, exitOK, "deliver events --message-id now --yes", "delivered 1 of 1 message", "No sidecar consumes events.delay.inbox")
 	o.acts(t, exitOK, "reschedule events --message-id by --by 2h --yes", "rescheduled 1 of 1 message")
 	o.acts(t, exitOK, "reschedule events --message-id to --to 2h --yes", "rescheduled 1 of 1 message")
 	list, _ := o.listsDelays(t, exitOK, "--messages")

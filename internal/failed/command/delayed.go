@@ -19,7 +19,7 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-const delayedHelp = `Shows the messages that wait in a delayed exchange. The messages in its unrouted queue are shown by "failed --queue".
+const delayedHelp = `Shows, cancels and moves the messages that wait in a delayed exchange. "failed --queue" shows those in its unrouted queue.
 
 A look takes up to 5000 messages from the front of each level, for less than a second, and puts them back. It loses no
 message and makes none early. In each level where a message is due meanwhile, it makes that message late by up to a
@@ -38,7 +38,7 @@ Needs: configure on <name>.delay.lock, read on the levels, as in operator_permis
 // NewDelayed is the command "delayed" with its subcommands.
 func NewDelayed(getenv func(string) string) *cobra.Command {
 	target := newTarget(getenv)
-	return newFamily("delayed", "See the messages that wait in a delayed exchange", delayedHelp,
+	return newFamily("delayed", "See and change what waits in a delayed exchange", delayedHelp,
 		newDelayedList(target), newDelayedShow(target), newDelayedCancel(target), newDelayedDeliver(target), newDelayedReschedule(target),
 		newDelayedImport(target))
 }

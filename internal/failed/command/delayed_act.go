@@ -232,12 +232,12 @@ func (o *delayedActOptions) move(ctx context.Context) error {
 	if err != nil {
 		return o.failed(err)
 	}
-	meant, note := chosen.Total(), ""
+	meant := chosen.Total()
 	if idle {
-		note = fmt.Sprintf(" No sidecar consumes %s, so they stay there until one runs.", o.target.Delayed.Inbox())
+		o.terminal.say("No sidecar consumes %s: the messages stay there until one runs.", o.target.Delayed.Inbox())
 	}
 	record := operation.Record{Command: o.command, To: cmp.Or(o.to, o.by), Filter: o.filter}
-	if err := o.begin(ctx, fmt.Sprintf("Publish %s again?%s", failed.Messages(meant), note), record, meant); err != nil {
+	if err := o.begin(ctx, fmt.Sprintf("Publish %s again?", failed.Messages(meant)), record, meant); err != nil {
 		return err
 	}
 	p, err := o.waiting.Move(ctx, chosen, o.due, o.guarded.FrameMax())

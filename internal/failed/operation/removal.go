@@ -10,8 +10,9 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 )
 
-// publishing is how long a look publishes messages while it holds others. The next look goes on.
-const publishing = 300 * time.Millisecond
+// publishing is how long a look publishes messages while it holds others. The next look goes on. Together with the connection, it is
+// less than connected.
+const publishing, connected = 300 * time.Millisecond, 3 * time.Second
 
 // removal takes chosen messages out of levels.
 type removal struct {
@@ -102,9 +103,14 @@ func (w *Waiting) Cancel(ctx context.Context, chosen Chosen, to *CancelFile) (tr
 func (w *Waiting) Move(ctx context.Context, chosen Chosen, due func(*failed.Entry) time.Time, frameMax int) (transfer.Result, error) {
 	r := &removal{chosen: chosen, gone: func([]*failed.Entry) error { return nil }}
 	r.release = func(ctx context.Context, held []*failed.Entry) ([]bool, error) {
-		goes, next, end := make([]bool, len(held)), 0, time.Now().Add(publishing)
+		ctx, cancel := context.WithTimeout(ctx, connected) // then it waits for the last confirms
+		defer cancel()
+		goes, next, end := make([]bool, len(held)), 0, time.Time{}
 		sent, err := transfer.Send(ctx, w.queue(), transfer.Sending{
 			Next: func() (p failed.Publishing, ok bool, err error) {
+				if next == 0 {
+					end = time.Now().Add(publishing)
+				}
 				if ok = next < len(held) && time.Now().Before(end); ok {
 					p, err = failed.Again(held[next].Message, w.Delayed, due(held[next]), time.Now(), frameMax)
 					p.Of = strconv.Itoa(next)

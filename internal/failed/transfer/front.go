@@ -18,8 +18,8 @@ const (
 	// taking is how long a look at a front takes messages, and holding is how long it holds them at most, read or not. A held message
 	// does not expire. Together with the way to the broker, it is less than a second.
 	taking, holding = 600 * time.Millisecond, 900 * time.Millisecond
-	// removing is how long a look that takes messages out holds the others at most, besides.
-	removing = 2 * time.Second
+	// removing is how long a look that takes messages out can hold the others, if a broker does not confirm. A cut would double messages.
+	removing = lastConfirms + returning
 	// quiet is how long no more messages must come before a look ends that has read some. The rest has expired.
 	quiet = 200 * time.Millisecond
 	// freed is how long a queue can still count the consumer of a look that has ended, or of one that the broker ends because its
@@ -171,7 +171,7 @@ func (q Queue) remove(ctx context.Context, channel *amqp.Channel, chosen []uint6
 func (q Queue) awaitReturn(ctx context.Context, conn amqpconn.Raw, channel *amqp.Channel, held int) {
 	before, err := q.CountOver(ctx, conn)
 	_ = channel.Close()
-	for began, count := time.Now(), before; err == nil && count.Ready < before.Ready+held && time.Since(began) < removing; {
+	for began, count := time.Now(), before; err == nil && count.Ready < before.Ready+held && time.Since(began) < sharing; {
 		time.Sleep(settlingPoll)
 		count, err = q.CountOver(ctx, conn)
 	}
