@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delaying"
@@ -140,4 +142,44 @@ func TestDelayedDeliverAndReschedule(t *testing.T) {
 	require.WithinRange(t, waits["now"], now, time.Now())
 	require.WithinRange(t, waits["by"], now.Add(3*time.Hour), now.Add(3*time.Hour+unit+time.Second))
 	require.WithinRange(t, waits["to"], now.Add(2*time.Hour), time.Now().Add(2*time.Hour))
+}
+
+// Messages keep headers of every type, the properties that the sidecar keeps in headers, the keys for copies, and large bodies.
+func TestDelayedActsKeepMessages(t *testing.T) {
+	t.Parallel()
+	headers := amqp.Table{
+		"bool": true, "int8": int8(-1), "int16": int16(-2), "int32": int32(-3), "int64": int64(-4), "float32": float32(0.5), "float64": 0.25,
+		"bytes": []byte{0, 255}, "text": "ä", "time": time.Unix(1_800_000_000, 0), "decimal": amqp.Decimal{Scale: 2, Value: 314}, "void": nil,
+		"table": amqp.Table{"list": []any{int32(1), "two", amqp.Table{}}}, "CC": []any{"copy"}, delaying.HeaderPublishID: "publish-kept",
+		delaying.HeaderExpiration: "60000", delaying.HeaderPriority: int64(7), delaying.HeaderUserID: "shop", "delay-15": true,
+	}
+	for name, size := range map[string]int{"small": 10, "16 MiB": 16 << 20} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := newReminders(t)
+			body := make([]byte, size)
+			for i := range body {
+				body[i] = byte(i)
+			}
+			file := filepath.Join(t.TempDir(), "cancelled.jsonl")
+			for _, command := range []string{"deliver events --all --yes", "reschedule events --all --yes --by 1h", "cancel events --all --yes --export " + file} {
+				o.Publish(t, "events.delay.100ms.15", "order.created", amqp.Publishing{
+					Headers: headers, ContentType: "text/plain", ContentEncoding: "identity", CorrelationId: "c", ReplyTo: "r", MessageId: "m",
+					Timestamp: time.Unix(1_700_000_000, 0), Type: "t", AppId: "a", DeliveryMode: amqp.Persistent, Body: body,
+				})
+				o.acts(t, exitOK, command)
+				if strings.HasPrefix(command, "cancel") {
+					o.acts(t, exitOK, "import events "+file+" --yes")
+				}
+				d, ok := o.Get(t, inbox)
+				require.True(t, ok, command)
+				for key, want := range headers {
+					require.Equal(t, want, d.Headers[key], "%s: %s", command, key)
+				}
+				require.Equal(t, []any{"order.created", "text/plain", "identity", "c", "r", "m", "t", "a", uint8(amqp.Persistent)},
+					[]any{d.RoutingKey, d.ContentType, d.ContentEncoding, d.CorrelationId, d.ReplyTo, d.MessageId, d.Type, d.AppId, d.DeliveryMode})
+				require.True(t, bytes.Equal(body, d.Body), command)
+			}
+		})
+	}
 }
