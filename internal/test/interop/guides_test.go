@@ -58,7 +58,7 @@ func TestConsumerOfTheExamplesWithNativeDelays(t *testing.T) {
 	})
 }
 
-// attempted compares what a consumer prints with the waits of the pipeline: it says "attempt 1", and so on, when a message
+// attempted requires that a consumer waits for as long as the pipeline says: it says "attempt 1", and so on, when a message
 // fails, and nothing after the last one.
 func attempted(t *testing.T, attempts <-chan printed, waits ...time.Duration) {
 	t.Helper()
@@ -67,7 +67,7 @@ func attempted(t *testing.T, attempts <-chan printed, waits ...time.Duration) {
 		line := brokertest.Receive(t, attempts)
 		require.Contains(t, line.text, fmt.Sprintf("attempt %d", i+1))
 		if i > 0 {
-			if waited := line.at.Sub(last); waited < waits[i-1]-50*time.Millisecond || waited > waits[i-1]+3*time.Second {
+			if waited := line.at.Sub(last); waited < waits[i-1]-50*time.Millisecond {
 				t.Errorf("attempt %d comes after %v, want %v", i+1, waited, waits[i-1])
 			}
 		}
