@@ -162,7 +162,9 @@ func TestDelayedActsKeepMessages(t *testing.T) {
 				body[i] = byte(i)
 			}
 			file := filepath.Join(t.TempDir(), "cancelled.jsonl")
-			for _, command := range []string{"deliver events --all --yes", "reschedule events --all --yes --by 1h", "cancel events --all --yes --export " + file} {
+			for _, command := range []string{
+				"deliver events --all --yes", "reschedule events --all --yes --by 1h", "cancel events --all --yes --export " + file,
+			} {
 				o.Publish(t, "events.delay.100ms.15", "order.created", amqp.Publishing{
 					Headers: headers, ContentType: "text/plain", ContentEncoding: "identity", CorrelationId: "c", ReplyTo: "r", MessageId: "m",
 					Timestamp: time.Unix(1_700_000_000, 0), Type: "t", AppId: "a", DeliveryMode: amqp.Persistent, Body: body,
@@ -176,7 +178,7 @@ func TestDelayedActsKeepMessages(t *testing.T) {
 				for key, want := range headers {
 					require.Equal(t, want, d.Headers[key], "%s: %s", command, key)
 				}
-				require.Equal(t, []any{"order.created", "text/plain", "identity", "c", "r", "m", "t", "a", uint8(amqp.Persistent)},
+				require.Equal(t, []any{"order.created", "text/plain", "identity", "c", "r", "m", "t", "a", amqp.Persistent},
 					[]any{d.RoutingKey, d.ContentType, d.ContentEncoding, d.CorrelationId, d.ReplyTo, d.MessageId, d.Type, d.AppId, d.DeliveryMode})
 				require.True(t, bytes.Equal(body, d.Body), command)
 			}
