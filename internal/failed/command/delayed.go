@@ -19,7 +19,8 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-const delayedHelp = `Shows, cancels and moves the messages that wait in a delayed exchange. "failed --queue" shows those in its unrouted queue.
+const delayedHelp = `Shows, cancels and moves the messages that wait in a delayed exchange. "failed --queue" shows those in its unrouted
+queue.
 
 A look takes up to 5000 messages from the front of each level, for less than a second, and puts them back. It loses no
 message and makes none early. In each level where a message is due meanwhile, it makes that message late by up to a
