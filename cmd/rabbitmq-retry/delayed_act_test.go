@@ -63,6 +63,7 @@ func TestDelayedCancelAndImport(t *testing.T) {
 	o.delay(t, "later", "order.created", 20*time.Hour, now)
 	name := filepath.Join(t.TempDir(), "cancelled.jsonl")
 	o.acts(t, exitUsage, "cancel events --yes", "which messages?")
+	o.acts(t, exitUsage, "cancel events --all --yes --record "+name+" --export "+name, "is the file of the messages")
 	o.acts(t, exitOK, "cancel events --routing-key order.* --dry-run", "would cancel 4 of 4 messages")
 	o.acts(t, exitOK, "cancel events --message-id order-1 --message-id later --yes --export "+name, "cancelled 2 of 2 messages",
 		"rabbitmq-retry delayed import events "+name)

@@ -72,8 +72,10 @@ type writer struct {
 	resources []*resource
 	labels    map[string]bool
 	// refs has references to the names of objects that the configuration has.
-	refs   map[object]string
-	queues map[string]*queue
+	refs map[object]string
+	// unreadable policies could apply to any queue.
+	unreadable []topology.NamedPolicy
+	queues     map[string]*queue
 	// names has all queues and exchanges.
 	names   []string
 	retries []retry

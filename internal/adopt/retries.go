@@ -84,6 +84,7 @@ func (w *writer) recognise() {
 // findQueues finds the queues, and where their dead letters can go.
 func (w *writer) findQueues(consumed map[string]bool) {
 	lookup := topology.NewLookup(w.vhost)
+	w.unreadable = lookup.Unreadable()
 	w.names = slices.Concat(sorted(w.vhost.Queues), sorted(w.vhost.Exchanges))
 	for name := range w.vhost.Queues {
 		q := &queue{Settings: lookup.Queue(name), name: name, consumed: consumed[name]}

@@ -237,7 +237,7 @@ func (w *writer) keepNeeded() {
 			}
 		}
 	}
-	for _, p := range topology.NewLookup(w.vhost).Unreadable() { // it could apply to any queue
+	for _, p := range w.unreadable {
 		w.keep("policy", p.Name, object{})
 	}
 	for name, e := range w.vhost.Exchanges {
@@ -267,7 +267,7 @@ func (w *writer) keepNamed(in topology.Arguments, by object) {
 	}
 }
 
-// keep keeps an object that another one needs, unless that one goes.
+// keep makes an object stay if another object, which stays, needs it.
 func (w *writer) keep(kind, name string, by object) {
 	if o := (object{kind, name}); w.goes[o] && !w.goes[by] {
 		w.goes[o], w.kept = false, true

@@ -72,8 +72,8 @@ func TestDueWithinBounds(t *testing.T) {
 	}
 }
 
-// A message is published again with the rest of its delay, and is otherwise as it was. Without a due time, it waits for the end of its
-// bounds.
+// A message is published again with the rest of its delay, and without another change. If only bounds of its due time are known, it waits
+// for the later one.
 func TestWhatWaitsIsPublishedAgain(t *testing.T) {
 	t.Parallel()
 	now := time.UnixMilli(1_800_000_000_000).UTC()

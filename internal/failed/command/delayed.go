@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,7 +14,6 @@ import (
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/operation"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/view"
-	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
@@ -48,8 +46,6 @@ func NewDelayed(getenv func(string) string) *cobra.Command {
 type delayedOptions struct {
 	options
 	waiting operation.Waiting
-	// longest is the longest delay that the exchange takes, 0 if it is not known.
-	longest time.Duration
 }
 
 func newDelayedOptions(target targetFlags) delayedOptions {
@@ -81,7 +77,6 @@ func (o *delayedOptions) find(cmd *cobra.Command, name string) error {
 		return fmt.Errorf("the levels of %q are not known: write --endpoint, or --config with a configuration that has it", name)
 	}
 	o.waiting = operation.NewWaiting(o.target, o.target.Delaying.Levels(), o.sayLook)
-	o.longest, _ = pipeline.ParseDelay(o.target.Delaying.MaxDelay) // the configuration is valid
 	o.terminal.say("Without the management API (--endpoint), levels of an earlier precision or max_delay are not seen. " +
 		"The size of the messages is not known. If a policy sets a delivery limit, looks can make messages early.")
 	return o.terminal.ask(cmd.Context(), fmt.Sprintf("Read up to %d messages of each level, of any size?", topology.LookSize))
@@ -100,12 +95,6 @@ func (o *delayedOptions) listLevels(ctx context.Context) error {
 	if err != nil {
 		return o.unlisted(o.target.Vhost, err)
 	}
-	bindings, err := client.BindingsTo(ctx, o.target.Vhost, o.target.Name)
-	if err != nil && !broker.IsNotFound(err) {
-		return o.unlisted(o.target.Vhost, err)
-	}
-	exchange, _ := delayed.Recover(string(o.target.Delayed), o.target.Vhost, topology.Topology{Bindings: bindings})
-	o.longest = exchange.MaxDelay.Wait
 	found, levels := map[string]broker.QueueInfo{}, []delayed.Level{}
 	for _, q := range queues {
 		if l, _ := o.target.Delayed.LevelOf(q.Name); o.target.Delayed.IsLevelQueue(q.Name, q.Queue()) {
@@ -140,7 +129,7 @@ func (o *delayedOptions) ended(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		err = errors.New("stopped; what was read is put back")
 	case errors.Is(err, transfer.ErrLocked):
-		err = fmt.Errorf("%w%s: try again in some seconds", err, o.holder(ctx))
+		err = fmt.Errorf("%w%s", err, o.holder(ctx))
 	}
 	return o.failed(err)
 }

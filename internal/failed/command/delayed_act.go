@@ -10,14 +10,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/broker"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/cli"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/delayed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/operation"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/failed/transfer"
 	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/pipeline"
+	"github.com/rabbitmq-retry/terraform-provider-rabbitmq/internal/topology"
 )
 
-// delayedActOptions are those of the commands that take messages out of levels.
+// delayedActOptions belong to the commands that take messages out of levels.
 type delayedActOptions struct {
 	delayedOptions
 	to, by string
@@ -137,9 +140,6 @@ func (o *delayedActOptions) run(cmd *cobra.Command, exchange string, do func(con
 		return err
 	}
 	o.command = "delayed " + o.command
-	if err := canRecord(o.record, nil); err != nil {
-		return err
-	}
 	return do(cmd.Context())
 }
 
@@ -151,7 +151,7 @@ func (o *delayedOptions) begins(ctx context.Context) (err error) {
 	return o.failed(err)
 }
 
-// choose chooses the messages. If there are none, or with --dry-run, it says so and returns nil.
+// choose selects the messages to act on. If none match, or with --dry-run, it says how many and returns nil.
 func (o *delayedActOptions) choose(ctx context.Context, what string, each func(*failed.Entry)) (operation.Chosen, error) {
 	if err := o.begins(ctx); err != nil {
 		return nil, err
@@ -186,6 +186,9 @@ func (o *delayedActOptions) cancel(ctx context.Context) error {
 	o.saved = operation.NewSink(f, o.keep)
 	o.saved.Encode = messages.Encode
 	defer o.saved.CloseKept()
+	if err := canRecord(o.record, f); err != nil {
+		return err
+	}
 	chosen, err := o.choose(ctx, "cancel", o.saved.WriteDated)
 	if err != nil || chosen == nil {
 		return err
@@ -214,10 +217,34 @@ func (o *delayedActOptions) finish(r operation.Record, counts map[string]int, p 
 	return cmp.Or(o.recordEnd(r, counts, transfer.Result{}, ended, unfinished), o.unfound)
 }
 
+// longest is the longest delay that the exchange takes, 0 if it is not known.
+func (o *delayedActOptions) longest(ctx context.Context) (time.Duration, error) {
+	if !o.managed() {
+		return pipeline.ParseDelay(o.target.Delaying.MaxDelay)
+	}
+	client, err := o.connection.Management(o.endpoint)
+	if err != nil {
+		return 0, err
+	}
+	bindings, err := client.BindingsTo(ctx, o.target.Vhost, o.target.Name)
+	if err != nil && !broker.IsNotFound(err) {
+		return 0, o.unlisted(o.target.Vhost, err)
+	}
+	exchange, _ := delayed.Recover(string(o.target.Delayed), o.target.Vhost, topology.Topology{Bindings: bindings})
+	return exchange.MaxDelay.Wait, nil
+}
+
 func (o *delayedActOptions) move(ctx context.Context) error {
+	if err := canRecord(o.record, nil); err != nil {
+		return err
+	}
+	longest, err := o.longest(ctx)
+	if err != nil {
+		return err
+	}
 	verb, tooLong := o.command[len("delayed "):], 0
 	chosen, err := o.choose(ctx, verb, func(e *failed.Entry) {
-		if o.longest > 0 && time.Until(o.due(e)) > o.longest {
+		if longest > 0 && time.Until(o.due(e)) > longest {
 			tooLong++
 		}
 	})
@@ -226,7 +253,7 @@ func (o *delayedActOptions) move(ctx context.Context) error {
 	}
 	if tooLong > 0 {
 		return cli.RuntimeError{Err: fmt.Errorf("%s would wait for longer than %s, the exchange's max_delay: nothing was changed",
-			failed.Messages(tooLong), pipeline.FormatDelay(o.longest))}
+			failed.Messages(tooLong), pipeline.FormatDelay(longest))}
 	}
 	idle, err := o.waiting.Idle(ctx)
 	if err != nil {

@@ -139,7 +139,7 @@ const (
 	asHTML  = "html"
 )
 
-// formats are those of every list.
+// formats are the output formats of every list.
 var formats = []string{cli.Table, cli.JSON, asJSONL, asID}
 
 // listing is the result of a look at a queue.

@@ -1,9 +1,6 @@
 package file
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // State says how far the cancellation of a delayed message is. All states are equally long, so that one can be written over another.
 type State string
@@ -34,7 +31,7 @@ func (s State) end() string { return fmt.Sprintf(`"cancel":%q}`, s) }
 // UnmarshalJSON reads a state, and refuses others.
 func (s *State) UnmarshalJSON(text []byte) error {
 	for _, known := range []State{Kept, Begun, Done, Returning, Returned} {
-		if slices.Equal(text, []byte(`"`+string(known)+`"`)) {
+		if string(text) == `"`+string(known)+`"` {
 			*s = known
 			return nil
 		}

@@ -23,7 +23,7 @@ type CancelFile struct {
 	size int64
 	// lines has, by the id of a message, where its lines have their state.
 	lines map[string][]int64
-	// Open are the ids of messages of which it is open whether the delayed exchange has them. Done is how many can be imported.
+	// Open has the ids of the messages that a killed command left undecided, and done the lines that can be imported.
 	Open []string
 	done []int64
 }

@@ -14,10 +14,10 @@ import (
 // less than connected.
 const publishing, connected = 300 * time.Millisecond, 3 * time.Second
 
-// removal takes chosen messages out of levels.
+// removal takes chosen messages out of levels. Its zero value takes none out.
 type removal struct {
 	chosen Chosen
-	// release and gone are those of [transfer.Removal], for the messages of a level.
+	// release and gone are the functions of a [transfer.Removal]. They get the messages of one level.
 	release func(ctx context.Context, held []*failed.Entry) (goes []bool, err error)
 	gone    func(held []*failed.Entry) error
 
@@ -28,7 +28,7 @@ type removal struct {
 }
 
 func (r *removal) chooses(e *failed.Entry) bool {
-	chosen := r != nil && r.chosen.take(e)
+	chosen := r.chosen.take(e)
 	if chosen {
 		r.held = append(r.held, e)
 	}
@@ -36,9 +36,6 @@ func (r *removal) chooses(e *failed.Entry) bool {
 }
 
 func (r *removal) of() *transfer.Removal {
-	if r == nil {
-		return nil
-	}
 	return &transfer.Removal{
 		Release: func(ctx context.Context) (_ []bool, err error) {
 			r.goes, err = r.release(ctx, r.held)
@@ -50,9 +47,6 @@ func (r *removal) of() *transfer.Removal {
 
 // note counts what a look has taken out. What it has not is chosen again.
 func (r *removal) note(f transfer.Front) {
-	if r == nil {
-		return
-	}
 	for i, e := range r.held {
 		if i >= len(r.goes) || !r.goes[i] {
 			r.chosen.Add(e)

@@ -263,7 +263,7 @@ func Find(ctx context.Context, in Looker, wanted string) (Finding, error) {
 	if len(named) > 0 {
 		byID = named
 	}
-	if e, is := byID[wanted]; is { // ids of messages that wait can begin with another one's id
+	if e, is := byID[wanted]; is { // the id of a waiting message can be a prefix of another id
 		byID = map[string]*failed.Entry{wanted: e}
 	}
 	return Finding{look, byID, equal}, err

@@ -87,7 +87,7 @@ func NewWaiting(t *Target, levels []delayed.Level, progress func(queue string)) 
 // looks at the other levels, and others.
 func (w *Waiting) Look(ctx context.Context, filter failed.Filter, visit func(*failed.Entry) (enough bool)) (look Look, err error) {
 	selector, enough := filter.Selector(), false
-	err = w.goOver(ctx, nil, func(e *failed.Entry) {
+	err = w.goOver(ctx, &removal{}, func(e *failed.Entry) {
 		if look.Seen++; selector.Selects(e) {
 			look.Selected++
 			enough = visit(e) || enough
@@ -96,7 +96,7 @@ func (w *Waiting) Look(ctx context.Context, filter failed.Filter, visit func(*fa
 	return look, err
 }
 
-// goOver looks at one level after the other until it is enough. A removal takes messages out; without one, it is nil.
+// goOver looks at one level after the other until it is enough. A removal takes messages out.
 func (w *Waiting) goOver(ctx context.Context, r *removal, visit func(*failed.Entry), enough *bool) error {
 	conn, _, err := w.connect(ctx, "count")
 	if err != nil {

@@ -79,8 +79,8 @@ func Permissions(description, read string) schema.Attribute {
 
 // OperatorPermissions describes the permissions by command.
 func OperatorPermissions() schema.Attribute {
-	return PermissionsByName("An operator's minimal permissions, by command: `status`, those of `failed`, such as `list`, " +
-		"and for delayed exchanges those of `delayed`, such as `delayed list`.")
+	return PermissionsByName("An operator's minimal permissions for each command: `status`, each command of `failed`, such as `list`, " +
+		"and each of `delayed`, such as `delayed list`.")
 }
 
 // PermissionsByName describes the permissions of an operator.
